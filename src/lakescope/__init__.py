@@ -1,0 +1,89 @@
+"""Lakescope looks into a data lake: what is in each table, which tables belong together, without being told.
+
+>>> import lakescope
+>>> lake = lakescope.index("path/to/data", "lake.idx")   # one scan on Spark
+>>> lake = lakescope.open("lake.idx")                     # later, without Spark
+>>> lake.tables(); lake.columns(); lake.problems(); lake.profile("sales/2021.csv")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakescope._version import __version__
+from lakescope.errors import (
+    BadRequest,
+    BuildFailed,
+    IndexDamaged,
+    IndexLocked,
+    LakescopeError,
+    NotFound,
+    SourceError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from lakescope.lake import Lake
+    from lakescope.pipeline.progress import Listener
+    from lakescope.report.profile import TableProfile
+
+__all__ = [
+    "BadRequest",
+    "BuildFailed",
+    "IndexDamaged",
+    "IndexLocked",
+    "Lake",
+    "LakescopeError",
+    "NotFound",
+    "SourceError",
+    "TableProfile",
+    "__version__",
+    "index",
+    "open",
+]
+
+
+def index(
+    source: str | Path | Sequence[str | Path] | Mapping[str, Any],
+    out: str | Path,
+    *,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    progress: Listener | None = None,
+) -> Lake:
+    """Scan tables once on Spark, write the index to ``out`` and open it.
+
+    ``source`` is a directory, file, glob or URI, a list of them, ``spark:database.table`` for tables of Spark's catalog, or
+    a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to use (also a Spark
+    Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by default a local session with
+    all cores is started and stopped. An index that is already at ``out`` answers until the new one replaces it.
+    """
+    from lakescope.lake import Lake
+    from lakescope.pipeline.build import build
+
+    build(source, out, spark=spark, master=master, progress=progress)
+    return Lake.open(out)
+
+
+def open(path: str | Path) -> Lake:
+    """Open an index. No Spark, no Java; milliseconds."""
+    from lakescope.lake import Lake
+
+    return Lake.open(path)
+
+
+def __getattr__(name: str) -> Any:
+    # Importing lakescope stays fast: the heavier names are loaded when first asked for.
+    if name == "Lake":
+        from lakescope.lake import Lake
+
+        return Lake
+    if name == "TableProfile":
+        from lakescope.report.profile import TableProfile
+
+        return TableProfile
+    raise AttributeError(f"module 'lakescope' has no attribute {name!r}")

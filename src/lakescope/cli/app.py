@@ -1,0 +1,254 @@
+"""Commands: thin faces over ``Lake`` that parse, call and print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from lakescope._version import __version__
+from lakescope.cli.output import Format, print_record, print_records
+from lakescope.errors import BadRequest, LakescopeError
+
+app = typer.Typer(
+    name="lakescope",
+    help="Look into a data lake: index it once on Spark, then ask it questions in milliseconds.",
+    epilog="Example: lakescope index data/ --out lake.idx && lakescope tables lake.idx",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+_IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
+_FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")]
+_LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Print at most this many (0: all).")]
+
+_TABLE_FIELDS = ["table", "format", "bytes", "rows", "columns", "problems"]
+_COLUMN_FIELDS = ["table", "column", "type", "rows", "nulls", "distinct", "key", "minimum", "maximum"]
+_PROBLEM_FIELDS = ["severity", "table", "code", "count", "detail"]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lakescope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    _state["debug"] = debug
+
+
+_state: dict[str, Any] = {"debug": False}
+
+
+@app.command(
+    "index",
+    epilog="Examples: lakescope index data/ --out lake.idx | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
+    " | lakescope index /mnt/lake --out /mnt/lake.idx --master spark://host:7077",
+)
+def index_command(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs, URIs or spark:db.table.")],
+    out: Annotated[str, typer.Option("--out", "-o", help="Directory of the index; an index already there is replaced.")],
+    master: Annotated[
+        str | None, typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*].")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Scan tables once on Spark and write the index."""
+    from lakescope.cli.progress import ProgressLine
+    from lakescope.pipeline.build import build
+
+    line = None if quiet else ProgressLine()
+    if line:
+        typer.echo("starting Spark ...", err=True)
+    try:
+        build(paths, out, master=master, progress=line)
+    finally:
+        if line:
+            line.close()
+    _print_summary(out, form)
+
+
+def _print_summary(path: str, form: Format) -> None:
+    lake = _lake(path)
+    info = lake.info()
+    if form is not Format.table:
+        print_record(info, form)
+        return
+    from lakescope.report.text import size_text
+
+    typer.echo(
+        f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows from {size_text(info['bytes'])} "
+        f"in {info['seconds']:.1f} s; index {size_text(info['index_bytes'])} at {path}"
+    )
+    if not (info["errors"] or info["warnings"]):
+        typer.echo("no problems")
+        return
+    typer.echo(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
+    counts: dict[tuple[str, str], int] = {}
+    for problem in lake.problems().to_pylist():
+        key = problem["severity"], problem["code"]
+        counts[key] = counts.get(key, 0) + 1
+    for (severity, code), count in sorted(counts.items()):
+        typer.echo(f"  {severity}: {code} in {count:,} {'table' if count == 1 else 'tables'}")
+    typer.echo(f"see them all: lakescope problems {path}")
+
+
+@app.command(epilog="Example: lakescope info lake.idx --format json")
+def info(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
+    """The lake at a glance."""
+    print_record(_lake(index).info(), form)
+
+
+@app.command(epilog="Examples: lakescope tables lake.idx | lakescope tables lake.idx --like sales --format csv")
+def tables(
+    index: _IndexArgument,
+    like: Annotated[str | None, typer.Option(help="Only tables whose name contains this.")] = None,
+    limit: _LimitOption = 0,
+    form: _FormatOption = Format.table,
+) -> None:
+    """List the tables."""
+    records = [record for record in _lake(index).tables().to_pylist() if _contains(record["table"], like)]
+    _print_list(records, _TABLE_FIELDS, form, limit, "no table matches")
+
+
+@app.command(epilog="Examples: lakescope columns lake.idx --table sales/2021.csv | lakescope columns lake.idx --type date --like day")
+def columns(
+    index: _IndexArgument,
+    table: Annotated[str | None, typer.Option(help="Only columns of this table.")] = None,
+    like: Annotated[str | None, typer.Option(help="Only columns whose name contains this.")] = None,
+    kind: Annotated[str | None, typer.Option("--type", help="Only columns of this type, e.g. integer, date, code.")] = None,
+    limit: _LimitOption = 0,
+    form: _FormatOption = Format.table,
+) -> None:
+    """List the columns of all tables, or of one."""
+    lake = _lake(index)
+    found = lake.profile(table).columns if table is not None else None
+    if found is not None:
+        records = [{"table": table, "column": column.pop("name"), **column} for column in found]
+    else:
+        records = lake.columns().to_pylist(maps_as_pydicts="strict")
+    records = [
+        record for record in records if _contains(record["column"], like) and (kind is None or record["type"] == kind)
+    ]
+    _print_list(records, _COLUMN_FIELDS, form, limit, "no column matches")
+
+
+@app.command(epilog="Examples: lakescope profile lake.idx sales/2021.csv | lakescope profile lake.idx sales/2021.csv --column price")
+def profile(
+    index: _IndexArgument,
+    table: Annotated[str, typer.Argument(help="Name of the table, as `lakescope tables` lists it.")],
+    column: Annotated[str | None, typer.Option(help="Show everything about one column.")] = None,
+    form: _FormatOption = Format.table,
+) -> None:
+    """What is in a table: types, missing values, distinct counts, distributions, top values, patterns."""
+    found = _lake(index).profile(table)
+    if column is not None:
+        print_record(found.column(column), form)
+    elif form is Format.table:
+        typer.echo(str(found))
+    elif form is Format.json:
+        print_record(found.to_dict(), form)
+    else:
+        print_records(found.columns, [], form, empty="")
+
+
+@app.command(epilog="Example: lakescope problems lake.idx --severity error")
+def problems(
+    index: _IndexArgument,
+    severity: Annotated[str | None, typer.Option(help="Only error, warning or info.")] = None,
+    limit: _LimitOption = 0,
+    form: _FormatOption = Format.table,
+) -> None:
+    """What could not be read, and what was odd."""
+    if severity not in (None, "error", "warning", "info"):
+        raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
+    records = [record for record in _lake(index).problems().to_pylist() if severity in (None, record["severity"])]
+    order = {"error": 0, "warning": 1, "info": 2}
+    records.sort(key=lambda record: (order[record["severity"]], record["table"], record["code"]))
+    _print_list(records, _PROBLEM_FIELDS, form, limit, "no problems")
+
+
+@app.command(epilog="Example: lakescope verify lake.idx")
+def verify(index: _IndexArgument) -> None:
+    """Read every byte of the index and check it against its checksums."""
+    lake = _lake(index)
+    lake.verify()
+    typer.echo(f"{lake.path}: every file is whole")
+
+
+@app.command(epilog="Example: lakescope demo --scale 10")
+def demo(
+    folder: Annotated[str, typer.Argument(help="Where to put the demo lake and its index.")] = "lakescope-demo",
+    scale: Annotated[float, typer.Option(min=0.1, help="Multiply the rows of the larger tables.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Another seed, another lake.")] = 42,
+    master: Annotated[str | None, typer.Option(help="Spark master. Default: local[*].")] = None,
+) -> None:
+    """Make a demo lake, index it on Spark and show what was found."""
+    from lakescope.cli.tour import tour
+
+    tour(folder, scale=scale, seed=seed, master=master)
+
+
+def _lake(path: str) -> Any:
+    from lakescope.lake import Lake
+
+    return Lake.open(path)
+
+
+def _contains(text: str, part: str | None) -> bool:
+    return part is None or part.lower() in text.lower()
+
+
+def _print_list(records: list[dict[str, Any]], fields: list[str], form: Format, limit: int, empty: str) -> None:
+    shown = records[:limit] if limit else records
+    print_records(shown, fields, form, empty=empty)
+    if len(shown) < len(records):
+        typer.echo(f"({len(records) - len(shown):,} more; --limit 0 shows all)", err=True)
+
+
+def run() -> None:
+    """Run the app; errors go to standard error as one message, exit code 2 for a bad request, 1 for a failure, 130 for Ctrl-C."""
+    try:
+        app(standalone_mode=False)
+    except LakescopeError as error:
+        _fail(error, str(error), error.exit_code)
+    except typer.Abort:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does: nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        typer.echo("interrupted; an index that was there before is untouched", err=True)
+        sys.exit(130)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+    except Exception as error:
+        _handle(error)
+
+
+def _handle(error: Exception) -> None:
+    from click.exceptions import ClickException, UsageError
+
+    if isinstance(error, UsageError):
+        error.show()
+        sys.exit(2)
+    if isinstance(error, ClickException):
+        error.show()
+        sys.exit(error.exit_code)
+    _fail(error, f"unexpected {type(error).__name__}: {error}\n  hint: run with --debug and report it", 1)
+
+
+def _fail(error: Exception, message: str, code: int) -> None:
+    if _state["debug"]:
+        raise error
+    typer.echo(f"error: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,89 @@
+"""Printing records: the same fields as a table for people, JSON or CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lakescope.report.text import aligned, shorten
+
+Record = dict[str, Any]
+
+
+class Format(StrEnum):
+    """How answers are printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+def print_records(records: Sequence[Record], fields: Sequence[str], form: Format, *, empty: str) -> None:
+    """Print records: the chosen fields as a table, or everything as JSON or CSV."""
+    if form is Format.json:
+        _write(json.dumps(list(records), ensure_ascii=False, indent=1, default=_plain))
+    elif form is Format.csv:
+        _write(_csv(records).rstrip("\n"))
+    elif not records:
+        _write(empty)
+    else:
+        rows = [[_cell(record.get(field)) for field in fields] for record in records]
+        _write("\n".join(aligned(list(fields), rows)))
+
+
+def print_record(record: Record, form: Format) -> None:
+    """Print one record: name and value lines, or JSON or CSV."""
+    if form is Format.table:
+        width = max(len(name) for name in record)
+        _write("\n".join(f"{name.ljust(width)}  {_cell(value, 200)}" for name, value in record.items()))
+    elif form is Format.json:
+        _write(json.dumps(record, ensure_ascii=False, indent=1, default=_plain))
+    else:
+        _write(_csv([record]).rstrip("\n"))
+
+
+def _csv(records: Sequence[Record]) -> str:
+    out = io.StringIO()
+    fields = list(records[0]) if records else []
+    writer = csv.DictWriter(out, fields, lineterminator="\n")
+    if fields:
+        writer.writeheader()
+    for record in records:
+        writer.writerow({name: _flat(value) for name, value in record.items()})
+    return out.getvalue()
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, list | dict | tuple):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    return _plain(value) if isinstance(value, datetime) else value
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _cell(value: Any, width: int = 80) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds")[:19]
+    if isinstance(value, list):
+        return shorten(", ".join(_cell(item) for item in value), width)
+    return shorten(str(value), width)
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")

@@ -1,0 +1,60 @@
+"""Progress on the terminal: one living line for a person, a plain line now and then for a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from lakescope.pipeline.progress import Progress
+from lakescope.report.text import size_text
+
+_LOG_EVERY = 10.0
+
+
+class ProgressLine:
+    """Listener of a build that writes to standard error."""
+
+    def __init__(self) -> None:
+        self._living = sys.stderr.isatty()
+        self._last = 0.0
+        self._width = 0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        finished = progress.units == progress.units_total
+        if not self._living and not finished and now - self._last < _LOG_EVERY:
+            return
+        self._last = now
+        text = progress_text(progress)
+        if self._living:
+            sys.stderr.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """End the living line."""
+        if self._living and self._width:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+def progress_text(progress: Progress) -> str:
+    """One line: how much is done, how fast, how long still."""
+    share = progress.bytes / progress.bytes_total if progress.bytes_total else 1.0
+    left = progress.seconds_left
+    ahead = "" if left is None or progress.units == progress.units_total else f", about {duration(left)} left"
+    return (
+        f"scanning {share:4.0%}  {progress.units:,} of {progress.units_total:,} pieces, "
+        f"{size_text(progress.bytes)} of {size_text(progress.bytes_total)}, {duration(progress.seconds)}{ahead}"
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,44 @@
+"""The demo: make a lake, index it, and walk through what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from lakescope.cli.progress import ProgressLine, duration
+from lakescope.report.text import aligned, size_text
+
+
+def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
+    """Write the demo lake, index it on Spark, show tables, a profile and the problems."""
+    from lakescope.demo import write_demo_lake
+    from lakescope.lake import Lake
+    from lakescope.pipeline.build import build
+
+    lake_path, index_path = Path(folder) / "lake", Path(folder) / "lake.idx"
+    typer.echo(f"writing a demo lake to {lake_path} ...", err=True)
+    write_demo_lake(lake_path, seed=seed, scale=scale)
+    typer.echo("starting Spark ...", err=True)
+    line = ProgressLine()
+    try:
+        build(lake_path, index_path, master=master, progress=line)
+    finally:
+        line.close()
+    lake = Lake.open(index_path)
+    info = lake.info()
+    typer.echo(
+        f"\n{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows, {size_text(info['bytes'])}, "
+        f"indexed in {duration(info['seconds'])}\n"
+    )
+    records = sorted(lake.tables().to_pylist(), key=lambda record: -record["rows"])[:10]
+    rows = [[r["table"], r["format"], f"{r['rows']:,}", f"{r['columns']}"] for r in records]
+    typer.echo("the largest tables:\n" + "\n".join(aligned(["table", "format", "rows", "columns"], rows)) + "\n")
+    typer.echo(str(lake.profile(records[0]["table"])) + "\n")
+    errors = [problem for problem in lake.problems().to_pylist() if problem["severity"] == "error"]
+    typer.echo(f"{len(errors)} files could not be read, and nothing else suffered:")
+    typer.echo("\n".join(aligned(["table", "reason"], [[e["table"], e["detail"][:90]] for e in errors])) + "\n")
+    typer.echo("now ask for yourself:")
+    for command in ("tables", "columns", "problems", "info"):
+        typer.echo(f"  ./run lakescope {command} {index_path}")
+    typer.echo(f"  ./run lakescope profile {index_path} {records[1]['table']}")

@@ -1,0 +1,125 @@
+"""The plan of a build: tables into work units, units into bins of about equal work.
+
+Thousands of tiny files and one huge file use the same path: small units are packed together up to a bin's worth of work, a
+big table is cut into units of that size. The plan is a file in the staging area, one record batch per bin, which workers map
+and read their own batch of: nothing of the lake's length travels inside a Spark plan.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakescope import sources
+from lakescope.errors import SourceError
+from lakescope.sources import files
+from lakescope.sources.discover import Found
+from lakescope.sources.model import Problem, Unit
+
+#: Bytes of a unit, and of a bin of small units.
+UNIT_BYTES = 64 * 1024 * 1024
+#: Work of opening a file, in bytes.
+FILE_COST = 128 * 1024
+#: How much larger compressed bytes are once read.
+_INFLATION = 4
+_LEAST_BINS = 8
+_MOST_BINS = 8192
+_PLAN_FILE = "plan.arrow"
+
+
+@dataclass(slots=True)
+class Plan:
+    """Bins of units, the tables they make up, and what could not be planned."""
+
+    tables: dict[str, Found]
+    bins: list[list[Unit]]
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        return sum(unit.size for units in self.bins for unit in units)
+
+
+def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
+    """Cut tables into units and pack them. Heads of big files are read by a few threads, small ones are left to workers."""
+
+    def units_of(found: Found) -> list[Unit] | Problem:
+        try:
+            return sources.plan(found, unit_bytes)
+        except SourceError as error:
+            return Problem(found.table, "error", error.code, error.message)
+
+    with ThreadPoolExecutor(8) as pool:
+        planned = list(pool.map(units_of, tables))
+    units: list[Unit] = []
+    problems: list[Problem] = []
+    named: dict[str, Found] = {}
+    for found, result in zip(tables, planned, strict=True):
+        if isinstance(result, Problem):
+            problems.append(result)
+            continue
+        source = {"uri": files.display(found.uri), "format": found.format, "modified": found.modified}
+        for unit in number_units(result):
+            units.append(replace(unit, options={**unit.options, "source": source}))
+            named.setdefault(unit.table, found)
+    return Plan(named, pack(units, unit_bytes), problems)
+
+
+def number_units(units: list[Unit]) -> list[Unit]:
+    """Number the units of each table (a workbook plans several tables at once)."""
+    counts: dict[str, int] = {}
+    for unit in units:
+        counts[unit.table] = counts.get(unit.table, 0) + 1
+    seen: dict[str, int] = {}
+    numbered = []
+    for unit in units:
+        ordinal = seen.get(unit.table, 0)
+        seen[unit.table] = ordinal + 1
+        numbered.append(replace(unit, ordinal=ordinal, count=counts[unit.table]))
+    return numbered
+
+
+def work(unit: Unit) -> int:
+    """Estimated work of a unit, in bytes of plain CSV."""
+    return unit.size * (_INFLATION if unit.options.get("compression") else 1) + FILE_COST
+
+
+def pack(units: list[Unit], unit_bytes: int = UNIT_BYTES) -> list[list[Unit]]:
+    """Fill bins in order, so that neighbouring units of a table share a bin and are merged there; giants go first."""
+    total = sum(work(unit) for unit in units)
+    bins_wanted = min(_MOST_BINS, max(_LEAST_BINS, -(-total // unit_bytes)))
+    room = max(1, -(-total // bins_wanted))
+    giants = [unit for unit in units if work(unit) > 2 * room and unit.count == 1]
+    giants.sort(key=work, reverse=True)
+    bins = [[unit] for unit in giants]
+    alone = {id(unit) for unit in giants}
+    current: list[Unit] = []
+    filled = 0
+    for unit in units:
+        if id(unit) in alone:
+            continue
+        if current and filled + work(unit) > room:
+            bins.append(current)
+            current, filled = [], 0
+        current.append(unit)
+        filled += work(unit)
+    return [*bins, current] if current else bins
+
+
+def write_plan(plan: Plan, staging: str | os.PathLike[str]) -> None:
+    """Write the bins where workers find them."""
+    schema = pa.schema([("unit", pa.string())])
+    with pa.ipc.new_file(str(Path(staging) / _PLAN_FILE), schema) as writer:
+        for units in plan.bins:
+            writer.write_batch(pa.record_batch([[unit.to_json() for unit in units]], schema=schema))
+
+
+def read_bin(staging: str, number: int) -> list[Unit]:
+    """The units of one bin."""
+    with pa.memory_map(str(Path(staging) / _PLAN_FILE)) as source:
+        batch = pa.ipc.open_file(source).get_batch(number)
+        return [Unit.from_json(text) for text in batch.column(0).to_pylist()]

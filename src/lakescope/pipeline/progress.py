@@ -1,0 +1,78 @@
+"""Progress of a build, told through small files so that it works the same on a laptop, a cluster and Spark Connect.
+
+Each task appends one line per finished unit to a file of its own in the staging area; the driver adds them up.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_FOLDER = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is."""
+
+    stage: str
+    units: int
+    units_total: int
+    bytes: int
+    bytes_total: int
+    seconds: float
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time left if work goes on as it did; None before anything is done."""
+        if not self.bytes or not self.units:
+            return None
+        return max(0.0, self.seconds * (self.bytes_total - self.bytes) / self.bytes)
+
+
+Listener = Callable[[Progress], None]
+
+
+class ProgressLog:
+    """The worker's side: appends finished units."""
+
+    def __init__(self, staging: str) -> None:
+        folder = Path(staging) / _FOLDER
+        folder.mkdir(exist_ok=True)
+        self._path = folder / f"{uuid.uuid4().hex}.log"
+
+    def done(self, size: int) -> None:
+        with open(self._path, "a", encoding="ascii") as stream:
+            stream.write(f"{size}\n")
+
+
+class ProgressWatch(threading.Thread):
+    """The driver's side: reads the logs a few times a second and tells the listener. Failed attempts may count twice; the sum is capped."""
+
+    def __init__(self, staging: Path, units: int, size: int, listener: Listener, *, every: float = 0.25) -> None:
+        super().__init__(name="lakescope-progress", daemon=True)
+        self._folder = staging / _FOLDER
+        self._units, self._bytes = units, size
+        self._listener = listener
+        self._every = every
+        self._ended = threading.Event()
+        self._started = time.monotonic()
+
+    def run(self) -> None:
+        while not self._ended.wait(self._every):
+            self.tell()
+
+    def tell(self) -> None:
+        """Report the present state."""
+        sizes = [int(line) for log in self._folder.glob("*.log") for line in log.read_text("ascii").split("\n")[:-1]]
+        units, done = min(len(sizes), self._units), min(sum(sizes), self._bytes)
+        self._listener(Progress("scan", units, self._units, done, self._bytes, time.monotonic() - self._started))
+
+    def end(self) -> None:
+        self._ended.set()
+        self.join()
+        self.tell()

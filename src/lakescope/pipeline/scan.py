@@ -1,0 +1,132 @@
+"""The scan of one work unit: every batch of cells through every state, once. No Spark here: a unit scans the same anywhere.
+
+A :class:`TablePart` is what is known of a table after some of its units. Parts of one table add up in any order of work; the
+order of units only decides the order of columns that a source discovers as it goes (JSON keys).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lakescope import sources
+from lakescope.errors import LakescopeError, SourceError
+from lakescope.profile.column import ColumnState
+from lakescope.sources.model import MISSING, Batch, Problem, TextColumn, Unit
+from lakescope.values.cells import understand
+
+_PROBLEM_KINDS = 200
+
+
+@dataclass(slots=True)
+class TablePart:
+    """What some units of one table contributed, apart from the states of its columns."""
+
+    table: str
+    ordinal: int
+    rows: int = 0
+    size: int = 0
+    units: int = 0
+    failed: int = 0
+    source: dict[str, Any] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=list)
+    spans: list[tuple[int, str, int, int]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def report(self, problem: Problem) -> None:
+        """Note a problem; repeated ones add up."""
+        for index, known in enumerate(self.problems):
+            if (known.code, known.severity) == (problem.code, problem.severity) and known.detail == problem.detail:
+                self.problems[index] = replace(known, count=known.count + problem.count)
+                return
+        if len(self.problems) < _PROBLEM_KINDS:
+            self.problems.append(problem)
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=True).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> TablePart:
+        body: dict[str, Any] = json.loads(data)
+        body["problems"] = [Problem(**problem) for problem in body["problems"]]
+        body["spans"] = [tuple(span) for span in body["spans"]]
+        return cls(**body)
+
+
+class TableScan:
+    """Scans units of one table into one part and one state per column."""
+
+    def __init__(self, table: str, ordinal: int) -> None:
+        self.part = TablePart(table, ordinal)
+        self.states: dict[str, ColumnState] = {}
+
+    def scan(self, unit: Unit) -> None:
+        """Read a unit; what cannot be read becomes a problem of the table, never an exception."""
+        self.part.units += 1
+        self.part.size += unit.size
+        self.part.source = self.part.source or unit.options.get("source", {})
+        try:
+            for batch in sources.read(unit, self.part.report):
+                self.add(batch, unit)
+        except SourceError as error:
+            self._fail(unit, error.code, error.message)
+        except LakescopeError as error:
+            self._fail(unit, "unreadable", error.message)
+        except (MemoryError, RecursionError, ArithmeticError, ValueError, LookupError, TypeError, OSError) as error:
+            self._fail(unit, "unreadable", f"{type(error).__name__}: {error}")
+
+    def _fail(self, unit: Unit, code: str, message: str) -> None:
+        self.part.failed += 1
+        self.part.report(Problem(unit.table, "error", code, message))
+
+    def add(self, batch: Batch, unit: Unit | None = None) -> None:
+        """Add one batch of rows."""
+        undecodable = 0
+        for column in batch.columns:
+            undecodable += self._add_column(column, batch.fallback)
+        self.part.rows += batch.rows
+        if unit is not None:
+            self._add_constants(batch.rows, unit)
+            if batch.span is not None:
+                self._add_span(unit, batch.span)
+        if undecodable:
+            detail = f"cells that are not UTF-8 were read as {batch.fallback}"
+            self.part.report(Problem(self.part.table, "warning", "encoding", detail, undecodable))
+
+    def _add_column(self, column: TextColumn, fallback: str) -> int:
+        state = self.states.get(column.name)
+        if state is None:
+            state = ColumnState(len(self.states), column.source_type)
+            self.states[column.name] = state
+            self.part.columns.append(column.name)
+        cells = understand(column, fallback)
+        state.update(cells)
+        return cells.undecodable
+
+    def _add_constants(self, rows: int, unit: Unit) -> None:
+        """Columns that the path states for all rows of a unit (``year=2021/``)."""
+        for name, value in unit.options.get("constants", {}).items():
+            data = np.frombuffer((value or "").encode("utf-8", "replace"), np.uint8)
+            end = MISSING if value is None else data.size
+            column = TextColumn(name, data, np.zeros(rows, np.int32), np.full(rows, end, np.int32))
+            self._add_column(column, "utf-8")
+
+    def _add_span(self, unit: Unit, span: tuple[int, int]) -> None:
+        spans = self.part.spans
+        if spans and spans[-1][0] == unit.ordinal:
+            ordinal, uri, start, _ = spans[-1]
+            spans[-1] = (ordinal, uri, start, span[1])
+        else:
+            spans.append((unit.ordinal, unit.uri, *span))
+
+
+def broken_spans(parts: list[TablePart]) -> bool:
+    """Whether two neighbouring byte ranges of a file disagree on where a record starts."""
+    spans = sorted(span for part in parts for span in part.spans)
+    return any(
+        uri == next_uri and end != next_start
+        for (_, uri, _, end), (_, next_uri, next_start, _) in zip(spans, spans[1:], strict=False)
+    )

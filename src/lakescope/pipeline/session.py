@@ -1,0 +1,72 @@
+"""Getting a Spark session: the caller's, a cluster's, a Spark Connect server's, or a quick local one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lakescope.errors import BadRequest, BuildFailed
+from lakescope.pipeline.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: For short local runs: the first compiler tier and the serial collector halve the JVM's start-up work.
+_LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
+_LOCAL_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.artifact.isolation.enabled": "false",
+    "spark.driver.extraJavaOptions": _LOCAL_JVM,
+}
+
+
+@contextmanager
+def spark_session(spark: SparkSession | None = None, master: str | None = None) -> Iterator[SparkSession]:
+    """A session to build with. One that was passed in stays open; one that is made here is stopped."""
+    if spark is not None and master is not None:
+        raise BadRequest("give either spark= or master=, not both", hint="spark= already knows its master")
+    if spark is not None:
+        yield spark
+        return
+    session = _start(master or "local[*]")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _start(master: str) -> SparkSession:
+    """Start or connect a session of our own."""
+    # Workers must run this interpreter: another one would lack pyarrow, or be another version.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    local = master.startswith("local")
+    if not master.startswith("sc://"):
+        os.environ["JAVA_HOME"] = str(find_java())
+        if local:
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("lakescope")
+    builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
+    for key, value in _LOCAL_CONF.items() if local else ():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise BuildFailed(
+            f"could not start Spark at {master}: {_first_line(error)}",
+            hint="check the master's address, that Java 17 or newer runs, and that nothing blocks loopback",
+        ) from error
+    if local:
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__

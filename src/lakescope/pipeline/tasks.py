@@ -1,0 +1,254 @@
+"""What runs inside Spark's Python workers: scan a bin of units, merge the states of columns. Both stream, both are bounded.
+
+Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: a column already
+profiled, because its table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it, ``payload``. Sorted by
+these, a merge task meets first what is known of a table, then one column after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+from lakescope.pipeline.plan import read_bin
+from lakescope.pipeline.progress import ProgressLog
+from lakescope.pipeline.scan import TablePart, TableScan, broken_spans
+from lakescope.profile.column import ColumnState
+from lakescope.profile.summary import summarise
+from lakescope.sketches import codec
+from lakescope.sources.model import Batch, Problem
+from lakescope.store.manifest import SegmentFile
+from lakescope.store.segment import ShardWriter
+
+STATE_SCHEMA = pa.schema(
+    [("table", pa.string()), ("part", pa.int32()), ("name", pa.string()), ("ordinal", pa.int32()), ("payload", pa.binary())]
+)
+#: The same as Spark reads it.
+STATE_DDL = "table string, part int, name string, ordinal int, payload binary"
+
+RESULT_SCHEMA = pa.schema([("result", pa.string())])
+RESULT_DDL = "result string"
+
+_PAYLOAD_BYTES = 4 * 1024 * 1024
+_PART, _STATE, _RECORD = 0, 1, 2
+
+Arrow = Iterator[pa.RecordBatch]
+_Row = tuple[str, int, str, int, bytes]
+
+
+class _Rows:
+    """Collects rows into record batches of bounded size."""
+
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self._size = 0
+
+    def add(self, scan: TableScan, *, whole: bool) -> Arrow:
+        """Rows of a scanned part; a table scanned ``whole`` has its columns profiled at once."""
+        part = scan.part
+        yield from self._put((part.table, _PART, "", part.ordinal, part.to_json()))
+        for name, state in scan.states.items():
+            if whole:
+                payload = _pack_record(summarise(part.table, name, state, part.rows), state)
+                yield from self._put((part.table, _RECORD, name, part.ordinal, payload))
+            else:
+                yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
+
+    def _put(self, row: _Row) -> Arrow:
+        self._rows.append(row)
+        self._size += len(row[4])
+        if self._size > _PAYLOAD_BYTES:
+            yield from self.flush()
+
+    def flush(self) -> Arrow:
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, STATE_SCHEMA, strict=True)]
+            yield pa.record_batch(arrays, schema=STATE_SCHEMA)
+        self._rows, self._size = [], 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScanBins:
+    """Scan task: each input row is the number of a bin of the plan."""
+
+    staging: str
+
+    def __call__(self, batches: Arrow) -> Arrow:
+        rows = _Rows()
+        log = ProgressLog(self.staging)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                units = read_bin(self.staging, number)
+                for table, group in itertools.groupby(units, key=lambda unit: unit.table):
+                    pieces = list(group)
+                    scan = TableScan(table, pieces[0].ordinal)
+                    for unit in pieces:
+                        scan.scan(unit)
+                        log.done(unit.size)
+                    whole = len(pieces) == pieces[0].count and not broken_spans([scan.part])
+                    yield from rows.add(scan, whole=whole)
+        yield from rows.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFrame:
+    """Scan task over the rows of a Spark DataFrame: one table, one part per partition."""
+
+    table: str
+    source: str
+
+    def __call__(self, batches: Arrow) -> Arrow:
+        from pyspark import TaskContext
+
+        from lakescope.values.typed import text_columns
+
+        context = TaskContext.get()
+        scan = TableScan(self.table, context.partitionId() if context is not None else 0)
+        scan.part.units = 1
+        scan.part.source = {"uri": self.source, "format": "spark"}
+        for batch in batches:
+            columns = text_columns(batch, self.table, scan.part.report)
+            scan.add(Batch(batch.num_rows, columns))
+            scan.part.size += batch.nbytes
+        rows = _Rows()
+        yield from rows.add(scan, whole=False)
+        yield from rows.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStates:
+    """Merge task: adds up states, profiles columns, writes the shard files of its partition into the staging area.
+
+    Returns one JSON row per file written, per partition counts, and the tables whose byte ranges did not meet.
+    """
+
+    staging: str
+
+    def __call__(self, batches: Arrow) -> Arrow:
+        shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
+        counts = dict.fromkeys(("tables", "columns", "rows", "failed"), 0)
+        again: list[str] = []
+        for table, group in itertools.groupby(_rows(batches), key=lambda row: row[0]):
+            parts, states = _parts(group)
+            if broken_spans(parts):
+                again.append(table)
+                for _ in states:
+                    pass
+                continue
+            _merge_table(table, parts, states, shards, counts)
+        files = [asdict(file) for shard in shards.values() if (file := shard.close())]
+        result = json.dumps({"files": files, "counts": counts, "again": again})
+        yield pa.record_batch([[result]], schema=RESULT_SCHEMA)
+
+
+def _rows(batches: Arrow) -> Iterator[_Row]:
+    for batch in batches:
+        columns = [batch.column(i).to_pylist() for i in range(4)]
+        payloads = batch.column(4)
+        for i, (table, part, name, ordinal) in enumerate(zip(*columns, strict=True)):
+            yield table, part, name, ordinal, payloads[i].as_py()
+
+
+def _parts(group: Iterator[_Row]) -> tuple[list[TablePart], Iterator[_Row]]:
+    """The table's parts, which come first, and the rows of its states."""
+    parts = []
+    for row in group:
+        if row[1] != _PART:
+            return parts, itertools.chain([row], group)
+        parts.append(TablePart.from_json(row[4]))
+    return parts, iter(())
+
+
+def _merge_table(
+    table: str,
+    parts: list[TablePart],
+    states: Iterator[_Row],
+    shards: dict[str, ShardWriter],
+    counts: dict[str, int],
+) -> None:
+    whole = TablePart(table, 0)
+    for part in sorted(parts, key=lambda part: part.ordinal):
+        whole.rows += part.rows
+        whole.size += part.size
+        whole.units += part.units
+        whole.source = whole.source or part.source
+        whole.failed += part.failed
+        for problem in part.problems:
+            whole.report(problem)
+        whole.columns += [name for name in part.columns if name not in whole.columns]
+    if whole.columns:
+        _write_columns(whole, states, shards, counts)
+        _add_table_record(whole, shards)
+        counts["tables"] += 1
+        counts["rows"] += whole.rows
+        if whole.failed:
+            detail = f"{whole.failed} of {whole.units} pieces could not be read: their rows are missing from the profile"
+            whole.report(Problem(table, "warning", "incomplete", detail))
+    else:
+        counts["failed"] += 1
+        if not whole.failed:
+            whole.report(Problem(table, "error", "empty-file", "it holds no column"))
+    for problem in whole.problems:
+        shards["problems"].add(asdict(problem))
+
+
+def _write_columns(
+    whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter], counts: dict[str, int]
+) -> None:
+    positions = {name: position for position, name in enumerate(whole.columns)}
+    for name, group in itertools.groupby(states, key=lambda row: row[2]):
+        first = next(group)
+        if first[1] == _RECORD:
+            record, sketch = _unpack_record(first[4])
+        else:
+            state = ColumnState.from_bytes(first[4])
+            for row in group:
+                state.merge(ColumnState.from_bytes(row[4]))
+            state.position = positions[name]
+            record, sketch = summarise(whole.table, name, state, whole.rows), state.distinct.to_bytes()
+        shards["columns"].add(record)
+        place = {"table": whole.table, "column": name, "position": positions[name]}
+        shards["sketches"].add({**place, "distinct": sketch})
+        counts["columns"] += 1
+
+
+def _pack_record(record: dict[str, Any], state: ColumnState) -> bytes:
+    return codec.pack("record", 1, {"record": record, "distinct": state.distinct.to_bytes()})
+
+
+def _unpack_record(payload: bytes) -> tuple[dict[str, Any], bytes]:
+    fields = codec.unpack(payload, "record", 1)
+    return fields["record"], fields["distinct"]
+
+
+def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
+    modified = whole.source.get("modified")
+    shards["tables"].add(
+        {
+            "table": whole.table,
+            "id": xxhash.xxh64_hexdigest(whole.table.encode("utf-8", "replace")),
+            "uri": whole.source.get("uri"),
+            "format": whole.source.get("format"),
+            "bytes": whole.size,
+            "modified": None if modified is None else datetime.fromtimestamp(modified, UTC),
+            "rows": whole.rows,
+            "columns": len(whole.columns),
+            "units": whole.units,
+            "complete": whole.failed == 0,
+            "problems": len(whole.problems),
+        }
+    )
+
+
+def parse_result(text: str) -> tuple[list[SegmentFile], dict[str, int], list[str]]:
+    """What a merge task returned."""
+    body = json.loads(text)
+    return [SegmentFile(**file) for file in body["files"]], body["counts"], body["again"]

@@ -1,0 +1,242 @@
+"""The mergeable state of one column: everything its profile needs, fed by batches, added across units.
+
+One pass, bounded memory: counts and moments are exact, distinct counts come from the frequent-value table while it is exact
+and from HyperLogLog++ beyond, quantiles from KLL, top values and shapes from Misra-Gries, all from the same distinct cells.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.profile import kernels as k
+from lakescope.sketches import codec
+from lakescope.sketches.frequent import FrequentValues
+from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.sketches.quantiles import Quantiles
+from lakescope.values.canonical import Kind
+from lakescope.values.cells import Cells
+from lakescope.values.kernels import xxh64_cells
+
+_NAME, _VERSION = "column", 1
+
+#: Bytes of a text extreme that are kept.
+EXTREME_LIMIT = 200
+#: Values in the sample of a column: those of the smallest hashes, hence the same for any order of the rows.
+SAMPLE_SIZE = 12
+_SHAPES_LIMIT = 512
+_KINDS = [kind for kind in Kind if kind is not Kind.NULL]
+
+
+def values_limit(position: int) -> int:
+    """Distinct values counted exactly, by position of the column: very wide tables pay with their later columns."""
+    return 8192 if position < 64 else (1024 if position < 512 else 256)
+
+
+@functools.cache
+def _classes() -> npt.NDArray[np.uint8]:
+    """Letter case and digits of every code point below 65,536."""
+    table = np.zeros(65536, np.uint8)
+    for point in range(65536):
+        char = chr(point)
+        if char.isalpha():
+            table[point] = 1 if char.isupper() else 2
+        elif char.isdigit():
+            table[point] = 3
+    return table
+
+
+def _fresh_integers() -> npt.NDArray[np.int64]:
+    ints = np.zeros(k.N_INTEGERS, np.int64)
+    ints[k.LENGTH_MIN] = np.iinfo(np.int64).max
+    return ints
+
+
+def _fresh_floats() -> npt.NDArray[np.float64]:
+    return np.array([np.inf, -np.inf, 0.0, 0.0, np.inf, -np.inf, 0.0, 0.0])
+
+
+@dataclass(slots=True)
+class ColumnState:
+    """Everything seen of one column so far."""
+
+    position: int
+    source_type: str = "text"
+    cells: int = 0
+    empty: int = 0
+    markers: int = 0
+    undecodable: int = 0
+    ints: npt.NDArray[np.int64] = field(default_factory=_fresh_integers)
+    floats: npt.NDArray[np.float64] = field(default_factory=_fresh_floats)
+    lengths: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(k.N_LENGTHS, np.int64))
+    low: bytes | None = None
+    high: bytes | None = None
+    distinct: HyperLogLogPlusPlus = field(default_factory=HyperLogLogPlusPlus)
+    values: FrequentValues = field(init=False)
+    shapes: FrequentValues = field(default_factory=lambda: FrequentValues(_SHAPES_LIMIT))
+    numbers: Quantiles = field(default_factory=Quantiles)
+    moments: Quantiles = field(default_factory=Quantiles)
+    sample: dict[int, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.values = FrequentValues(values_limit(self.position))
+
+    def update(self, cells: Cells) -> None:
+        """Add the cells of one batch."""
+        self.cells += cells.rows - cells.missing
+        self.empty += cells.empty
+        self.markers += cells.markers
+        self.undecodable += cells.undecodable
+        if not cells.kinds.size:
+            return
+        k.measure(
+            *(cells.kinds, cells.numbers, cells.counts, cells.digits, cells.decimals),
+            *(cells.written, cells.wstarts, cells.wends, self.ints, self.floats, self.lengths),
+        )
+        self.values.update(cells.hashes, cells.counts, cells.text, cells.cstarts, cells.cends)
+        self.distinct.update_hashes(cells.hashes)
+        self._update_shapes(cells)
+        self._update_extremes(cells)
+        self._update_sample(cells)
+        finite = np.isfinite(cells.numbers)
+        if finite.any():
+            numeric = finite & (cells.kinds <= Kind.DECIMAL)
+            temporal = finite & (cells.kinds >= Kind.DATE) & (cells.kinds <= Kind.TIMESTAMP)
+            self.numbers.update(np.repeat(cells.numbers[numeric], cells.counts[numeric]))
+            self.moments.update(np.repeat(cells.numbers[temporal], cells.counts[temporal]))
+
+    def _update_shapes(self, cells: Cells) -> None:
+        n = cells.kinds.size
+        room = int(np.minimum(cells.wends - cells.wstarts, 4 * k.SHAPE_LIMIT + 8).sum()) + 8 * n
+        out = np.empty(room, np.uint8)
+        starts, ends = np.empty(n, np.int32), np.empty(n, np.int32)
+        k.shapes(cells.written, cells.wstarts, cells.wends, _classes(), out, starts, ends)
+        self.shapes.update(xxh64_cells(out, starts, ends), cells.counts, out, starts, ends)
+
+    def _update_extremes(self, cells: Cells) -> None:
+        low, high = k.extremes(cells.text, cells.cstarts, cells.cends)
+        self._extend(cells.canonical_at(low)[:EXTREME_LIMIT], cells.canonical_at(high)[:EXTREME_LIMIT])
+
+    def _extend(self, low: bytes | None, high: bytes | None) -> None:
+        if low is not None and (self.low is None or low < self.low):
+            self.low = low
+        if high is not None and (self.high is None or high > self.high):
+            self.high = high
+
+    def _update_sample(self, cells: Cells) -> None:
+        worst = max(self.sample) if len(self.sample) >= SAMPLE_SIZE else None
+        hashes = cells.hashes
+        chosen = np.arange(hashes.size) if worst is None else np.flatnonzero(hashes < np.uint64(worst))
+        if chosen.size > SAMPLE_SIZE:
+            chosen = chosen[np.argpartition(hashes[chosen], SAMPLE_SIZE)[: SAMPLE_SIZE + 1]]
+        for index in chosen.tolist():
+            self.sample[int(hashes[index])] = cells.canonical_at(index)[:EXTREME_LIMIT]
+        self._cut_sample()
+
+    def _cut_sample(self) -> None:
+        if len(self.sample) > SAMPLE_SIZE:
+            self.sample = {key: self.sample[key] for key in sorted(self.sample)[:SAMPLE_SIZE]}
+
+    def merge(self, other: ColumnState) -> None:
+        """Add everything another state of the same column has seen."""
+        self.cells += other.cells
+        self.empty += other.empty
+        self.markers += other.markers
+        self.undecodable += other.undecodable
+        self.source_type = min(self.source_type, other.source_type)
+        self._merge_statistics(other)
+        self.lengths += other.lengths
+        self._extend(other.low, other.high)
+        self.distinct.merge(other.distinct)
+        self.values.merge(other.values)
+        self.shapes.merge(other.shapes)
+        self.numbers.merge(other.numbers)
+        self.moments.merge(other.moments)
+        self.sample.update(other.sample)
+        self._cut_sample()
+
+    def _merge_statistics(self, other: ColumnState) -> None:
+        mine, theirs = self.ints, other.ints
+        merged = mine + theirs
+        for index in (k.LENGTH_MAX, k.DIGITS_MAX, k.DECIMALS_MAX):
+            merged[index] = max(mine[index], theirs[index])
+        merged[k.LENGTH_MIN] = min(mine[k.LENGTH_MIN], theirs[k.LENGTH_MIN])
+        self.ints = merged
+        for family in (k.NUMBERS, k.MOMENTS):
+            merged[k.PLACED + family] = mine[k.PLACED + family]
+            at = 4 * family
+            self.floats[at + k.MINIMUM] = min(self.floats[at + k.MINIMUM], other.floats[at + k.MINIMUM])
+            self.floats[at + k.MAXIMUM] = max(self.floats[at + k.MAXIMUM], other.floats[at + k.MAXIMUM])
+            n = int(theirs[k.PLACED + family])
+            if n:
+                mean, m2 = float(other.floats[at + k.MEAN]), float(other.floats[at + k.M2])
+                k.combine_moments(self.ints, self.floats, family, n, mean, m2)
+
+    @property
+    def kinds(self) -> dict[Kind, int]:
+        """Non-null cells by kind."""
+        counts = self.ints[: k.LENGTH_MIN].tolist()
+        return {kind: counts[kind] for kind in _KINDS}
+
+    @property
+    def filled(self) -> int:
+        """Number of non-null cells."""
+        return int(self.ints[k.KIND_0 + 1 : k.KIND_0 + 9].sum())
+
+    def to_bytes(self) -> bytes:
+        lengths = np.flatnonzero(self.lengths)
+        keys = sorted(self.sample)
+        fields: codec.Fields = {
+            "position": self.position,
+            "source_type": self.source_type,
+            "counts": [self.cells, self.empty, self.markers, self.undecodable],
+            "ints": self.ints,
+            "floats": self.floats,
+            "length_bins": lengths.astype(np.uint16),
+            "length_counts": self.lengths[lengths],
+            "has_extremes": self.low is not None,
+            "low": self.low or b"",
+            "high": self.high or b"",
+            "sample": np.array(keys, np.uint64),
+            "sample_lengths": [len(self.sample[key]) for key in keys],
+            "sample_text": b"".join(self.sample[key] for key in keys),
+        }
+        for prefix, part in self._parts().items():
+            fields.update({f"{prefix}.{name}": value for name, value in part.fields().items()})
+        return codec.pack(_NAME, _VERSION, fields)
+
+    def _parts(self) -> dict[str, HyperLogLogPlusPlus | FrequentValues | Quantiles]:
+        return {
+            "d": self.distinct,
+            "v": self.values,
+            "s": self.shapes,
+            "n": self.numbers,
+            "m": self.moments,
+        }
+
+    @classmethod
+    def from_bytes(cls, data: bytes | memoryview) -> ColumnState:
+        fields = codec.unpack(data, _NAME, _VERSION)
+        state = cls(fields["position"], fields["source_type"], *fields["counts"])
+        state.ints, state.floats = fields["ints"].copy(), fields["floats"].copy()
+        state.lengths[fields["length_bins"]] = fields["length_counts"]
+        if fields["has_extremes"]:
+            state.low, state.high = fields["low"], fields["high"]
+        cuts = np.cumsum([0, *fields["sample_lengths"]]).tolist()
+        text = fields["sample_text"]
+        state.sample = {
+            int(key): text[cuts[i] : cuts[i + 1]] for i, key in enumerate(fields["sample"].tolist())
+        }
+
+        def part(prefix: str) -> codec.Fields:
+            return {name[2:]: value for name, value in fields.items() if name.startswith(prefix + ".")}
+
+        state.distinct = HyperLogLogPlusPlus.from_fields(part("d"))
+        state.values = FrequentValues.from_fields(part("v"))
+        state.shapes = FrequentValues.from_fields(part("s"))
+        state.numbers = Quantiles.from_fields(part("n"))
+        state.moments = Quantiles.from_fields(part("m"))
+        return state

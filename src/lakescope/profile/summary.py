@@ -1,0 +1,214 @@
+"""From a finished column state to its profile: one flat record per column, the same in the catalog, the API and the CLI.
+
+Every number is exact or carries its error: ``distinct_low/high`` with ``distinct_exact``, ``quantile_error`` as a share of
+ranks, ``top_error`` and ``patterns_error`` as counts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lakescope.profile import kernels as k
+from lakescope.profile.column import ColumnState
+from lakescope.profile.types import NUMERIC_TYPES, TEMPORAL_TYPES, data_class, infer_type
+from lakescope.sketches.quantiles import Quantiles, RankedItems
+from lakescope.values.canonical import Kind
+
+BENFORD = [math.log10(1 + 1 / digit) for digit in range(1, 10)]
+_TOP = 10
+_PATTERNS = 10
+_BINS = 20
+_DEPTHS = 20
+#: Numbers needed before first digits say anything, and the mean deviation up to which they follow Benford (Nigrini).
+_BENFORD_LEAST, _BENFORD_MAD = 300, 0.015
+
+_KIND_NAMES = {kind: kind.name.lower() for kind in Kind}
+
+Record = dict[str, Any]
+
+
+def summarise(table: str, column: str, state: ColumnState, rows: int) -> Record:
+    """The profile of one column of a table of ``rows`` rows."""
+    filled = state.filled
+    kinds = state.kinds
+    kind, share = infer_type(kinds)
+    record: Record = {
+        "table": table,
+        "position": state.position,
+        "column": column,
+        "source_type": state.source_type,
+        "type": kind,
+        "type_share": share,
+        "rows": rows,
+        "nulls": rows - filled,
+        "empty": state.empty,
+        "markers": state.markers,
+        "undecodable": state.undecodable,
+        "kinds": {_KIND_NAMES[name]: count for name, count in kinds.items() if count},
+        "sample": [state.sample[key].decode("utf-8", "ignore") for key in sorted(state.sample)],
+    }
+    record |= _distinct(state, rows, filled)
+    record |= _frequent(state, rows)
+    record |= _lengths(state, filled)
+    record |= _extremes(state, kind)
+    if kind in NUMERIC_TYPES and state.ints[k.PLACED]:
+        record |= _distribution(state, state.numbers, k.NUMBERS) | _numeric(state)
+    elif kind in TEMPORAL_TYPES and state.ints[k.PLACED + 1] and not state.ints[k.UNPLACED]:
+        record |= _distribution(state, state.moments, k.MOMENTS)
+    record["data_class"] = data_class(
+        kind, rows=rows, distinct=record["distinct"], key=record["key"], median_length=record["length_median"] or 0.0
+    )
+    return record
+
+
+def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
+    exact = state.values.distinct
+    if exact is not None:
+        low = high = estimate = exact
+    else:
+        bounds = state.distinct.interval()
+        floor = state.values.used
+        low = min(filled, max(floor, math.floor(bounds[0])))
+        high = min(filled, math.ceil(bounds[1]))
+        estimate = min(filled, max(floor, round(state.distinct.estimate())))
+    repeated = bool(state.values.used) and int(state.values.tallies[: state.values.used].max()) > 1
+    if rows == 0 or filled < rows or repeated or (exact is not None and exact < rows):
+        key = "no"
+    else:
+        key = "yes" if exact is not None else ("likely" if high >= rows else "no")
+    return {
+        "distinct": estimate,
+        "distinct_low": low,
+        "distinct_high": high,
+        "distinct_exact": exact is not None,
+        "uniqueness": estimate / rows if rows else None,
+        "key": key,
+    }
+
+
+def _frequent(state: ColumnState, rows: int) -> Record:
+    top = state.values.top(_TOP)
+    patterns = state.shapes.top(_PATTERNS)
+    return {
+        "top": [{"value": value.text, "count": value.low} for value in top],
+        "top_error": state.values.error,
+        "constancy": top[0].low / rows if top and rows else None,
+        "patterns": [{"value": value.text, "count": value.low} for value in patterns],
+        "patterns_error": state.shapes.error,
+    }
+
+
+def _lengths(state: ColumnState, filled: int) -> Record:
+    if not filled:
+        return dict.fromkeys(("length_min", "length_max", "length_mean", "length_median"))
+    return {
+        "length_min": int(state.ints[k.LENGTH_MIN]),
+        "length_max": int(state.ints[k.LENGTH_MAX]),
+        "length_mean": int(state.ints[k.LENGTH_SUM]) / filled,
+        "length_median": _median_length(state.lengths, filled),
+    }
+
+
+def _median_length(bins: np.ndarray, filled: int) -> float:
+    """Median from the length histogram; beyond 255 characters the lower end of its power-of-two bin."""
+    cumulative = np.cumsum(bins)
+    low = int(np.searchsorted(cumulative, (filled + 1) // 2))
+    high = int(np.searchsorted(cumulative, filled // 2 + 1))
+    return (_bin_length(low) + _bin_length(high)) / 2
+
+
+def _bin_length(bin_: int) -> float:
+    return float(bin_ if bin_ < k.LENGTHS_EXACT else k.LENGTHS_EXACT << (bin_ - k.LENGTHS_EXACT))
+
+
+def _extremes(state: ColumnState, kind: str) -> Record:
+    """Smallest and largest value as canonical text: by number for numbers, by moment for times, else by code point."""
+    if kind in NUMERIC_TYPES and state.ints[k.PLACED]:
+        low, high = state.floats[k.MINIMUM], state.floats[k.MAXIMUM]
+        return {"minimum": _number_text(float(low)), "maximum": _number_text(float(high))}
+    if kind in TEMPORAL_TYPES:
+        if state.ints[k.UNPLACED]:
+            return {"minimum": None, "maximum": None}
+        low, high = state.floats[4 + k.MINIMUM], state.floats[4 + k.MAXIMUM]
+        return {"minimum": moment_text(float(low), kind), "maximum": moment_text(float(high), kind)}
+    if state.low is None or state.high is None:
+        return {"minimum": None, "maximum": None}
+    return {"minimum": state.low.decode("utf-8", "ignore"), "maximum": state.high.decode("utf-8", "ignore")}
+
+
+def _number_text(x: float) -> str:
+    return str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x)
+
+
+def moment_text(seconds: float, kind: str) -> str:
+    """Epoch seconds as ISO text for a date, time or timestamp column."""
+    micros = round(seconds * 1e6)
+    if kind == "time":
+        moment = np.datetime64(micros % 86_400_000_000, "us")
+        return str(moment).split("T")[1].rstrip("0").rstrip(".") if micros % 1_000_000 else str(moment)[11:19]
+    moment = np.datetime64(micros, "us")
+    text = str(moment)
+    if kind == "date":
+        return text[:10]
+    return text[:19] if micros % 1_000_000 == 0 else text.rstrip("0")
+
+
+def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
+    ranked = RankedItems.of(sketch)
+    at = 4 * family
+    n = int(state.ints[k.PLACED + family])
+    low, high = float(state.floats[at + k.MINIMUM]), float(state.floats[at + k.MAXIMUM])
+    inner = ranked.quantiles([i / _DEPTHS for i in range(1, _DEPTHS)])
+    quartiles = [inner[_DEPTHS * i // 4 - 1] for i in (1, 2, 3)]
+    reach = 1.5 * (quartiles[2] - quartiles[0])
+    fences = quartiles[0] - reach, quartiles[2] + reach
+    outside = ranked.counts_below([fences[0]])[0] + n - ranked.counts_below([fences[1]], inclusive=True)[0]
+    variance = float(state.floats[at + k.M2]) / (n - 1) if n > 1 else None
+    return {
+        "mean": float(state.floats[at + k.MEAN]),
+        "std": math.sqrt(max(0.0, variance)) if variance is not None else None,
+        "quartiles": quartiles,
+        "quantiles": [low, *inner, high],
+        "quantile_error": sketch.rank_error,
+        "histogram": _histogram(ranked, low, high),
+        "outliers": outside,
+        "fence_low": fences[0],
+        "fence_high": fences[1],
+    }
+
+
+def _histogram(ranked: RankedItems, low: float, high: float) -> list[Record]:
+    """Equal-width bins; each holds its lower edge, the last also its upper."""
+    width = (high - low) / _BINS
+    if not math.isfinite(width) or width == 0 or low + width == low:
+        return [{"low": low, "high": high, "count": int(ranked.cumulative[-1])}]
+    edges = [low + width * i for i in range(_BINS)] + [high]
+    below = [0, *ranked.counts_below(edges[1:-1]), int(ranked.cumulative[-1])]
+    return [
+        {"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)
+    ]
+
+
+def _numeric(state: ColumnState) -> Record:
+    first = state.ints[k.DIGIT_1 : k.DIGIT_1 + 9]
+    total = int(first.sum())
+    record: Record = {
+        "zeros": int(state.ints[k.ZEROS]),
+        "negatives": int(state.ints[k.NEGATIVES]),
+        "infinite": int(state.ints[k.INFINITE]),
+        "digits_max": int(state.ints[k.DIGITS_MAX]),
+        "decimals_max": int(state.ints[k.DECIMALS_MAX]),
+    }
+    if total:
+        shares = (first / total).tolist()
+        record["first_digits"] = shares
+        if total >= _BENFORD_LEAST:
+            deviation = sum(abs(a - b) for a, b in zip(shares, BENFORD, strict=True)) / 9
+            record["benford_deviation"] = deviation
+            record["benford"] = deviation <= _BENFORD_MAD
+    return record
+
+

@@ -1,0 +1,1 @@
+"""One summary dictionary in, text, HTML and JSON out."""

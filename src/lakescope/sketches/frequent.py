@@ -1,0 +1,153 @@
+"""The most frequent values of a stream, with their text and a bound on the error of every count.
+
+Misra-Gries counters in the mergeable form of Agarwal et al. (2012): while at most ``limit`` distinct values have been seen,
+every count is exact and the number of distinct values with it. Beyond, the smallest counters pay for the others: a count is
+then a lower bound, at most ``error`` below the truth. Whether that happened depends on the set of values alone, not on
+order or partitioning: more than ``limit`` distinct values saturate any split, fewer saturate none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.sketches import codec
+from lakescope.sketches.kernels import frequent_add, frequent_rebuild, gather_text
+
+#: Bytes of a value's text that are kept.
+TEXT_LIMIT = 120
+
+_FIRST_KEYS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Frequent:
+    """A frequent value: its true count lies in ``[low, high]``."""
+
+    text: str
+    low: int
+    high: int
+
+
+@dataclass(slots=True)
+class FrequentValues:
+    """Weighted Misra-Gries counters over hashes."""
+
+    limit: int = 8192
+    error: int = 0
+    saturated: bool = False
+    used: int = 0
+    filled: int = 0
+    keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.uint64))
+    tallies: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int64))
+    places: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int32))
+    lengths: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int32))
+    arena: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(1024, np.uint8))
+    slots: npt.NDArray[np.int32] = field(default_factory=lambda: np.full(4 * _FIRST_KEYS, -1, np.int32))
+
+    def update(
+        self,
+        hashes: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        text: npt.NDArray[np.uint8],
+        starts: npt.NDArray[np.int32],
+        ends: npt.NDArray[np.int32],
+    ) -> None:
+        """Add values by hash with their counts; ``text[starts:ends]`` says what each value is."""
+        at = 0
+        while True:
+            at, self.used, self.filled = frequent_add(
+                *(at, hashes, counts, text, starts, ends, TEXT_LIMIT),
+                *(self.keys, self.tallies, self.places, self.lengths, self.slots),
+                *(self.used, self.arena, self.filled),
+            )
+            if at >= hashes.size:
+                return
+            if self.used < self.keys.size:
+                self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, TEXT_LIMIT), np.uint8)])
+            elif self.used < self.limit:
+                self._grow()
+            else:
+                self._prune()
+
+    def _grow(self) -> None:
+        size = min(2 * self.keys.size, self.limit)
+        for name in ("keys", "tallies", "places", "lengths"):
+            old = getattr(self, name)
+            new = np.empty(size, old.dtype)
+            new[: self.used] = old[: self.used]
+            setattr(self, name, new)
+        self.slots = np.empty(1 << (4 * size - 1).bit_length(), np.int32)
+        frequent_rebuild(self.slots, self.keys, self.used)
+
+    def _prune(self) -> None:
+        """Halve the table: every counter pays the count of the first that has to go."""
+        keep = self.limit // 2
+        price = int(np.partition(self.tallies[: self.used], self.used - keep - 1)[self.used - keep - 1])
+        self.error += price
+        self.saturated = True
+        self._keep(np.flatnonzero(self.tallies[: self.used] > price))
+        self.tallies[: self.used] -= price
+
+    def _keep(self, order: npt.NDArray[np.intp]) -> None:
+        arena = np.empty(max(1024, int(self.lengths[order].sum())), np.uint8)
+        filled = gather_text(self.arena, self.places, self.lengths, order, arena)
+        n = order.size
+        lengths = self.lengths[order]
+        self.keys[:n], self.tallies[:n], self.lengths[:n] = self.keys[order], self.tallies[order], lengths
+        self.places[:n] = np.cumsum(lengths) - lengths
+        self.arena, self.filled, self.used = arena, filled, n
+        frequent_rebuild(self.slots, self.keys, n)
+
+    def merge(self, other: FrequentValues) -> None:
+        """Add the counts of ``other``; errors add up."""
+        n = other.used
+        ends = other.places[:n] + other.lengths[:n]
+        self.update(other.keys[:n], other.tallies[:n], other.arena, other.places[:n], ends)
+        self.error += other.error
+        self.saturated |= other.saturated
+
+    def top(self, k: int) -> list[Frequent]:
+        """The ``k`` values of the largest counts, ties broken by hash."""
+        order = np.lexsort((self.keys[: self.used], -self.tallies[: self.used]))[:k]
+        return [
+            Frequent(self.text_at(int(i)), int(self.tallies[i]), int(self.tallies[i]) + self.error) for i in order.tolist()
+        ]
+
+    def text_at(self, index: int) -> str:
+        raw = self.arena[self.places[index] : self.places[index] + self.lengths[index]].tobytes()
+        return raw.decode("utf-8", "ignore")
+
+    @property
+    def distinct(self) -> int | None:
+        """Exact number of distinct values, or None once counters were dropped."""
+        return None if self.saturated else self.used
+
+    def fields(self) -> codec.Fields:
+        order = np.argsort(self.keys[: self.used])
+        text = np.empty(int(self.lengths[: self.used].sum()), np.uint8)
+        gather_text(self.arena, self.places, self.lengths, order, text)
+        return {
+            "limit": self.limit,
+            "error": self.error,
+            "saturated": self.saturated,
+            "keys": self.keys[order],
+            "tallies": self.tallies[order],
+            "lengths": self.lengths[order].astype(np.uint8),
+            "text": text,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: codec.Fields) -> FrequentValues:
+        keys = fields["keys"].copy()
+        lengths = fields["lengths"].astype(np.int32)
+        places = (np.cumsum(lengths) - lengths).astype(np.int32)
+        slots = np.empty(1 << (4 * max(16, keys.size) - 1).bit_length(), np.int32)
+        frequent_rebuild(slots, keys, keys.size)
+        text = fields["text"].copy()
+        return cls(
+            *(fields["limit"], fields["error"], fields["saturated"], keys.size, text.size),
+            *(keys, fields["tallies"].copy(), places, lengths, text, slots),
+        )

@@ -1,0 +1,79 @@
+"""Record batches of any size and type as bounded batches of text cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lakescope.sources.model import Batch, Problem, Report
+from lakescope.values.typed import text_bytes, text_columns
+
+#: Bounds of one batch: rows, bytes of text, and cells (a very wide table has short batches).
+MAX_ROWS = 65536
+MAX_BYTES = 8 * 1024 * 1024
+MAX_CELLS = 1 << 20
+
+
+def text_batches(batches: Iterable[Any], schema: Any, table: str, report: Report) -> Iterator[Batch]:
+    """Turn record batches into bounded batches of text; a table without rows gives one batch that shows its columns."""
+    noted: set[str] = set()
+    renamed: list[int] = []
+
+    def note(column: str, kind: str) -> None:
+        if column not in noted:
+            noted.add(column)
+            detail = f"column {column!r} holds values of type {kind}: kept as JSON text"
+            report(Problem(table, "info", "nested", detail))
+
+    rows = 0
+    for batch in batches:
+        for piece in bounded(batch):
+            rows += piece.num_rows
+            yield _text_batch(piece, table, note, report, renamed)
+    if rows == 0:
+        yield _text_batch(empty_batch(schema), table, note, report, renamed)
+
+
+def rows_per_batch(columns: int) -> int:
+    """How many rows of so many columns to read at a time."""
+    return max(1, min(MAX_ROWS, MAX_CELLS // max(1, columns)))
+
+
+def bounded(batch: Any) -> Iterator[Any]:
+    """Cut a record batch until every piece is within the bounds; a single row is never cut."""
+    rows = batch.num_rows
+    if rows == 0:
+        return
+    size = sum(text_bytes(column) for column in batch.columns)
+    pieces = max(-(-rows // rows_per_batch(batch.num_columns)), -(-size // MAX_BYTES))
+    if pieces <= 1 or rows == 1:
+        yield batch
+        return
+    step = max(1, rows // pieces)
+    for start in range(0, rows, step):
+        yield from bounded(batch.slice(start, step))
+
+
+def empty_batch(schema: Any) -> Any:
+    """A record batch without rows."""
+    return pa.RecordBatch.from_arrays(
+        [column.combine_chunks() for column in schema.empty_table().columns], schema=schema
+    )
+
+
+def _text_batch(batch: Any, table: str, note: Any, report: Report, renamed: list[int]) -> Batch:
+    columns = text_columns(batch, note)
+    names = [column.name for column in columns]
+    if "" in names or len(set(names)) < len(names):
+        from lakescope.sources.csv_dialect import unique_names
+
+        unique, changed = unique_names(names)
+        for column, name in zip(columns, unique, strict=True):
+            column.name = name
+        if not renamed:
+            renamed.append(changed)
+            detail = f"{changed} blank or repeated column names were replaced or numbered"
+            report(Problem(table, "warning", "renamed-columns", detail, changed))
+    return Batch(batch.num_rows, columns)

@@ -1,0 +1,282 @@
+"""What kind of CSV is this? Encoding, delimiter, quotes, line ends, preamble and header, from the head of the file.
+
+Everything is decided from the same first bytes whoever asks, so that a file read whole and a file cut into ranges are
+understood alike.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.sources import csv_kernel
+from lakescope.sources.model import TextColumn
+from lakescope.values.canonical import Kind, Value, decode
+from lakescope.values.cells import understand_each
+
+#: Bytes of a file that decide its dialect.
+HEAD_BYTES = 64 * 1024
+
+_DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
+_RECORDS = 200
+_SAMPLED = 24
+_QUOTE, _APOSTROPHE, _LF, _CR = 34, 39, 10, 13
+_BOMS = [
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+]
+_VALUE_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How bytes become text: ``transcode`` names a codec that must be undone before tokenising (UTF-16, UTF-32)."""
+
+    bom: int = 0
+    transcode: str | None = None
+    fallback: str = "cp1252"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Everything needed to cut the file into cells and name its columns."""
+
+    delimiter: int
+    quote: int
+    escape: int
+    newline: int
+    names: list[str]
+    header: bool
+    data_start: int
+    preamble: int
+    renamed: int
+    fallback: str
+
+    def to_options(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def detect_encoding(head: bytes) -> Encoding:
+    """Byte order mark, wide characters without one, or the best guess for bytes that are not UTF-8."""
+    for bom, name in _BOMS:
+        if head.startswith(bom):
+            return Encoding(len(bom), None if name == "utf-8" else name)
+    if len(head) >= 4 and b"\0" in head:
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        half = len(head) / 2
+        if odd > 0.4 * half and even < 0.1 * half:
+            return Encoding(0, "utf-16-le")
+        if even > 0.4 * half and odd < 0.1 * half:
+            return Encoding(0, "utf-16-be")
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        decoder.decode(head, final=False)
+    except UnicodeDecodeError:
+        return Encoding(fallback=_guess_encoding(head))
+    return Encoding()
+
+
+def _guess_encoding(head: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    suspicious = b"\n".join(line for line in head.splitlines() if not line.isascii())[:8192]
+    candidates = ["cp1252", "mac_roman", "cp1250", "cp1251", "cp1253", "cp1254", "shift_jis", "gb18030", "big5", "euc_kr"]
+    best = from_bytes(suspicious, cp_isolation=candidates, steps=2, chunk_size=2048).best()
+    return best.encoding if best is not None else "cp1252"
+
+
+def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encoding, tabs: bool = False) -> Dialect:
+    """Understand the head of a file (without its byte order mark). ``whole``: the head is the entire file."""
+    text = head.tobytes()
+    bare_cr = text.count(b"\r") - text.count(b"\r\n")
+    newline = _CR if bare_cr > text.count(b"\n") else _LF
+    quote, escape = _quoting(text)
+    widths, starts = np.empty(_RECORDS, np.int32), np.empty(_RECORDS, np.int32)
+    best_score, delimiter = -1.0, ord("\t") if tabs else ord(",")
+    for candidate in _DELIMITERS:
+        if candidate not in text:
+            continue
+        n, stray, unclean = csv_kernel.record_widths(
+            head, head.size, whole, candidate, quote, escape, newline, widths, starts
+        )
+        score = _delimiter_score(widths[:n], stray, unclean)
+        if tabs and candidate == ord("\t"):
+            score *= 2
+        if score > best_score:
+            best_score, delimiter = score, candidate
+    n, _, _ = csv_kernel.record_widths(head, head.size, whole, delimiter, quote, escape, newline, widths, starts)
+    if n == 0:
+        n, _, _ = csv_kernel.record_widths(head, head.size, True, delimiter, 0, 0, newline, widths, starts)
+    return _frame(head, widths[:n], starts[:n], (delimiter, quote, escape, newline), encoding)
+
+
+def _quoting(head: bytes) -> tuple[int, int]:
+    """Quote and escape characters in use."""
+    if b'"' not in head:
+        marks = sum(head.count(mark) for mark in (b",'", b";'", b"\t'", b"|'"))
+        closing = sum(head.count(mark) for mark in (b"',", b"';", b"'\t", b"'|"))
+        if marks >= 2 and closing >= 2:
+            return _APOSTROPHE, 0
+    return _QUOTE, (92 if b'\\"' in head and b'""' not in head.replace(b',"",', b",,") else 0)
+
+
+def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) -> float:
+    if widths.size == 0:
+        return 0.0
+    mode = int(np.bincount(widths).argmax())
+    if mode < 2:
+        return 0.0
+    share = float((widths == mode).mean())
+    cells = int(widths.sum())
+    return share * (1 - unclean / cells) * (1 - min(1.0, stray / cells)) * (1 - 1 / mode) ** 0.25
+
+
+def _frame(
+    head: npt.NDArray[np.uint8],
+    widths: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int32],
+    marks: tuple[int, int, int, int],
+    encoding: Encoding,
+) -> Dialect:
+    """Find preamble and header, and name the columns."""
+    delimiter, quote, escape, newline = marks
+    if widths.size == 0:
+        return Dialect(*marks, [], False, 0, 0, 0, encoding.fallback)
+    mode = _main_width(widths)
+    skipped = _preamble(head, widths, starts, mode)
+    width = max(mode, int(widths[skipped]))
+    sample = _records(head[starts[skipped] :].copy(), marks, width, min(_SAMPLED, int(widths.size - skipped)))
+    header = _has_header(sample)
+    names: list[str] = []
+    if header:
+        cells = [_cell_text(column, 0, encoding.fallback) for column in sample]
+        width = _declared_width(cells, widths, skipped, mode)
+        names = _place_names(cells, int(widths[skipped]), width, sample)
+    unique, renamed = unique_names(names if header else [""] * width)
+    data_start = int(starts[skipped])
+    if header:
+        data_start = int(starts[skipped + 1]) if widths.size > skipped + 1 else _after_record(head, data_start, marks)
+    return Dialect(*marks, unique, header, data_start, skipped, renamed if header else 0, encoding.fallback)
+
+
+def _main_width(widths: npt.NDArray[np.int32]) -> int:
+    """The commonest width; the wider one when two are equally common."""
+    counts = np.bincount(widths)
+    return int(np.flatnonzero(counts == counts.max())[-1])
+
+
+def _preamble(
+    head: npt.NDArray[np.uint8], widths: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], mode: int
+) -> int:
+    """Number of leading records that are titles or comments, not header or data."""
+    skipped = 0
+    while skipped < min(20, widths.size - 1):
+        comment = head[starts[skipped]] == ord("#") and widths[skipped] != mode
+        title = mode >= 2 and widths[skipped] == 1 or (mode >= 4 and widths[skipped] * 2 < mode)
+        if not (comment or title):
+            break
+        skipped += 1
+    return skipped if widths[skipped] > 1 or mode == 1 else 0
+
+
+def _records(
+    data: npt.NDArray[np.uint8], marks: tuple[int, int, int, int], width: int, rows: int
+) -> list[TextColumn]:
+    starts, ends = np.empty((width + 1, rows), np.int32), np.empty((width + 1, rows), np.int32)
+    counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
+    n, _, _ = csv_kernel.tokenise(
+        *(data, 0, data.size, data.size, True, *marks, data.size, starts, ends, counters)
+    )
+    return [TextColumn("", data, starts[c, :n], ends[c, :n]) for c in range(width)]
+
+
+def _after_record(head: npt.NDArray[np.uint8], start: int, marks: tuple[int, int, int, int]) -> int:
+    starts, ends = np.empty((2, 1), np.int32), np.empty((2, 1), np.int32)
+    counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
+    _, after, _ = csv_kernel.tokenise(
+        *(head.copy(), start, head.size, head.size, True, *marks, head.size, starts, ends, counters)
+    )
+    return int(after)
+
+
+def _cell_text(column: TextColumn, row: int, fallback: str) -> str:
+    if column.starts.size <= row or column.ends[row] < 0:
+        return ""
+    return decode(column.data[column.starts[row] : column.ends[row]].tobytes(), fallback).strip()
+
+
+def _has_header(sample: list[TextColumn]) -> bool:
+    """Whether the first record names the columns.
+
+    A name above values of another kind (text over numbers) says yes. Failing that, a first record that itself holds values
+    says no, unless they stand over text (numbers over formatted figures) or are years over what are no years; and text over
+    text says yes, unless names reappear as values below in most columns.
+    """
+    named = values = contrast = opposite = years = repeats = 0
+    for column in sample:
+        cells = understand_each(column)
+        if not cells or cells[0].kind is Kind.NULL:
+            continue
+        head, body = cells[0], [cell for cell in cells[1:] if cell.kind is not Kind.NULL]
+        named += 1
+        is_value = head.kind in _VALUE_KINDS
+        values += is_value
+        valued = sum(cell.kind in _VALUE_KINDS for cell in body) > 0.5 * len(body)
+        contrast += valued and not is_value
+        opposite += is_value and bool(body) and not valued
+        years += is_value and _is_year(head) and not (body and all(map(_is_year, body)))
+        repeats += any(cell.text == head.text for cell in body)
+    if not named or contrast:
+        return contrast > 0
+    if values:
+        return repeats == 0 and (opposite == values or (years + opposite >= values and values < named))
+    return 2 * repeats <= named
+
+
+def _is_year(cell: Value) -> bool:
+    return cell.kind is Kind.INTEGER and 1800 <= cell.number <= 2100
+
+
+def _declared_width(cells: list[str], widths: npt.NDArray[np.int32], skipped: int, mode: int) -> int:
+    """How many columns the table has: a header wider than every row ends in stray delimiters, a narrower one lacks names."""
+    written = int(widths[skipped])
+    while written > max(mode, 1) and not cells[written - 1]:
+        written -= 1
+    return max(written, mode)
+
+
+def _place_names(cells: list[str], written: int, width: int, sample: list[TextColumn]) -> list[str]:
+    """Names by column. A header one short of its rows (as R writes them) lacks the first name, unless rows end in nothing."""
+    names = cells[:width]
+    if written == width - 1 and width > 1:
+        last = sample[width - 1] if len(sample) >= width else None
+        trailing = last is None or not bool((last.ends[1:] > last.starts[1:]).any())
+        if not trailing:
+            names = ["", *cells[: width - 1]]
+    return names + [""] * (width - len(names))
+
+
+def unique_names(names: list[str]) -> tuple[list[str], int]:
+    """Give blank columns a name and duplicate names a number; also how many were changed."""
+    taken: set[str] = set()
+    given = {name for name in names if name}
+    result: list[str] = []
+    changed = 0
+    for position, name in enumerate(names, start=1):
+        wanted = name or f"column_{position}"
+        unique = wanted
+        number = 2
+        while unique in taken or (unique != name and unique in given):
+            unique = f"{wanted}_{number}"
+            number += 1
+        changed += unique != name
+        taken.add(unique)
+        result.append(unique)
+    return result, changed

@@ -1,0 +1,306 @@
+"""CSV files as work units: a small or compressed file whole, a big one as byte ranges that prove that they met.
+
+Where a range starts inside a file nobody can know locally whether it lies inside quotes. Each range therefore guesses
+(speculative parsing: both suppositions are tried, the likelier kept), records where it began and where it ended, and the
+merge demands that every end meets the next beginning. If one does not, the table is scanned again in one piece. So the
+result is exact, and the file is read once unless the guess was wrong.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import SourceError
+from lakescope.sources import csv_kernel, files
+from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, Encoding, detect_dialect, detect_encoding, unique_names
+from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+#: Bytes read at a time; a batch never holds more text than this unless one record is longer.
+CHUNK = 4 * 1024 * 1024
+#: Longest record: a quote still open after this many bytes is taken literally.
+LONGEST_RECORD = 64 * 1024 * 1024
+_CELLS_PER_BATCH = 1 << 20
+_SYNC_WINDOW = 256 * 1024
+_SYNC_RECORDS = 64
+_TAB_NAMES = (".tsv", ".tab")
+
+#: Column that keeps what long rows have beyond the header.
+SURPLUS = "_surplus"
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """Units of a CSV table: one per part, or byte ranges of about ``target_bytes`` for a big uncompressed file."""
+    units: list[Unit] = []
+    for uri, size in found.parts:
+        base = {**found.options(uri), "compression": found.compression}
+        if found.compression or size <= target_bytes:
+            units.append(Unit(found.table, "csv", uri, size, options=base))
+            continue
+        head, encoding, dialect = _sniff(uri, None)
+        if encoding.transcode or dialect.data_start >= head:
+            units.append(Unit(found.table, "csv", uri, size, options=base))
+            continue
+        begin = encoding.bom + dialect.data_start
+        cuts = np.linspace(begin, size, -(-size // target_bytes) + 1).astype(np.int64).tolist()
+        for low, high in zip(cuts, cuts[1:], strict=False):
+            options = {**base, "range": [low, high], "dialect": dialect.to_options(), "begin": begin}
+            units.append(Unit(found.table, "csv", uri, high - low, options=options))
+    return units
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read a unit in bounded batches."""
+    dialect_options = unit.options.get("dialect")
+    with files.open_stream(unit.uri, unit.options.get("compression")) as stream:
+        if dialect_options is None:
+            yield from _read_whole(unit, stream, report)
+        else:
+            yield from _read_range(unit, stream, Dialect(**dialect_options), report)
+
+
+def _sniff(uri: str, compression: str | None) -> tuple[int, Encoding, Dialect]:
+    head = files.read_head(uri, HEAD_BYTES, compression)
+    encoding = detect_encoding(head)
+    data = np.frombuffer(head, np.uint8)[encoding.bom :]
+    return len(head), encoding, detect_dialect(data, whole=False, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
+
+
+def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]:
+    head = _read_head(stream, unit)
+    encoding = detect_encoding(head)
+    rest: BinaryIO | _Utf8 = stream
+    if encoding.transcode:
+        _tell(unit, report, "info", "encoding", f"{encoding.transcode} text, read as such")
+        rest = _Utf8(head[encoding.bom :], stream, encoding.transcode)
+        head, encoding = rest.read(HEAD_BYTES), Encoding()
+    text = np.frombuffer(head, np.uint8)[encoding.bom :]
+    if not text.size or not (text > 32).any():
+        if len(head) < HEAD_BYTES:
+            raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
+    if _binary(head):
+        raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
+    name = unit.uri.lower()
+    for ending in (".gz", ".bz2", ".zst"):
+        name = name.removesuffix(ending)
+    whole = len(head) < HEAD_BYTES
+    dialect = detect_dialect(text, whole=whole, encoding=encoding, tabs=name.endswith(_TAB_NAMES))
+    _tell_dialect(unit, dialect, head, encoding, report)
+    window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start)
+    yield from _records(unit, window, dialect, None, report)
+
+
+def _read_range(unit: Unit, stream: BinaryIO, dialect: Dialect, report: Report) -> Iterator[Batch]:
+    low, high = unit.options["range"]
+    if low == unit.options["begin"]:
+        stream.seek(0)
+        head = stream.read(low)
+        encoding = detect_encoding(head)
+        _tell_dialect(unit, dialect, head, encoding, report)
+        start = low
+    else:
+        start = _sync(stream, low, dialect)
+    if start >= high:
+        yield Batch(0, [], dialect.fallback, (start, start))
+        return
+    stream.seek(start)
+    window = _Window(stream, b"", 0, base=start)
+    yield from _records(unit, window, dialect, high, report)
+
+
+def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
+    """First record start at or after ``low``, by the likelier of the two suppositions."""
+    size = _SYNC_WINDOW
+    marks = (dialect.delimiter, dialect.quote, dialect.escape, dialect.newline)
+    while True:
+        stream.seek(low - 1)
+        data = np.frombuffer(stream.read(size), np.uint8)
+        guesses = []
+        for inside in (False, True):
+            start, fitting, seen, stray = csv_kernel.resync(
+                data, data.size, inside, *marks, len(dialect.names), _SYNC_RECORDS
+            )
+            if start >= 0:
+                guesses.append(((fitting - stray) / seen if seen else 0.0, not inside, low - 1 + start))
+        at_end = data.size < size
+        if guesses and (at_end or max(guesses)[0] > 0.5 or size >= LONGEST_RECORD):
+            return max(guesses)[2]
+        if at_end or size >= LONGEST_RECORD:
+            return low - 1 + data.size
+        size *= 8
+
+
+class _Window:
+    """A growing view on the stream: holds the bytes of unfinished records and reads on when told to."""
+
+    def __init__(self, stream: BinaryIO | _Utf8, head: bytes, skip: int, base: int = 0) -> None:
+        self.stream = stream
+        self.data = np.empty(max(CHUNK, len(head)), np.uint8)
+        self.data[: len(head)] = np.frombuffer(head, np.uint8)
+        self.fill = len(head)
+        self.position = skip
+        self.base = base
+        self.final = False
+        self.failure: Exception | None = None
+
+    def read_on(self) -> None:
+        """Drop what was consumed and read the next piece; doubles the buffer when a record does not fit."""
+        left = self.fill - self.position
+        if left > self.data.size // 2:
+            grown = np.empty(self.data.size * 2, np.uint8)
+            grown[:left] = self.data[self.position : self.fill]
+            self.data = grown
+        else:
+            self.data[:left] = self.data[self.position : self.fill].copy()
+        self.base += self.position
+        self.position, self.fill = 0, left
+        try:
+            got = self.stream.readinto(memoryview(self.data)[left:])  # type: ignore[union-attr]
+        except (OSError, EOFError, UnicodeError) as error:
+            self.failure, got = error, 0
+        self.fill += got or 0
+        self.final = not got
+
+
+def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, report: Report) -> Iterator[Batch]:
+    columns = len(dialect.names)
+    capacity = max(256, min(65536, _CELLS_PER_BATCH // (columns + 1)))
+    starts, ends = np.empty((columns + 1, capacity), np.int32), np.empty((columns + 1, capacity), np.int32)
+    counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
+    surplus = unique_names([*dialect.names, SURPLUS])[0][-1]
+    counted = window.base + window.position
+    total = 0
+    while True:
+        limit = window.fill if stop is None else max(0, min(window.fill, stop - window.base))
+        long_before = counters[csv_kernel.LONG]
+        rows, position, starved = csv_kernel.tokenise(
+            *(window.data, window.position, window.fill, limit, window.final),
+            *(dialect.delimiter, dialect.quote, dialect.escape, dialect.newline, LONGEST_RECORD),
+            *(starts, ends, counters),
+        )
+        total += rows
+        span = (window.base + window.position, window.base + position)
+        nul_from, nul_to = max(window.position, counted - window.base), position
+        counters[csv_kernel.NUL] += _nuls(window.data[nul_from:nul_to])
+        counted = window.base + position
+        window.position = position
+        if rows:
+            made = [
+                TextColumn(name, window.data, starts[c, :rows], ends[c, :rows]) for c, name in enumerate(dialect.names)
+            ]
+            if counters[csv_kernel.LONG] > long_before:
+                made.append(TextColumn(surplus, window.data, starts[columns, :rows], ends[columns, :rows]))
+            yield Batch(rows, made, dialect.fallback, None if stop is None else span)
+        done = stop is not None and window.base + position >= stop
+        exhausted = window.final and position >= window.fill
+        if done or exhausted:
+            break
+        if starved or position >= window.fill:
+            window.read_on()
+    if total == 0 and stop is None:
+        # A header without rows is a table of no rows, not a broken file.
+        empty = np.empty(0, np.int32)
+        yield Batch(0, [TextColumn(name, window.data, empty, empty) for name in dialect.names], dialect.fallback)
+    if window.failure is not None:
+        _tell_failure(unit, window.failure, total, report)
+    _tell_counters(unit, counters, surplus, report)
+
+
+def _nuls(data: npt.NDArray[np.uint8]) -> int:
+    return int(data.size - np.count_nonzero(data))
+
+
+def _binary(head: bytes) -> bool:
+    """Whether the head is binary data: many control characters, which no encoding of text has."""
+    sample = np.frombuffer(head[:4096], np.uint8)
+    control = (sample < 9) | ((sample > 13) & (sample < 32) & (sample != 27))
+    return bool(control.mean() > 0.1) and int((sample == 0).sum()) < 0.9 * sample.size
+
+
+def _read_head(stream: BinaryIO, unit: Unit) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while size < HEAD_BYTES and (piece := stream.read(HEAD_BYTES - size)):
+            pieces.append(piece)
+            size += len(piece)
+    except (OSError, EOFError) as error:
+        if not pieces:
+            raise SourceError(
+                f"{unit.table} cannot be read: {error}",
+                hint="the file may be cut off or not be compressed as its name says",
+                code="truncated",
+            ) from error
+    return b"".join(pieces)
+
+
+class _Utf8:
+    """A stream of UTF-16 or UTF-32 text, read as UTF-8 bytes."""
+
+    def __init__(self, head: bytes, stream: BinaryIO, encoding: str) -> None:
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._stream = stream
+        self._ready = self._decoder.decode(head).encode("utf-8", "replace")
+        self._ended = False
+
+    def _fill(self, size: int) -> None:
+        while len(self._ready) < size and not self._ended:
+            piece = self._stream.read(CHUNK // 4)
+            self._ended = not piece
+            self._ready += self._decoder.decode(piece, final=self._ended).encode("utf-8", "replace")
+
+    def read(self, size: int) -> bytes:
+        self._fill(size)
+        piece, self._ready = self._ready[:size], self._ready[size:]
+        return piece
+
+    def readinto(self, target: memoryview) -> int:
+        piece = self.read(len(target))
+        target[: len(piece)] = piece
+        return len(piece)
+
+
+def _tell(unit: Unit, report: Report, severity: str, code: str, detail: str, count: int = 1) -> None:
+    report(Problem(unit.table, severity, code, detail, count))  # type: ignore[arg-type]
+
+
+def _tell_dialect(unit: Unit, dialect: Dialect, head: bytes, encoding: Encoding, report: Report) -> None:
+    if dialect.preamble:
+        lines = head[encoding.bom :].splitlines()[: dialect.preamble]
+        text = " / ".join(line.decode("utf-8", "replace").strip(" ,;\t") for line in lines)
+        _tell(unit, report, "info", "preamble", f"text before the header was passed over: {text[:200]!r}", dialect.preamble)
+    if not dialect.header:
+        _tell(unit, report, "info", "no-header", f"no header found; columns are called column_1 to column_{len(dialect.names)}")
+    if dialect.renamed:
+        detail = "blank or repeated column names were replaced or numbered"
+        _tell(unit, report, "warning", "renamed-columns", detail, dialect.renamed)
+
+
+def _tell_failure(unit: Unit, failure: Exception, rows: int, report: Report) -> None:
+    if rows == 0:
+        raise SourceError(f"{unit.table} cannot be read: {failure}", code="truncated") from failure
+    _tell(unit, report, "warning", "truncated", f"reading stopped after {rows} rows: {failure}; the rows before are kept")
+
+
+def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, report: Report) -> None:
+    said = [
+        (csv_kernel.SHORT, "warning", "short-rows", "rows with fewer cells than there are columns; what they lack counts as missing"),
+        (csv_kernel.LONG, "warning", "long-rows", f"rows with more cells than there are columns; the rest is kept in column {surplus}"),
+        (csv_kernel.STRAY, "warning", "stray-quotes", "cells with text after their closing quote; kept as written"),
+        (csv_kernel.UNCLOSED, "warning", "unclosed-quote", "quotes that are never closed; taken literally"),
+        (csv_kernel.NUL, "warning", "nul-bytes", "NUL bytes in the text; kept"),
+    ]
+    for index, severity, code, text in said:
+        count = int(counters[index])
+        if count:
+            _tell(unit, report, severity, code, text, count)
+    if counters[csv_kernel.BLANK] > 1:
+        blank = int(counters[csv_kernel.BLANK])
+        _tell(unit, report, "info", "blank-lines", "blank lines were passed over", blank)

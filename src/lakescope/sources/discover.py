@@ -1,0 +1,377 @@
+"""Finding tables: from the locations a user names to the list of tables that are there.
+
+A table is a file, or a directory that is one table: it carries a mark (``_SUCCESS``, ``part-00000``), its name ends like
+a data file (``events.parquet/``) or it is partitioned (``year=2021/``). Whatever is passed over is counted and told.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from lakescope.sources import files, formats, walk
+from lakescope.sources.files import Entry
+from lakescope.sources.formats import Judgement, Name
+from lakescope.sources.model import Problem
+from lakescope.sources.walk import Listing
+
+_GLOB = re.compile(r"[*?\[]")
+_REMOTE_GLOB = re.compile(r"[*\[]")
+_PART = re.compile(r"part-(?:[rm]-)?\d+|part\.\d+(?:\.|$)")
+_PARTITION = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_THREADS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table that was found: its name in the lake, where it is and of what files it consists."""
+
+    table: str
+    uri: str
+    format: str
+    compression: str | None
+    size: int
+    modified: float
+    parts: tuple[tuple[str, int], ...]
+
+    def options(self, uri: str) -> dict[str, Any]:
+        """Options every unit of a part needs: ``constants`` holds the columns its path spells (``year=2021/``)."""
+        if uri == self.uri:
+            return {}
+        constants: dict[str, str | None] = {}
+        for folder in files.relative(uri, self.uri).split("/")[:-1]:
+            if match := _PARTITION.fullmatch(folder):
+                value = unquote(match[2])
+                constants[files.readable(unquote(match[1]))] = None if value == _NO_VALUE else files.readable(value)
+        return {"constants": constants} if constants else {}
+
+
+@dataclass(slots=True)
+class _Root:
+    """What one location holds."""
+
+    location: str
+    label: str
+    found: list[Found] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def discover(locations: Sequence[str]) -> tuple[list[Found], list[Problem]]:
+    """Find the tables of all locations: directories, globs, single files, URIs. Order and names are deterministic."""
+    roots: list[_Root] = []
+    seen: set[str] = set()
+    for location in locations:
+        root = _look(str(location))
+        repeated = [found for found in root.found if found.uri in seen]
+        if repeated:
+            detail = f"{len(repeated)} tables were already found under another location, {repeated[0].table!r} for one"
+            root.problems.append(Problem(root.label, "info", "found-twice", detail, len(repeated)))
+            root.found = [found for found in root.found if found.uri not in seen]
+        seen.update(found.uri for found in root.found)
+        roots.append(root)
+    _make_names_unique(roots)
+    tables = sorted((found for root in roots for found in root.found), key=lambda found: found.table)
+    return tables, [problem for root in roots for problem in root.problems]
+
+
+def _look(location: str) -> _Root:
+    """Everything at one location."""
+    base, pattern = _split_glob(location)
+    label = _label(base)
+    root = _Root(location, label)
+    try:
+        entry = files.find(base)
+        if entry is None:
+            is_local = files.local_path(base) is not None
+            listing = (walk.walk_local if is_local else walk.walk_remote)(base, label, pattern)
+        else:
+            listing = _single(entry, label)
+    except FileNotFoundError:
+        detail = f"there is nothing at {files.display(location)}"
+        root.problems.append(Problem(label, "error", "not-found", detail))
+        return root
+    except (OSError, ValueError, ImportError) as error:
+        # Any file system may answer here: no access, no network, no such bucket, a package that is missing.
+        detail = f"{files.display(location)} cannot be listed: {files.scrub(str(error))}"
+        root.problems.append(Problem(label, "error", "unreadable", detail))
+        return root
+    if pattern and not listing.files:
+        listing.tell("", "error", "not-found", f"nothing matches {files.display(location)}")
+    root.found = _tables(base, listing, single=entry is not None)
+    _tell_hidden(listing)
+    root.problems = listing.problems
+    return root
+
+
+def _split_glob(location: str) -> tuple[str, list[str]]:
+    """Absolute location without its glob, and the components of the glob."""
+    path = files.local_path(location)
+    glob = _GLOB if path is not None else _REMOTE_GLOB
+    if path is not None:
+        if path.startswith("~") and not _exists(path):
+            path = str(Path(path).expanduser())
+        location = str(Path(path).absolute())
+        if _exists(location):
+            return location, []
+    place, mark, query = (location, "", "") if path is not None else location.partition("?")
+    match = glob.search(place)
+    if match is None:
+        return location, []
+    cut = place.rindex("/", 0, match.start()) + 1
+    return place[:cut] + mark + query, [part for part in place[cut:].split("/") if part]
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _label(location: str) -> str:
+    """The name of a root."""
+    path = files.local_path(location)
+    name = Path(path).resolve().name if path is not None else PurePosixPath(files.path_of(location)).name
+    return files.readable(name) or "root"
+
+
+def _single(entry: Entry, label: str) -> Listing:
+    """A location that is one file."""
+    listing = Listing(label)
+    path = files.local_path(entry.uri)
+    if path is not None and not stat.S_ISREG(Path(path).stat().st_mode):
+        listing.tell("", "warning", "special-file", "not a regular file but a pipe, socket or device: not opened")
+    else:
+        listing.files.append(entry)
+    return listing
+
+
+def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
+    """Group the files of a listing into tables."""
+    groups: dict[str, list[Entry]] = defaultdict(list)
+    alone: list[Entry] = []
+    marked = listing.marked | {_folder(entry) for entry in listing.files if _PART.match(PurePosixPath(entry.path).name)}
+    for entry in listing.files:
+        folder = None if single else _table_folder(entry.path, base, marked)
+        if folder is None:
+            alone.append(entry)
+        else:
+            groups[folder].append(entry)
+    judged = _judge_all(listing, alone, groups)
+    documents: list[str] = []
+    found = [
+        Found(
+            *(files.readable(entry.path), entry.uri, judgement.format, judgement.compression),
+            *(entry.size, entry.modified, ((entry.uri, entry.size),)),
+        )
+        for entry in alone
+        if (judgement := _accept(listing, entry, judged[entry.uri], documents)) is not None
+    ]
+    for folder in sorted(groups):
+        found += _one_table(base, folder, groups[folder], judged, listing, documents)
+    _tell_documents(listing, documents)
+    return found
+
+
+def _folder(entry: Entry) -> str:
+    return entry.path.rpartition("/")[0]
+
+
+def _table_folder(path: str, base: str, marked: set[str]) -> str | None:
+    """The topmost directory (relative to the root) that makes this file part of one table, if any."""
+    folders = path.split("/")[:-1]
+    names = [PurePosixPath(files.path_of(base)).name, *folders]
+    for depth, name in enumerate(names):
+        below = folders[depth:]
+        here = "/".join(folders[:depth])
+        promised = Name.of(name)
+        if promised.format in formats.JOINABLE and promised.extension not in formats.VAGUE:
+            return here
+        if below and all(_PARTITION.fullmatch(folder) for folder in below):
+            return here
+        if not below and here in marked:
+            return here
+    return None
+
+
+def _judge_all(
+    listing: Listing, alone: Iterable[Entry], groups: dict[str, list[Entry]]
+) -> dict[str, Judgement | Exception]:
+    """What every file is. Remote heads are fetched side by side; of a table with remote parts only one per ending."""
+    asked: list[Entry] = list(alone)
+    same: dict[str, str] = {}
+    for entries in groups.values():
+        first: dict[Name, str] = {}
+        for entry in entries:
+            name = Name.of(PurePosixPath(entry.path).name)
+            if files.local_path(entry.uri) is None and name.format and name in first and entry.size:
+                same[entry.uri] = first[name]
+            else:
+                first.setdefault(name, entry.uri)
+                asked.append(entry)
+    if any(files.local_path(entry.uri) is None for entry in asked[:1]):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            judged = dict(zip((entry.uri for entry in asked), pool.map(_judge, asked), strict=True))
+    else:
+        judged = {entry.uri: _judge(entry) for entry in asked}
+    return judged | {uri: judged[first_uri] for uri, first_uri in same.items()}
+
+
+def _judge(entry: Entry) -> Judgement | Exception:
+    """What one file is, from its name and its head."""
+    name = Name.of(PurePosixPath(entry.path).name)
+    if name.document:
+        return Judgement("document")
+    try:
+        head = files.read_head(entry.uri, formats.HEAD_BYTES) if entry.size else b""
+        _, compression = formats.sniff(head)
+        if not head:
+            compression = name.compression
+        elif compression is not None and name.format is None:
+            head = files.read_head(entry.uri, formats.HEAD_BYTES, compression)
+        elif compression is not None:
+            head = b""
+        judgement = replace(formats.judge(name, head), compression=compression)
+        if compression != name.compression:
+            packing = f"compressed with {compression}" if compression else "not compressed"
+            judgement = replace(judgement, mismatch=judgement.mismatch or packing)
+        return _look_into_zip(entry, judgement) if judgement.format == "zip" else judgement
+    except (OSError, ValueError, ImportError) as error:
+        return error
+
+
+def _look_into_zip(entry: Entry, judgement: Judgement) -> Judgement:
+    """A zip file is a workbook, or an archive of something else."""
+    name = Name.of(PurePosixPath(entry.path).name)
+    if name.format == "excel" or judgement.compression:
+        return replace(judgement, kind="table" if name.format == "excel" else "unknown", format="excel", mismatch="")
+    try:
+        with files.open_random(entry.uri) as source, zipfile.ZipFile(source) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        return replace(judgement, kind="unknown")
+    if names & {"xl/workbook.xml", "xl/workbook.bin"} or {"content.xml", "mimetype"} <= names:
+        return replace(judgement, format="excel", mismatch="an Excel workbook" if name.format else "")
+    return replace(judgement, kind="unknown")
+
+
+def _accept(listing: Listing, entry: Entry, judgement: Judgement | Exception, documents: list[str]) -> Judgement | None:
+    """Tell what is odd about a file; None if it is not a table."""
+    name = Name.of(PurePosixPath(entry.path).name)
+    if isinstance(judgement, Exception):
+        reason = getattr(judgement, "strerror", None) or files.scrub(str(judgement))
+        listing.tell(entry.path, "error", "unreadable", f"it cannot be read: {reason}")
+    elif judgement.kind == "document":
+        documents.append(entry.path)
+    elif judgement.kind == "pointer":
+        listing.tell(entry.path, "error", "unreadable", "a Git LFS pointer, not the data: run 'git lfs pull' first")
+    elif judgement.kind == "unknown":
+        listing.tell(entry.path, "warning", "unknown-format", formats.why_unknown(name, judgement))
+    else:
+        if judgement.mismatch:
+            ending = PurePosixPath(entry.path).suffix
+            detail = f"the name ends in {files.readable(ending)} but the content is {judgement.mismatch}: read as that"
+            listing.tell(entry.path, "warning", "wrong-extension", detail)
+        return judgement
+    return None
+
+
+def _one_table(
+    base: str,
+    folder: str,
+    entries: list[Entry],
+    judged: dict[str, Judgement | Exception],
+    listing: Listing,
+    documents: list[str],
+) -> list[Found]:
+    """A directory that is one table: the files of its commonest format, in the order of their paths."""
+    by_format: dict[tuple[str, str | None], list[Entry]] = defaultdict(list)
+    strangers: list[Found] = []
+    filled = [entry for entry in entries if entry.size] or entries
+    for entry in filled:
+        judgement = _accept(listing, entry, judged[entry.uri], documents)
+        if judgement is not None:
+            by_format[judgement.format, judgement.compression].append(entry)
+    name = files.readable(folder) or listing.label
+    if len(filled) < len(entries):
+        empty = len(entries) - len(filled)
+        listing.tell(name, "info", "empty-parts", f"{empty} files of the table are empty and were passed over", empty)
+    if folder in listing.versioned:
+        detail = "a Delta table is read as the Parquet files in it, deleted and replaced ones included"
+        listing.tell(name, "warning", "table-format", detail)
+    joinable = [key for key in by_format if key[0] in formats.JOINABLE]
+    main = max(joinable, key=lambda key: (len(by_format[key]), sum(e.size for e in by_format[key]), key), default=None)
+    for key in sorted(by_format, key=str):
+        parts = by_format[key]
+        if key == main:
+            continue
+        strangers += [Found(files.readable(e.path), e.uri, *key, e.size, e.modified, ((e.uri, e.size),)) for e in parts]
+    if main is None:
+        return strangers
+    if strangers:
+        detail = f"{len(strangers)} files differ in format from the other parts: each is a table of its own"
+        listing.tell(name, "warning", "mixed-formats", detail, len(strangers))
+    parts = by_format[main]
+    table = Found(
+        *(name, files.child(base, folder), *main),
+        *(sum(entry.size for entry in parts), max(entry.modified for entry in parts)),
+        tuple((entry.uri, entry.size) for entry in parts),
+    )
+    return [table, *strangers]
+
+
+def _tell_hidden(listing: Listing) -> None:
+    if listing.hidden:
+        count, names = len(listing.hidden), _some(listing.hidden)
+        detail = f"{count} hidden names (starting with '.' or '_') were passed over: {names}"
+        listing.tell("", "info", "hidden-files", detail, len(listing.hidden))
+
+
+def _tell_documents(listing: Listing, documents: list[str]) -> None:
+    if documents:
+        detail = f"{len(documents)} files are documents, code or pictures, not tables: {_some(documents)}"
+        listing.tell("", "info", "not-a-table", detail, len(documents))
+
+
+def _some(paths: list[str]) -> str:
+    shown = ", ".join(repr(files.readable(path)) for path in paths[:3])
+    return shown if len(paths) <= 3 else f"{shown}, ..."
+
+
+def _make_names_unique(roots: list[_Root]) -> None:
+    """Tables of the same name in two roots get the root's name in front; what still collides is numbered."""
+    holders = Counter(name for root in roots for name in {found.table for found in root.found})
+    used: set[str] = set()
+    for label, root in zip(_numbered([root.label for root in roots]), roots, strict=True):
+        renamed: list[tuple[str, str]] = []
+        for index, found in enumerate(root.found):
+            wanted = unique = found.table if holders[found.table] == 1 else f"{label}/{found.table}"
+            number = 2
+            while unique in used or (unique != found.table and holders[unique] == 1):
+                unique, number = f"{wanted}~{number}", number + 1
+            used.add(unique)
+            if unique != found.table:
+                renamed.append((found.table, unique))
+                root.found[index] = replace(found, table=unique)
+        if renamed:
+            old, new = renamed[0]
+            detail = f"{len(renamed)} tables share their name with another and were renamed, {old!r} to {new!r} for one"
+            root.problems.append(Problem(label, "info", "name-collision", detail, len(renamed)))
+
+
+def _numbered(labels: list[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    result = []
+    for label in labels:
+        seen[label] += 1
+        result.append(label if seen[label] == 1 else f"{label}~{seen[label]}")
+    return result

@@ -1,0 +1,141 @@
+"""Excel and OpenDocument workbooks: every sheet is a table.
+
+Cells are read as the text Excel would show without formatting: a whole number has no point, a date is an ISO date. A
+sheet is laid out for people, so titles above the header and blank rows are recognised, passed over and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakescope.errors import SourceError
+from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
+from lakescope.values.typed import text_columns
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+_MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
+#: Rows that decide about titles and header.
+_SAMPLE = 100
+_MOST_TITLES = 20
+
+#: Reports severity, code, detail and count for the sheet at hand.
+Tell = Callable[[Severity, str, str, int], None]
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """One unit per sheet; a workbook cannot be read in pieces."""
+    units: list[Unit] = []
+    for uri, size in found.parts:
+        sheets = _workbook(uri, found.compression).sheet_names
+        if not sheets:
+            raise SourceError(f"{found.table} holds no sheet", code="empty-file")
+        for index, sheet in enumerate(sheets):
+            options = {**planning.options_of(found, uri), "sheet": index}
+            units.append(Unit(f"{found.table}::{sheet}", "excel", uri, max(1, size // len(sheets)), options=options))
+    return units
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read one sheet."""
+
+    def tell(severity: Severity, code: str, detail: str, count: int) -> None:
+        report(Problem(unit.table, severity, code, detail, count))
+
+    workbook = _workbook(unit.uri, unit.options.get("compression"))
+    sheet = workbook.load_sheet(unit.options["sheet"], header_row=None, dtypes="string")
+    table, errors = sheet.to_arrow_with_errors()
+    if errors is not None and errors.errors:
+        row, column = errors.errors[0].position
+        count = len(errors.errors)
+        detail = f"{count} cells hold an error instead of a value, the first in row {row + 1}, column {column + 1}"
+        tell("warning", "cell-errors", f"{detail}; they count as missing", count)
+    filled = np.flatnonzero(_filled(table))
+    if not filled.size:
+        tell("info", "empty-sheet", "the sheet holds no cell", 1)
+        yield Batch(0, [])
+        return
+    blank = int(filled[-1] - filled[0] + 1 - filled.size)
+    if blank:
+        tell("info", "blank-lines", f"{blank} blank rows were passed over", blank)
+        indices = pa.py_buffer(filled.astype(np.int64))
+        table = table.take(pa.Array.from_buffers(pa.int64(), filled.size, [None, indices]))
+    else:
+        table = table.slice(int(filled[0]), filled.size)
+    yield from _rows(table, tell)
+
+
+def _workbook(uri: str, compression: str | None) -> Any:
+    import fastexcel
+
+    with files.open_stream(uri, compression) as stream:
+        content = stream.read()
+    if not content:
+        raise SourceError(f"{files.display(uri)} is empty: it holds no sheet", code="empty-file")
+    return fastexcel.read_excel(content)
+
+
+def _filled(table: Any) -> npt.NDArray[np.bool_]:
+    """Which rows have a cell."""
+    filled = np.zeros(table.num_rows, np.bool_)
+    for column in text_columns(table):
+        filled |= column.ends > column.starts
+    return filled
+
+
+def _rows(table: Any, tell: Tell) -> Iterator[Batch]:
+    """Find the header, name the columns, hand out the rows below."""
+    titles = _titles(table)
+    if titles:
+        tell("info", "preamble", f"{titles} rows above the header were passed over", titles)
+    table = table.slice(titles)
+    names, header = _names(table, tell)
+    body = pa.RecordBatch.from_arrays([_dates(column) for column in table.slice(header).columns], names=names)
+    for piece in arrow_batches.bounded(body):
+        yield Batch(piece.num_rows, text_columns(piece))
+    if body.num_rows == 0:
+        yield Batch(0, text_columns(body))
+
+
+def _titles(table: Any) -> int:
+    """How many rows at the top are titles: they have far fewer cells than the rows that follow."""
+    sample = text_columns(table.slice(0, _SAMPLE))
+    widths = np.sum([column.ends > column.starts for column in sample], axis=0)
+    usual = int(np.median(widths))
+    titles = 0
+    while titles < min(_MOST_TITLES, widths.size - 1) and usual >= 2 and widths[titles] * 2 <= usual:
+        titles += 1
+    return titles
+
+
+def _names(table: Any, tell: Tell) -> tuple[list[str], int]:
+    """Column names, and how many rows they take (0 or 1)."""
+    from lakescope.sources.csv_dialect import _has_header, unique_names
+
+    sample = text_columns(table.slice(0, _SAMPLE))
+    if not _has_header(sample):
+        tell("info", "no-header", f"no header found; columns are called column_1 to column_{len(sample)}", 1)
+        return unique_names([""] * len(sample))[0], 0
+    names, changed = unique_names([_first_cell(column) for column in sample])
+    if changed:
+        detail = f"{changed} blank or repeated column names were replaced or numbered"
+        tell("warning", "renamed-columns", detail, changed)
+    return names, 1
+
+
+def _first_cell(column: TextColumn) -> str:
+    end = int(column.ends[0])
+    return "" if end == MISSING else column.data[column.starts[0] : end].tobytes().decode().strip()
+
+
+def _dates(column: Any) -> Any:
+    """A date is stored as midnight of the day; nobody means the hour."""
+    return pc.replace_substring_regex(column, pattern=_MIDNIGHT, replacement=r"\1")

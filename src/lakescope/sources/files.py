@@ -1,0 +1,277 @@
+"""The one seam to file systems: a local path, ``s3://``, ``gs://``, ``hdfs://`` or anything fsspec knows.
+
+Local paths never touch more than the standard library and pyarrow. Remote addresses are URIs: their path is
+percent-encoded, their query carries options (``?endpoint_override=host:9000&scheme=http``), and both travel inside a
+work unit, so a worker needs nothing else to open its piece. A URI may therefore hold credentials: whatever is shown to
+a person goes through :func:`display` or :func:`scrub` first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.request import url2pathname
+
+import pyarrow as pa
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
+_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+_WEB = ("http", "https")
+_USER = re.compile(r"(://)(?:[^\s'\"@/]*:[^\s'\"@]*|[^\s'\"@/]*)@")
+_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"?]*)\?[^\s'\"]*")
+_COPY_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file as a listing shows it; ``path`` is relative to what was listed, with ``/`` between its parts."""
+
+    uri: str
+    path: str
+    size: int
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A remote URI taken apart; ``path`` is decoded and has no slash at its ends."""
+
+    scheme: str
+    netloc: str
+    path: str
+    query: str
+
+    def below(self, path: str) -> str:
+        """URI of a path (decoded) below this one, with the same options."""
+        whole = "/".join(part for part in (self.path, path) if part)
+        query = f"?{self.query}" if self.query else ""
+        return f"{self.scheme}://{self.netloc}/{quote(whole, errors='surrogateescape')}{query}"
+
+
+def local_path(location: str) -> str | None:
+    """The local path a location means, or None when it is remote."""
+    match = _SCHEME.match(location)
+    if match is None:
+        return location
+    return url2pathname(urlsplit(location).path) if match[1].lower() == "file" else None
+
+
+def readable(text: str) -> str:
+    r"""Text that can be printed and stored: undecodable bytes of a file name become escapes (``caf\xe9``)."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def scrub(text: str) -> str:
+    """Remove credentials from a text: user information and query of every URI in it."""
+    return _QUERY.sub(r"\1", _USER.sub(r"\1", text))
+
+
+def display(location: str) -> str:
+    """How a location may be shown to a person."""
+    return readable(location if local_path(location) is not None else scrub(location))
+
+
+def path_of(location: str) -> str:
+    """Decoded path of a location, to take names from; the host or bucket when there is no path."""
+    path = local_path(location)
+    if path is not None:
+        return path
+    address = _split(location)
+    return address.path or address.netloc.rpartition("@")[2]
+
+
+def relative(uri: str, root: str) -> str:
+    """Decoded path of a file below a directory that :func:`listing` or a local walk found it in."""
+    path = local_path(root)
+    if path is not None:
+        return Path(uri).relative_to(path).as_posix()
+    return _split(uri).path[len(_split(root).path) :].lstrip("/")
+
+
+def child(location: str, path: str) -> str:
+    """Location of ``path`` (decoded) below a location."""
+    local = local_path(location)
+    if local is not None:
+        return str(Path(local, path))
+    return _split(location).below(path)
+
+
+def find(location: str) -> Entry | None:
+    """The file at a location, or None when it is a directory. Raises FileNotFoundError when there is nothing."""
+    path = local_path(location)
+    if path is not None:
+        info = Path(path).stat()
+        return None if stat.S_ISDIR(info.st_mode) else Entry(path, Path(path).name, info.st_size, info.st_mtime)
+    filesystem, place = _open_filesystem(location)
+    found = filesystem.get_file_info(place)
+    kind = found.type.name
+    if kind == "NotFound":
+        raise FileNotFoundError(f"there is nothing at {display(location)}")
+    if kind == "Directory":
+        return None
+    address = _split(location)
+    return Entry(address.below(""), address.path.rpartition("/")[2], found.size or 0, _mtime(found))
+
+
+def listing(location: str) -> list[Entry]:
+    """All files below a remote directory, in the order of their paths."""
+    from pyarrow.fs import FileSelector, FileType
+
+    filesystem, place = _open_filesystem(location)
+    address = _split(location)
+    above = len(place.rstrip("/")) + 1 if place.strip("/") else len(place)
+    entries = []
+    for found in filesystem.get_file_info(FileSelector(place, recursive=True)):
+        if found.type == FileType.File:
+            path = found.path[above:]
+            entries.append(Entry(address.below(path), path, found.size or 0, _mtime(found)))
+    return sorted(entries, key=lambda entry: entry.path)
+
+
+def open_stream(location: str, compression: str | None = None) -> BinaryIO:
+    """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``."""
+    path = local_path(location)
+    if path is not None and compression is None:
+        return cast(BinaryIO, Path(path).open("rb", buffering=0))
+    source = open_random(location)
+    return cast(BinaryIO, source if compression is None else pa.CompressedInputStream(source, compression))
+
+
+def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
+    """Open as a pyarrow file with random access; a compressed one is unpacked to a nameless temporary file first.
+
+    ``mapped`` maps a local file into memory: for formats that are used in place, where one piece may exceed memory.
+    """
+    if compression is not None:
+        return _unpacked(location, compression)
+    path = local_path(location)
+    if path is None:
+        filesystem, place = _open_filesystem(location)
+        return filesystem.open_input_file(place)
+    if not _encodable(path):
+        return pa.PythonFile(Path(path).open("rb"), mode="r")
+    return pa.memory_map(path) if mapped and Path(path).stat().st_size else pa.OSFile(path)
+
+
+@contextmanager
+def as_local(location: str, compression: str | None = None) -> Iterator[str]:
+    """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
+    path = local_path(location)
+    if path is not None and compression is None and _encodable(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="lakescope-") as folder:
+        copy = Path(folder, "copy")
+        if path is not None and compression is None:
+            copy.symlink_to(Path(path).absolute())
+        else:
+            with open_stream(location, compression) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, _COPY_BYTES)
+        yield str(copy)
+
+
+def read_head(location: str, size: int, compression: str | None = None) -> bytes:
+    """The first bytes of a file, fewer only where it ends."""
+    with open_stream(location, compression) as stream:
+        head = b""
+        while len(head) < size and (piece := stream.read(size - len(head))):
+            head += piece
+    return head
+
+
+def _encodable(path: str) -> bool:
+    """Whether a path is valid Unicode; libraries written in C++ refuse the others."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unpacked(location: str, compression: str) -> Any:
+    target = tempfile.TemporaryFile(prefix="lakescope-")  # noqa: SIM115 - closed with the file returned
+    with open_stream(location, compression) as source:
+        shutil.copyfileobj(source, target, _COPY_BYTES)
+    target.seek(0)
+    return pa.PythonFile(target, mode="r")
+
+
+def _split(uri: str) -> _Address:
+    match = _SCHEME.match(uri)
+    if match is None:
+        raise ValueError(f"not a URI: {display(uri)}")
+    scheme = match[1].lower()
+    # Not urlsplit: a '#' is an ordinary character in the name of an object.
+    rest, _, query = uri[match.end() :].partition("?")
+    netloc, _, path = rest.partition("/")
+    path = unquote(path, errors="surrogateescape").rstrip("/")
+    return _Address(_ALIASES.get(scheme, scheme), netloc, path, query)
+
+
+def _open_filesystem(location: str) -> tuple[Any, str]:
+    """File system of a URI and the path of the URI on it."""
+    address = _split(location)
+    # A connection must not be shared with a forked child, hence the process id in the key.
+    found = _arrow_filesystem(os.getpid(), address.scheme, address.netloc, _with_environment(address))
+    if found is None:
+        return _fsspec_filesystem(address)
+    filesystem, base = found
+    return filesystem, "/".join(part for part in (base.rstrip("/"), address.path) if part) or base
+
+
+@lru_cache(maxsize=64)
+def _arrow_filesystem(process: int, scheme: str, netloc: str, query: str) -> tuple[Any, str] | None:
+    """The file system pyarrow has for a scheme, or None."""
+    from pyarrow.fs import FileSystem
+
+    if scheme in _WEB:
+        return None
+    try:
+        return cast("tuple[Any, str]", FileSystem.from_uri(f"{scheme}://{netloc}/{'?' if query else ''}{query}"))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if "nrecognized filesystem" in str(error) or isinstance(error, pa.ArrowNotImplementedError):
+            return None
+        raise
+
+
+def _with_environment(address: _Address) -> str:
+    """Query of an S3 URI, completed by the usual environment variables for endpoint and region."""
+    if address.scheme != "s3":
+        return address.query
+    options = dict(parse_qsl(address.query, keep_blank_values=True))
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint and "endpoint_override" not in options:
+        parsed = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+        options.update(endpoint_override=parsed.netloc, scheme=parsed.scheme)
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if "region" not in options and (region or "endpoint_override" in options):
+        options["region"] = region or "us-east-1"
+    return urlencode(options)
+
+
+def _fsspec_filesystem(address: _Address) -> tuple[Any, str]:
+    from pyarrow.fs import FSSpecHandler, PyFileSystem
+
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise ImportError(f"reading {address.scheme}:// needs the package fsspec") from error
+    query = f"?{address.query}" if address.query else ""
+    path = quote(address.path) + query if address.scheme in _WEB else address.path
+    filesystem, place = url_to_fs(f"{address.scheme}://{address.netloc}/{path}")
+    return PyFileSystem(FSSpecHandler(filesystem)), place
+
+
+def _mtime(found: Any) -> float:
+    nanoseconds = found.mtime_ns
+    return nanoseconds / 1e9 if nanoseconds is not None else 0.0

@@ -1,0 +1,394 @@
+"""JSON: one value per line, or a document that is streamed value by value. Keys are columns, inner keys are paths ``a.b``.
+
+Numbers keep the text they were written with. Lines are owned by the byte range in which they start, so a big file can be
+cut anywhere.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from lakescope.errors import SourceError
+from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
+from lakescope.values.canonical import decode
+from lakescope.values.typed import MAX_DEPTH, from_texts
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+_CHUNK = 4 * 1024 * 1024
+_HEAD = 64 * 1024
+#: A line, or one value of a document, longer than this is not read.
+_LONGEST = 64 * 1024 * 1024
+#: More different keys than this are data, not columns.
+_MOST_COLUMNS = 10_000
+#: The column of values that are not objects.
+VALUE = "value"
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_WIDE = [
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+]
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """One unit per part, or byte ranges of a big file of lines. Documents and compressed files are read in one go."""
+    units: list[Unit] = []
+    for uri, size in found.parts:
+        options = planning.options_of(found, uri)
+        if found.format == "jsonl":
+            options["lines"] = True
+        if found.compression or size <= target_bytes or not _divisible(uri, options):
+            units.append(Unit(found.table, "json", uri, size, options=options))
+            continue
+        count = -(-size // target_bytes)
+        cuts = [size * place // count for place in range(count + 1)]
+        for low, high in zip(cuts, cuts[1:], strict=False):
+            units.append(
+                Unit(found.table, "json", uri, high - low, options={**options, "lines": True, "range": [low, high]})
+            )
+    return units
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read lines or a document; broken lines are counted and told, the others kept."""
+    rows = _Rows(unit, report)
+    with files.open_stream(unit.uri, unit.options.get("compression")) as stream:
+        head = b"" if "range" in unit.options else _read_head(stream)
+        encoding = _wide_encoding(head)
+        if "range" in unit.options or (encoding is None and (unit.options.get("lines") or _is_lines(head))):
+            yield from _read_lines(rows, stream, head)
+        else:
+            yield from _read_document(rows, stream, head, encoding or "utf-8-sig")
+    yield from rows.finish()
+
+
+def _divisible(uri: str, options: dict[str, Any]) -> bool:
+    head = files.read_head(uri, _HEAD)
+    return _wide_encoding(head) is None and (bool(options.get("lines")) or _is_lines(head))
+
+
+def _read_head(stream: BinaryIO) -> bytes:
+    head = b""
+    while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
+        head += piece
+    return head
+
+
+def _wide_encoding(head: bytes) -> str | None:
+    return next((name for bom, name in _WIDE if head.startswith(bom)), None)
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether the first line that says anything is a whole value, and no array that holds the entire table."""
+    for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n"):
+        if line.strip():
+            break
+    else:
+        return True
+    text = line.decode("utf-8", "replace").strip()
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        # Cut off by the end of the head: only lines are that long. A document starts with a bracket alone or breaks off.
+        return len(line) >= len(head) - 1 and not text.startswith("[")
+    return not text.startswith("[") or head.count(b"\n[") > 0
+
+
+class _Number(str):
+    """A number as it was written, so that it can be told from a string."""
+
+    __slots__ = ()
+
+
+class _Rows:
+    """Collects rows into batches, and what there is to tell about them."""
+
+    def __init__(self, unit: Unit, report: Report) -> None:
+        self.unit = unit
+        self.report = report
+        self.total = 0
+        self.broken: Counter[str] = Counter()
+        self.first_broken: dict[str, str] = {}
+        self.repeated = 0
+        self.nested: set[str] = set()
+        self.known: set[str] = set()
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=self._object, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+        )
+        self._clear()
+
+    def _clear(self) -> None:
+        self._columns: dict[str, tuple[list[int], list[bytes]]] = {}
+        self._rows = 0
+        self._bytes = 0
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        self.repeated += len(pairs) - len(made)
+        return made
+
+    def parse(self, text: str) -> Any:
+        """One value that is the whole text."""
+        return self._decoder.decode(text)
+
+    def parse_at(self, text: str, place: int) -> tuple[Any, int]:
+        """One value that starts at a place, and where it ends."""
+        return self._decoder.raw_decode(text, place)
+
+    def add(self, value: Any) -> Iterator[Batch]:
+        """Add a value as a row; yields a batch when one is full."""
+        cells: dict[str, bytes | None] = {}
+        if isinstance(value, dict):
+            self._flatten(value, "", 1, cells)
+        else:
+            cells[VALUE] = self._text(VALUE, value)
+        for name, text in cells.items():
+            places, texts = self._columns.get(name) or self._new_column(name)
+            if text is not None:
+                places.append(self._rows)
+                texts.append(text)
+                self._bytes += len(text)
+        self._rows += 1
+        self.total += 1
+        limit = arrow_batches.rows_per_batch(len(self._columns))
+        if self._rows >= limit or self._bytes >= arrow_batches.MAX_BYTES:
+            yield self._batch()
+
+    def break_off(self, reason: str, where: str) -> None:
+        """Count something that could not be read."""
+        self.broken[reason] += 1
+        self.first_broken.setdefault(reason, where)
+
+    def finish(self) -> Iterator[Batch]:
+        """The rows that are left, then everything there is to tell."""
+        if self._rows:
+            yield self._batch()
+        whole = "range" not in self.unit.options
+        if whole and self.total == 0:
+            if not self.broken:
+                raise SourceError(f"{self.unit.table} is empty: it holds no value", code="empty-file")
+            reason, where = next(iter(self.first_broken.items()))
+            raise SourceError(f"{self.unit.table} is not JSON: {reason} {where}", code="broken-json")
+        for reason, count in self.broken.items():
+            self._tell("warning", f"{count} values were left out: {reason}, first {self.first_broken[reason]}", count)
+        if self.repeated:
+            detail = f"{self.repeated} keys stand twice in their object; the last one counts"
+            self._tell("warning", detail, self.repeated, "duplicate-keys")
+
+    def _tell(self, severity: Severity, detail: str, count: int = 1, code: str = "broken-json") -> None:
+        self.report(Problem(self.unit.table, severity, code, detail, count))
+
+    def _new_column(self, name: str) -> tuple[list[int], list[bytes]]:
+        self.known.add(name)
+        if len(self.known) > _MOST_COLUMNS:
+            raise SourceError(
+                f"{self.unit.table} has more than {_MOST_COLUMNS} different keys: the keys seem to be data",
+                hint="turn the keys into a column of their own",
+                code="too-many-columns",
+            )
+        return self._columns.setdefault(name, ([], []))
+
+    def _flatten(self, value: dict[str, Any], above: str, depth: int, cells: dict[str, bytes | None]) -> None:
+        for key, inner in value.items():
+            path = above + key
+            if isinstance(inner, dict) and inner and depth < MAX_DEPTH:
+                self._flatten(inner, path + ".", depth + 1, cells)
+                continue
+            self.repeated += path in cells
+            cells[path] = self._text(path, inner)
+
+    def _text(self, path: str, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        if value is True or value is False:
+            return b"true" if value else b"false"
+        if not isinstance(value, str):
+            self._note_nested(path)
+            value = _compact(value)
+        try:
+            return value.encode()  # type: ignore[no-any-return]
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+
+    def _note_nested(self, path: str) -> None:
+        if path not in self.nested:
+            self.nested.add(path)
+            self._tell("info", f"column {path!r} holds lists or deep objects: kept as JSON text", code="nested")
+
+    def _batch(self) -> Batch:
+        columns = []
+        for name, (places, texts) in self._columns.items():
+            found = from_texts(texts)
+            starts, ends = np.zeros(self._rows, np.int32), np.full(self._rows, MISSING, np.int32)
+            starts[places], ends[places] = found.starts, found.ends
+            columns.append(TextColumn(_printable(name), found.data, starts, ends, "json"))
+        batch = Batch(self._rows, columns)
+        self._clear()
+        return batch
+
+
+def _printable(name: str) -> str:
+    """A key as a column name: half of a surrogate pair cannot be stored."""
+    return name.encode("utf-8", "replace").decode() if not name.isascii() else name
+
+
+def _compact(value: Any) -> str:
+    """JSON without spaces, numbers as they were written."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{_compact(v)}" for key, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_compact, value)) + "]"
+    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
+
+
+def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
+    low, high = rows.unit.options.get("range", (0, None))
+    undecodable = 0
+    for number, (offset, line) in enumerate(_lines(stream, head, low, high), start=1):
+        where = f"in line {number}" if low == 0 else f"in the line at byte {offset}"
+        if line is None:
+            rows.break_off(f"a line longer than {_LONGEST >> 20} MB", where)
+            continue
+        if offset == 0:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            undecodable += 1
+            text = decode(line)
+        text = text.strip(" \t\r\n\x00")
+        if not text:
+            continue
+        try:
+            value = rows.parse(text)
+            yield from rows.add(value)
+        except ValueError as error:
+            rows.break_off(_reason(error), where)
+        except RecursionError:
+            rows.break_off("nested too deeply", where)
+    if undecodable:
+        detail = f"{undecodable} lines are not UTF-8; read as Windows-1252"
+        rows.report(Problem(rows.unit.table, "warning", "encoding", detail, undecodable))
+
+
+def _reason(error: ValueError) -> str:
+    return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def _lines(stream: BinaryIO, head: bytes, low: int, high: int | None) -> Iterator[tuple[int, bytes | None]]:
+    """Lines that start in the range, with their offset; None stands for a line that is too long.
+
+    A range that does not start the file begins one byte early: only a line feed right there makes its first byte the
+    start of a line.
+    """
+    offset = max(low - 1, 0)
+    if low:
+        stream.seek(offset)
+    skipping = low > 0
+    pending = b""
+    chunk = head or stream.read(_CHUNK)
+    while chunk:
+        *lines, pending = (pending + chunk).split(b"\n")
+        for line in lines:
+            if skipping:
+                skipping = False
+            elif high is not None and offset >= high:
+                return
+            else:
+                yield offset, line
+            offset += len(line) + 1
+        if len(pending) > _LONGEST or (skipping and pending):
+            if not skipping and (high is None or offset < high):
+                yield offset, None
+            offset, pending, skipping = offset + len(pending), b"", True
+        chunk = stream.read(_CHUNK)
+    if pending and (high is None or offset < high):
+        yield offset, pending
+
+
+def _read_document(rows: _Rows, stream: BinaryIO, head: bytes, encoding: str) -> Iterator[Batch]:
+    """Values of a document one after the other; a top-level array stands for its elements."""
+    text = _Text(stream, head, encoding)
+    inside = False
+    while text.skip(_BETWEEN if inside else _BLANK):
+        char = text.char()
+        if (char == "]" and inside) or (char == "[" and not inside):
+            inside = not inside
+            text.place += 1
+            continue
+        where = f"near character {text.dropped + text.place}"
+        try:
+            yield from rows.add(text.value(rows))
+        except ValueError as error:
+            rows.break_off(f"{_reason(error)}, reading stopped", where)
+            return
+        except RecursionError:
+            rows.break_off("nested too deeply, reading stopped", where)
+            return
+    if inside:
+        rows.break_off("the document is cut off", "at its end")
+
+
+class _Text:
+    """The text of a document, decoded piece by piece and forgotten once it was read."""
+
+    def __init__(self, stream: BinaryIO, head: bytes, encoding: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._ended = not head
+        self.text = self._decoder.decode(head)
+        self.place = 0
+        self.dropped = 0
+
+    def skip(self, blank: re.Pattern[str]) -> bool:
+        """Go to the next character that is not blank; False at the end."""
+        while True:
+            match = blank.match(self.text, self.place)
+            self.place = match.end() if match else self.place
+            if self.place < len(self.text):
+                return True
+            if not self._more(_CHUNK):
+                return False
+
+    def char(self) -> str:
+        """The character here."""
+        return self.text[self.place]
+
+    def value(self, rows: _Rows) -> Any:
+        """The value that starts here. What is cut off by the end of the text is tried again with twice the text."""
+        while True:
+            try:
+                value, end = rows.parse_at(self.text, self.place)
+                if end < len(self.text) or not self._more(_CHUNK):
+                    self.place = end
+                    return value
+            except json.JSONDecodeError as error:
+                cut_off = error.pos >= len(self.text) - 16 or error.msg.startswith("Unterminated string")
+                if not cut_off or len(self.text) - self.place > _LONGEST:
+                    raise
+                if not self._more(max(_CHUNK, len(self.text) - self.place)):
+                    raise
+
+    def _more(self, size: int) -> bool:
+        """Read on, dropping what lies behind."""
+        if self._ended:
+            return False
+        piece = self._stream.read(size)
+        self._ended = not piece
+        self.dropped += self.place
+        self.text = self.text[self.place :] + self._decoder.decode(piece, self._ended)
+        self.place = 0
+        return bool(piece)

@@ -1,0 +1,63 @@
+"""Parquet files: units are runs of row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakescope.errors import SourceError
+from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.model import Batch, Report, Unit
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+#: Columns are streamed through buffers of this size, so that a huge row group does not have to fit into memory.
+_BUFFER_BYTES = 1 << 20
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """Units of about ``target_bytes`` that begin and end with a row group."""
+    return planning.plan_pieces(found, target_bytes, "parquet", _weigh)
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read row groups in bounded batches."""
+    with files.open_random(unit.uri, unit.options.get("compression")) as source:
+        file = _open(source, unit.table)
+        first, last = unit.options.get("pieces", (0, file.num_row_groups))
+        batches = file.iter_batches(_rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
+        yield from arrow_batches.text_batches(batches, file.schema_arrow, unit.table, report)
+
+
+def _weigh(uri: str) -> list[int]:
+    with files.open_random(uri) as source:
+        metadata = _open(source, files.display(uri)).metadata
+        return [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
+
+
+def _open(source: Any, name: str) -> Any:
+    if source.size() == 0:
+        raise SourceError(f"{name} is empty: it holds no table", code="empty-file")
+    try:
+        return pq.ParquetFile(source, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+    except pa.ArrowInvalid as error:
+        if "magic bytes not found" in str(error) or "smaller than" in str(error):
+            raise SourceError(
+                f"{name} is not a Parquet file or cut off: footer missing",
+                hint="write or copy the file again",
+                code="truncated",
+            ) from error
+        raise
+
+
+def _rows_at_a_time(file: Any) -> int:
+    """Rows to decode at once: bounded in number, and in bytes as far as the metadata tells."""
+    metadata = file.metadata
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    widest = max((group.total_byte_size / group.num_rows for group in groups if group.num_rows), default=1.0)
+    by_bytes = int(arrow_batches.MAX_BYTES / max(widest, 1.0))
+    return max(64, min(arrow_batches.rows_per_batch(metadata.num_columns), by_bytes))

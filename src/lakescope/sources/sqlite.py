@@ -1,0 +1,146 @@
+"""SQLite databases: every table and view is a table; big ones are read in ranges of row ids.
+
+SQLite does not hold a column to its type, so every cell is written as what it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from lakescope.errors import SourceError
+from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.model import Batch, Report, TextColumn, Unit
+from lakescope.values.typed import from_texts
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+_ROW_IDS = ("rowid", "_rowid_", "oid")
+_TABLES = (
+    "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+)
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """One unit per table or view, or several ranges of row ids if the database is local and big."""
+    units: list[Unit] = []
+    for uri, size in found.parts:
+        with _connected(uri, found.compression) as connection:
+            tables = connection.execute(_TABLES + " ORDER BY name").fetchall()
+            if not tables:
+                raise SourceError(f"{found.table} holds no table", code="empty-file")
+            share = max(1, size // len(tables))
+            splittable = found.compression is None and files.local_path(uri) is not None and size > target_bytes
+            for name, kind in tables:
+                options = {**planning.options_of(found, uri), "name": name}
+                bounds = _row_ids(connection, name) if splittable and kind == "table" else None
+                for extra, part in _ranges(bounds, share, size, target_bytes):
+                    table = f"{found.table}::{files.readable(name)}"
+                    units.append(Unit(table, "sqlite", uri, part, options={**options, **extra}))
+    return units
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read a table, a view, or a range of row ids of a table."""
+    with _connected(unit.uri, unit.options.get("compression")) as connection:
+        name = _quoted(unit.options["name"])
+        types = {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")}
+        if "rows" in unit.options:
+            row_id, low, high = unit.options["rows"]
+            cursor = connection.execute(f"SELECT * FROM {name} WHERE {row_id} BETWEEN ? AND ?", (low, high))
+        else:
+            cursor = connection.execute(f"SELECT * FROM {name}")
+        columns = [description[0] for description in cursor.description]
+        kinds = [types.get(column, "").lower() or "any" for column in columns]
+        yield from _batches(cursor, columns, kinds)
+
+
+@contextmanager
+def _connected(uri: str, compression: str | None) -> Iterator[sqlite3.Connection]:
+    with files.as_local(uri, compression) as path:
+        # A database that nobody is writing is declared immutable: opening it then leaves no trace beside it.
+        log = Path(f"{path}-wal")
+        idle = not (log.exists() and log.stat().st_size)
+        address = f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro{'&immutable=1' if idle else ''}"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            # Text that is not UTF-8 must not stop the table.
+            connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            yield connection
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _row_ids(connection: sqlite3.Connection, name: str) -> tuple[str, int, int] | None:
+    """Name of the row id and its extremes; None for tables that have none."""
+    columns = {row[1].lower() for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")}
+    for row_id in _ROW_IDS:
+        if row_id in columns:
+            continue
+        try:
+            low, high = connection.execute(f"SELECT min({row_id}), max({row_id}) FROM {_quoted(name)}").fetchone()
+        except sqlite3.OperationalError:
+            return None
+        return None if low is None else (row_id, low, high)
+    return None
+
+
+def _ranges(
+    bounds: tuple[str, int, int] | None, share: int, size: int, target_bytes: int
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """Options and bytes of the units of one table, cut as if it alone filled the database but not finer than its ids."""
+    if bounds is None:
+        yield {}, share
+        return
+    row_id, low, high = bounds
+    count = max(1, min(-(-size // target_bytes), (high - low + 1) // arrow_batches.MAX_ROWS))
+    step = -(-(high - low + 1) // count)
+    for start in range(low, high + 1, step):
+        yield {"rows": [row_id, start, min(start + step - 1, high)]}, max(1, share // count)
+
+
+def _batches(cursor: sqlite3.Cursor, columns: list[str], kinds: list[str]) -> Iterator[Batch]:
+    """Rows in bounded batches; at least one batch, so that a table without rows shows its columns."""
+    limit = arrow_batches.rows_per_batch(len(columns))
+    pending: list[Sequence[Any]] = []
+    size = 0
+    first = True
+    while rows := cursor.fetchmany(min(limit, 1024)):
+        pending += rows
+        size += sum(len(cell) for row in rows for cell in row if isinstance(cell, str | bytes))
+        if len(pending) >= limit or size >= arrow_batches.MAX_BYTES:
+            yield _batch(pending, columns, kinds)
+            pending, size, first = [], 0, False
+    if pending or first:
+        yield _batch(pending, columns, kinds)
+
+
+def _batch(rows: list[Sequence[Any]], columns: list[str], kinds: list[str]) -> Batch:
+    made = []
+    for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
+        texts = [_text(row[place]) for row in rows]
+        made.append(TextColumn(files.readable(name), *from_texts(texts), kind))
+    return Batch(len(rows), made)
+
+
+def _text(cell: object) -> bytes | None:
+    """One cell as text: SQLite knows integers, floats, texts and blobs."""
+    if cell is None:
+        return None
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "surrogateescape")
+    if isinstance(cell, bytes):
+        try:
+            cell.decode()
+        except UnicodeDecodeError:
+            return b"0x" + cell.hex().encode()
+        return cell
+    return repr(cell).encode()

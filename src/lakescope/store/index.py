@@ -1,0 +1,91 @@
+"""Reading an index: no Spark, nothing loaded before it is asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakescope.errors import IndexDamaged, NotFound
+from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
+from lakescope.store.segment import read_catalog
+
+_TRIES = 5
+
+
+class Index:
+    """One generation of an index, as its manifest named it when it was opened."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.manifest = self._open()
+        self._cache: dict[str, pa.Table] = {}
+
+    def _open(self) -> Manifest:
+        """Read a manifest whose files are all there; a build published meanwhile means reading the newer one."""
+        for _ in range(_TRIES):
+            manifest = Manifest.load(self.path)
+            wrong = [problem for file in manifest.files if (problem := self._size_problem(file))]
+            if not wrong:
+                return manifest
+            if Manifest.load(self.path).generation == manifest.generation:
+                raise IndexDamaged(wrong[0], hint="restore the file, or build the index again")
+        raise IndexDamaged(f"{self.path} changes faster than it can be opened", hint="try again")
+
+    def _size_problem(self, file: SegmentFile) -> str | None:
+        path = self.path / file.path
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            return f"{path} is missing"
+        return None if size == file.size else f"{path} is damaged: {size} bytes instead of {file.size}"
+
+    def catalog(self, kind: str) -> pa.Table:
+        """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
+        if kind not in self._cache:
+            table = read_catalog(self.path, self.manifest.of_kind(kind), kind)
+            keys = {"tables": ["table"], "columns": ["table", "position"], "problems": ["table", "code"]}[kind]
+            self._cache[kind] = table.sort_by([(key, "ascending") for key in keys]).combine_chunks()
+        return self._cache[kind]
+
+    def columns_of(self, table: str) -> list[dict[str, Any]]:
+        """The column records of one table, in column order."""
+        if "columns" in self._cache:
+            found = self._cache["columns"].filter(pc.field("table") == table)
+        else:
+            files = self.manifest.of_kind("columns")
+            found = read_catalog(self.path, files, "columns", filters=[("table", "=", table)]).sort_by("position")
+        return list(found.to_pylist(maps_as_pydicts="strict"))
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The record of one table."""
+        tables = self.catalog("tables")
+        found = tables.filter(pc.field("table") == name)
+        if found.num_rows == 0:
+            raise NotFound.among("table", name, tables["table"].to_pylist())
+        return dict(found.to_pylist()[0])
+
+    def distinct_sketch(self, table: str, column: str) -> bytes:
+        """Bytes of the HyperLogLog++ sketch of one column, from memory-mapped files."""
+        for file in self.manifest.of_kind("sketches"):
+            with pa.memory_map(str(self.path / file.path)) as source:
+                sketches = pa.ipc.open_file(source).read_all()
+                found = sketches.filter((pc.field("table") == table) & (pc.field("column") == column))
+                if found.num_rows:
+                    return bytes(found["distinct"][0].as_py())
+        columns = [record["column"] for record in self.columns_of(table)]
+        raise NotFound.among("column", column, columns)
+
+    def verify(self) -> list[str]:
+        """Read every byte and compare checksums; returns what is wrong, in words."""
+        wrong = []
+        for file in self.manifest.files:
+            problem = self._size_problem(file)
+            if problem is None and file_checksum(self.path / file.path) != file.checksum:
+                problem = f"{self.path / file.path} is damaged: its checksum does not match"
+            if problem is not None:
+                wrong.append(problem)
+        return wrong

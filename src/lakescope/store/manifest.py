@@ -1,0 +1,105 @@
+"""The manifest: the one small file that says which segment files make up the index.
+
+A reader that has read it knows every file by name, size and checksum; replacing it by one rename is what publishes a build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from lakescope.errors import BadRequest, IndexDamaged
+from lakescope.values.canonical import VALUES_VERSION
+
+#: Version of the directory layout and file schemas; a reader refuses any other by name.
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """One immutable file of a segment, by its path below the index."""
+
+    path: str
+    kind: str
+    rows: int
+    size: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an index consists of, at one generation."""
+
+    generation: int
+    created: str
+    version: str
+    sources: list[str]
+    summary: dict[str, Any]
+    files: list[SegmentFile] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> list[SegmentFile]:
+        return [file for file in self.files if file.kind == kind]
+
+    def dump(self) -> str:
+        body = {"format": FORMAT_VERSION, "values": VALUES_VERSION, **asdict(self)}
+        return json.dumps({**body, "checksum": _checksum(body)}, indent=1, ensure_ascii=True)
+
+    @classmethod
+    def load(cls, index: Path) -> Manifest:
+        """Read the manifest of an index, refusing what is not one, is damaged, or is of another format."""
+        path = index / MANIFEST
+        try:
+            text = path.read_text("utf-8")
+        except FileNotFoundError:
+            raise _no_index(index) from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or build the index again") from error
+        return cls._parse(path, text)
+
+    @classmethod
+    def _parse(cls, path: Path, text: str) -> Manifest:
+        try:
+            body = json.loads(text)
+            checksum = body.pop("checksum")
+            found = body.pop("format"), body.pop("values")
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise IndexDamaged(f"{path} is damaged: {error}", hint="build the index again") from error
+        if found != (FORMAT_VERSION, VALUES_VERSION):
+            raise IndexDamaged(
+                f"{path} is of format {found[0]} (values {found[1]}); this version reads format {FORMAT_VERSION} "
+                f"(values {VALUES_VERSION})",
+                hint="build the index again with this version of lakescope",
+            )
+        if checksum != _checksum({"format": found[0], "values": found[1], **body}):
+            raise IndexDamaged(f"{path} is damaged: its checksum does not match", hint="build the index again")
+        files = [SegmentFile(**file) for file in body.pop("files")]
+        return cls(**body, files=files)
+
+
+def _checksum(body: dict[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return xxhash.xxh64_hexdigest(text.encode())
+
+
+def _no_index(index: Path) -> BadRequest:
+    if not index.exists():
+        return BadRequest(f"there is no index at {index}", hint=f"build one: lakescope index DATA --out {index}")
+    return BadRequest(
+        f"{index} is not a Lakescope index (it has no {MANIFEST})",
+        hint="give the directory that `lakescope index ... --out` wrote",
+    )
+
+
+def file_checksum(path: str | os.PathLike[str]) -> str:
+    """XXH64 of a file's bytes."""
+    digest = xxhash.xxh64()
+    with open(path, "rb") as stream:
+        while piece := stream.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,131 @@
+"""From a column of raw cells to its distinct values, understood: the one door between sources and states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from lakescope.sources.model import TextColumn
+from lakescope.values import kernels
+from lakescope.values.canonical import NULL_VALUE, Kind, Value, canonical, decode
+from lakescope.values.hashing import HASH_SEED
+
+U8 = npt.NDArray[np.uint8]
+I32 = npt.NDArray[np.int32]
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Cells:
+    """The distinct non-null cells of one column in one batch, with how often each occurs.
+
+    ``written[wstarts:wends]`` is the trimmed cell as the source has it, ``text[cstarts:cends]`` its canonical form. Two
+    written forms of one value (``1`` and ``1.0``) stay apart here and meet in whatever is keyed by ``hashes``.
+    """
+
+    rows: int
+    missing: int
+    empty: int
+    markers: int
+    undecodable: int
+    kinds: U8
+    hashes: U64
+    numbers: F64
+    counts: I32
+    digits: I32
+    decimals: I32
+    written: U8
+    wstarts: I32
+    wends: I32
+    text: U8
+    cstarts: I32
+    cends: I32
+
+    def canonical_at(self, index: int) -> bytes:
+        """Canonical text of one distinct cell."""
+        return self.text[self.cstarts[index] : self.cends[index]].tobytes()
+
+
+def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
+    """Distinct cells of a batch, each with kind, canonical text, hash and number."""
+    n = column.starts.size
+    first, counts = np.empty(n, np.int32), np.empty(n, np.int32)
+    raw = np.empty(n, np.uint64)
+    wstarts, wends = np.empty(n, np.int32), np.empty(n, np.int32)
+    found, missing = kernels.unique_cells(column.data, column.starts, column.ends, first, counts, raw, wstarts, wends)
+    counts, raw, wstarts, wends = counts[:found], raw[:found], wstarts[:found], wends[:found]
+    kinds = np.empty(found, np.uint8)
+    hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
+    digits, decimals = np.empty(found, np.int32), np.empty(found, np.int32)
+    cstarts, cends = np.empty(found, np.int32), np.empty(found, np.int32)
+    room = int((wends - wstarts).sum(dtype=np.int64)) + kernels.GROWTH * found + 32
+    text = np.empty(room, np.uint8)
+    used = kernels.analyse(
+        *(column.data, wstarts, wends, raw, text),
+        *(kinds, hashes, numbers, digits, decimals, cstarts, cends),
+    )
+    cells = Cells(
+        *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, digits, decimals),
+        *(column.data, wstarts, wends, text[:used], cstarts, cends),
+    )
+    slow = np.flatnonzero(kinds == kernels.SLOW)
+    if slow.size:
+        _ask_reference(cells, slow, fallback)
+    return _without_nulls(cells)
+
+
+def understand_each(column: TextColumn) -> list[Value]:
+    """Every cell of a short column by itself, in row order; for looking at heads of files."""
+    cells = []
+    for start, end in zip(column.starts.tolist(), column.ends.tolist(), strict=True):
+        cells.append(canonical(decode(column.data[start:end].tobytes())) if end >= 0 else NULL_VALUE)
+    return cells
+
+
+def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> None:
+    """Fill in the cells the kernel was not certain about."""
+    texts: list[bytes] = []
+    rewritten: list[bytes] = []
+    text_at, written_at = cells.text.size, cells.written.size
+    for index in slow:
+        raw = cells.written[cells.wstarts[index] : cells.wends[index]].tobytes()
+        try:
+            cell = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            cell = decode(raw, fallback)
+            encoded = cell.strip().encode("utf-8", "replace")
+            rewritten.append(encoded)
+            cells.wstarts[index], cells.wends[index] = written_at, written_at + len(encoded)
+            written_at += len(encoded)
+            cells.undecodable += int(cells.counts[index])
+        value = canonical(cell)
+        form = value.text.encode("utf-8", "replace")
+        texts.append(form)
+        cells.kinds[index] = value.kind
+        cells.hashes[index] = xxhash.xxh64_intdigest(form, HASH_SEED)
+        cells.numbers[index] = value.number
+        cells.digits[index], cells.decimals[index] = value.digits, value.decimals
+        cells.cstarts[index], cells.cends[index] = text_at, text_at + len(form)
+        text_at += len(form)
+    cells.text = np.concatenate([cells.text, np.frombuffer(b"".join(texts), np.uint8)])
+    if rewritten:
+        cells.written = np.concatenate([cells.written, np.frombuffer(b"".join(rewritten), np.uint8)])
+
+
+def _without_nulls(cells: Cells) -> Cells:
+    null = cells.kinds == Kind.NULL
+    if not null.any():
+        return cells
+    blank = null & (cells.wends == cells.wstarts)
+    cells.empty = int(cells.counts[blank].sum())
+    cells.markers = int(cells.counts[null].sum()) - cells.empty
+    keep = ~null
+    cells.kinds, cells.hashes, cells.numbers = cells.kinds[keep], cells.hashes[keep], cells.numbers[keep]
+    cells.counts, cells.digits, cells.decimals = cells.counts[keep], cells.digits[keep], cells.decimals[keep]
+    cells.wstarts, cells.wends = cells.wstarts[keep], cells.wends[keep]
+    cells.cstarts, cells.cends = cells.cstarts[keep], cells.cends[keep]
+    return cells

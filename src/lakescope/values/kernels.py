@@ -1,0 +1,678 @@
+"""Compiled twins of ``values.canonical`` that run over whole columns of cells lying in a byte buffer.
+
+Two steps. :func:`unique_cells` trims and hashes every cell of a batch and finds the distinct ones, so that everything
+dearer runs once per distinct value. :func:`analyse` understands the distinct cells: kind, canonical text, hash, number.
+A cell the kernel is not certain about (unusual Unicode, exponents, month names, time zones, invalid UTF-8) is marked
+``SLOW`` and goes through the reference; being unsure is always right, being wrong never.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NULL, INTEGER, DECIMAL, BOOLEAN, DATE, TIME, TIMESTAMP, CODE, TEXT = range(9)
+#: Not a kind: "ask the reference".
+SLOW = 255
+
+_P1 = np.uint64(0x9E3779B185EBCA87)
+_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_P3 = np.uint64(0x165667B19E3779F9)
+_P4 = np.uint64(0x85EBCA77C2B2AE63)
+_P5 = np.uint64(0x27D4EB2F165667C5)
+_SEED = np.uint64(42)
+
+_POWERS = np.array([10.0**i for i in range(23)])
+
+#: Bytes a canonical text may be longer than its cell on the fast path (``.5`` and ``2021-03-04 05:06``).
+GROWTH = 4
+
+
+@njit(inline="always", cache=True)
+def _rotate(x, r):
+    return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
+
+
+@njit(inline="always", cache=True)
+def _load64(data, i):
+    return (
+        np.uint64(data[i])
+        | (np.uint64(data[i + 1]) << np.uint64(8))
+        | (np.uint64(data[i + 2]) << np.uint64(16))
+        | (np.uint64(data[i + 3]) << np.uint64(24))
+        | (np.uint64(data[i + 4]) << np.uint64(32))
+        | (np.uint64(data[i + 5]) << np.uint64(40))
+        | (np.uint64(data[i + 6]) << np.uint64(48))
+        | (np.uint64(data[i + 7]) << np.uint64(56))
+    )
+
+
+@njit(inline="always", cache=True)
+def _load32(data, i):
+    return (
+        np.uint64(data[i])
+        | (np.uint64(data[i + 1]) << np.uint64(8))
+        | (np.uint64(data[i + 2]) << np.uint64(16))
+        | (np.uint64(data[i + 3]) << np.uint64(24))
+    )
+
+
+@njit(inline="always", cache=True)
+def _round(acc, lane):
+    return _rotate(acc + lane * _P2, 31) * _P1
+
+
+@njit(cache=True)
+def xxh64(data, start, end):
+    """XXH64, seed 42, of ``data[start:end]``."""
+    n = end - start
+    i = start
+    if n >= 32:
+        a = _SEED + _P1 + _P2
+        b = _SEED + _P2
+        c = _SEED
+        d = _SEED - _P1
+        last = end - 32
+        while i <= last:
+            a = _round(a, _load64(data, i))
+            b = _round(b, _load64(data, i + 8))
+            c = _round(c, _load64(data, i + 16))
+            d = _round(d, _load64(data, i + 24))
+            i += 32
+        h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+        zero = np.uint64(0)
+        h = (h ^ _round(zero, a)) * _P1 + _P4
+        h = (h ^ _round(zero, b)) * _P1 + _P4
+        h = (h ^ _round(zero, c)) * _P1 + _P4
+        h = (h ^ _round(zero, d)) * _P1 + _P4
+    else:
+        h = _SEED + _P5
+    h += np.uint64(n)
+    while i + 8 <= end:
+        h = _rotate(h ^ _round(np.uint64(0), _load64(data, i)), 27) * _P1 + _P4
+        i += 8
+    if i + 4 <= end:
+        h = _rotate(h ^ (_load32(data, i) * _P1), 23) * _P2 + _P3
+        i += 4
+    while i < end:
+        h = _rotate(h ^ (np.uint64(data[i]) * _P5), 11) * _P1
+        i += 1
+    h = (h ^ (h >> np.uint64(33))) * _P2
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    return h ^ (h >> np.uint64(32))
+
+
+@njit(cache=True)
+def xxh64_cells(data, starts, ends):
+    """XXH64 of every slice."""
+    out = np.empty(starts.size, np.uint64)
+    for i in range(starts.size):
+        out[i] = xxh64(data, starts[i], ends[i])
+    return out
+
+
+@njit(inline="always", cache=True)
+def _is_space(byte):
+    return byte == 32 or (9 <= byte <= 13) or (28 <= byte <= 31)
+
+
+@njit(cache=True)
+def _wide_space_before(data, start, end):
+    """Length of the non-ASCII white space that ends at ``end``, 0 if none (what ``str.strip`` strips)."""
+    if end - start >= 2 and data[end - 2] == 0xC2 and (data[end - 1] == 0x85 or data[end - 1] == 0xA0):
+        return 2
+    if end - start >= 3 and _wide_space_at(data, end - 3, end) == 3:
+        return 3
+    return 0
+
+
+@njit(cache=True)
+def _wide_space_at(data, start, end):
+    """Length of the non-ASCII white space that starts at ``start``, 0 if none."""
+    n = end - start
+    if n >= 2 and data[start] == 0xC2 and (data[start + 1] == 0x85 or data[start + 1] == 0xA0):
+        return 2
+    if n < 3:
+        return 0
+    a, b, c = data[start], data[start + 1], data[start + 2]
+    if a == 0xE2 and b == 0x80 and (0x80 <= c <= 0x8A or c == 0xA8 or c == 0xA9 or c == 0xAF):
+        return 3
+    if (a == 0xE1 and b == 0x9A and c == 0x80) or (a == 0xE2 and b == 0x81 and c == 0x9F):
+        return 3
+    if a == 0xE3 and b == 0x80 and c == 0x80:
+        return 3
+    return 0
+
+
+@njit(cache=True)
+def trim(data, start, end):
+    """Bounds of the cell without surrounding white space."""
+    while start < end:
+        if _is_space(data[start]):
+            start += 1
+        elif data[start] >= 0xC2:
+            step = _wide_space_at(data, start, end)
+            if step == 0:
+                break
+            start += step
+        else:
+            break
+    while start < end:
+        if _is_space(data[end - 1]):
+            end -= 1
+        elif data[end - 1] >= 0x80:
+            step = _wide_space_before(data, start, end)
+            if step == 0:
+                break
+            end -= step
+        else:
+            break
+    return start, end
+
+
+@njit(cache=True)
+def unique_cells(data, starts, ends, first, counts, hashes, ustarts, uends):
+    """Distinct trimmed cells of a batch: for each its first row, count, hash and trimmed bounds.
+
+    Fills the output arrays (as long as the batch) and returns (number of distinct cells, missing cells).
+    """
+    n = starts.size
+    size = 64
+    while size < 2 * n:
+        size *= 2
+    mask = np.uint64(size - 1)
+    slots = np.full(size, -1, np.int32)
+    found = 0
+    missing = 0
+    for row in range(n):
+        if ends[row] < 0:
+            missing += 1
+            continue
+        s, e = trim(data, starts[row], ends[row])
+        h = xxh64(data, s, e)
+        slot = h & mask
+        while True:
+            at = slots[slot]
+            if at < 0:
+                slots[slot] = found
+                first[found] = row
+                counts[found] = 1
+                hashes[found] = h
+                ustarts[found] = s
+                uends[found] = e
+                found += 1
+                break
+            if hashes[at] == h:
+                counts[at] += 1
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return found, missing
+
+
+@njit(cache=True)
+def _equals(data, start, end, word):
+    if end - start != len(word):
+        return False
+    for i in range(len(word)):
+        if data[start + i] != word[i]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _is_null(data, s, e):
+    n = e - s
+    if n == 0:
+        return True
+    if n > 9:
+        return False
+    c = data[s]
+    if c == 78:  # N
+        return (
+            _equals(data, s, e, b"NA")
+            or _equals(data, s, e, b"NULL")
+            or _equals(data, s, e, b"NaN")
+            or _equals(data, s, e, b"N/A")
+            or _equals(data, s, e, b"None")
+        )
+    if c == 110:  # n
+        return _equals(data, s, e, b"nan") or _equals(data, s, e, b"null") or _equals(data, s, e, b"n/a")
+    if c == 45:  # -
+        return (
+            n == 1
+            or _equals(data, s, e, b"--")
+            or _equals(data, s, e, b"-nan")
+            or _equals(data, s, e, b"-NaN")
+            or _equals(data, s, e, b"-1.#IND")
+            or _equals(data, s, e, b"-1.#QNAN")
+        )
+    if c == 35:  # #
+        return _equals(data, s, e, b"#N/A") or _equals(data, s, e, b"#NA") or _equals(data, s, e, b"#N/A N/A")
+    if c == 60:  # <
+        return _equals(data, s, e, b"<NA>")
+    if c == 92:  # backslash
+        return _equals(data, s, e, b"\\N")
+    if c == 49:  # 1
+        return _equals(data, s, e, b"1.#IND") or _equals(data, s, e, b"1.#QNAN")
+    return False
+
+
+@njit(inline="always", cache=True)
+def _digit(byte):
+    return 48 <= byte <= 57
+
+
+@njit(cache=True)
+def _number(data, s, e, out, at):
+    """Plain numbers without exponent: (kind, canonical end, number, digits, decimals); TEXT if not a number."""
+    i = s
+    negative = False
+    if data[i] == 45 or data[i] == 43:
+        negative = data[i] == 45
+        i += 1
+    whole = i
+    mantissa = np.uint64(0)
+    taken = 0
+    dropped = 0
+    while i < e and _digit(data[i]):
+        if taken < 19:
+            mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
+            if mantissa > 0:
+                taken += 1
+        else:
+            dropped += 1
+        i += 1
+    whole_end = i
+    fraction = i
+    scale = 0
+    if i < e and data[i] == 46:
+        i += 1
+        fraction = i
+        while i < e and _digit(data[i]):
+            if taken < 19:
+                mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
+                scale += 1
+                if mantissa > 0:
+                    taken += 1
+            i += 1
+        if i == fraction:
+            return TEXT, at, np.nan, 0, 0
+    if whole_end == whole and i == fraction:
+        return TEXT, at, np.nan, 0, 0
+    if i < e:
+        return (SLOW if data[i] == 69 or data[i] == 101 else TEXT), at, np.nan, 0, 0
+    whole_digits = whole_end - whole
+    decimals = (i - fraction) if fraction > whole_end else 0
+    if whole_digits > 40 or decimals > 40:
+        return SLOW, at, np.nan, 0, 0
+    digits = whole_digits + decimals
+    exponent = dropped - scale
+    number = np.float64(mantissa)
+    if exponent > 0:
+        number = number * (_POWERS[exponent] if exponent <= 22 else 10.0**exponent)
+    elif exponent < 0:
+        number = number / (_POWERS[-exponent] if exponent >= -22 else 10.0 ** (-exponent))
+    if negative:
+        number = -number
+    if whole_digits > 1 and data[whole] == 48:
+        for j in range(s, e):
+            out[at + j - s] = data[j]
+        return CODE, at + e - s, number, digits, decimals
+    kept = e
+    while kept > fraction and decimals > 0 and data[kept - 1] == 48:
+        kept -= 1
+    zero_whole = whole_digits == 0 or (whole_digits == 1 and data[whole] == 48)
+    if zero_whole and (decimals == 0 or kept == fraction):
+        out[at] = 48
+        return (INTEGER if decimals == 0 else DECIMAL), at + 1, number, digits, decimals
+    if zero_whole:
+        leading = 0
+        while data[fraction + leading] == 48:
+            leading += 1
+        if leading >= 6:
+            return SLOW, at, np.nan, 0, 0
+    o = at
+    if negative:
+        out[o] = 45
+        o += 1
+    if whole_digits == 0:
+        out[o] = 48
+        o += 1
+    for j in range(whole, whole_end):
+        out[o] = data[j]
+        o += 1
+    if decimals > 0 and kept > fraction:
+        out[o] = 46
+        o += 1
+        for j in range(fraction, kept):
+            out[o] = data[j]
+            o += 1
+    return (INTEGER if decimals == 0 else DECIMAL), o, number, digits, decimals
+
+
+@njit(inline="always", cache=True)
+def _two(data, i):
+    return (data[i] - 48) * 10 + (data[i + 1] - 48)
+
+
+@njit(cache=True)
+def _month_length(year, month):
+    if month == 2:
+        return 29 if (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 else 28
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
+
+
+@njit(cache=True)
+def _days_from_civil(year, month, day):
+    y = year - (1 if month <= 2 else 0)
+    era = y // 400
+    yoe = y - era * 400
+    doy = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    doe = yoe * 365 + yoe // 4 - yoe // 100 + doy
+    return era * 146097 + doe - 719468
+
+
+@njit(cache=True)
+def _iso(data, s, e, out, at):
+    """``YYYY-MM-DD`` with an optional clock and Z: (kind, canonical end, epoch seconds); SLOW if anything else."""
+    n = e - s
+    for k in range(10):
+        if k == 4 or k == 7:
+            if data[s + k] != 45:
+                return SLOW, at, np.nan
+        elif not _digit(data[s + k]):
+            return SLOW, at, np.nan
+    year = _two(data, s) * 100 + _two(data, s + 2)
+    month = _two(data, s + 5)
+    day = _two(data, s + 8)
+    if year < 1 or month < 1 or month > 12 or day < 1 or day > _month_length(year, month):
+        return SLOW, at, np.nan
+    seconds = _days_from_civil(year, month, day) * 86400.0
+    for k in range(10):
+        out[at + k] = data[s + k]
+    if n == 10:
+        return DATE, at + 10, seconds
+    if n < 16 or (data[s + 10] != 84 and data[s + 10] != 32):
+        return SLOW, at, np.nan
+    if not (_digit(data[s + 11]) and _digit(data[s + 12]) and data[s + 13] == 58):
+        return SLOW, at, np.nan
+    if not (_digit(data[s + 14]) and _digit(data[s + 15])):
+        return SLOW, at, np.nan
+    hour = _two(data, s + 11)
+    minute = _two(data, s + 14)
+    second = 0
+    i = s + 16
+    if i + 3 <= e and data[i] == 58:
+        if not (_digit(data[i + 1]) and _digit(data[i + 2])):
+            return SLOW, at, np.nan
+        second = _two(data, i + 1)
+        i += 3
+    fraction = i
+    fraction_end = i
+    part = 0.0
+    if i < e and data[i] == 46 and i > s + 16:
+        i += 1
+        fraction = i
+        weight = 1.0
+        value = 0.0
+        while i < e and _digit(data[i]):
+            value = value * 10.0 + (data[i] - 48)
+            weight *= 10.0
+            i += 1
+        if i == fraction or i - fraction > 9:
+            return SLOW, at, np.nan
+        part = value / weight
+        fraction_end = i
+        while fraction_end > fraction and data[fraction_end - 1] == 48:
+            fraction_end -= 1
+    zulu = i + 1 == e and data[i] == 90
+    if (i < e and not zulu) or hour > 23 or minute > 59 or second > 59:
+        return SLOW, at, np.nan
+    clock = hour * 3600 + minute * 60 + second
+    number = seconds + clock + part
+    if clock == 0 and fraction_end == fraction and not zulu:
+        return TIMESTAMP, at + 10, number
+    o = at + 10
+    out[o] = 84
+    for k in range(11, 16):
+        out[o + k - 10] = data[s + k]
+    o += 6
+    out[o] = 58
+    out[o + 1] = 48 + second // 10
+    out[o + 2] = 48 + second % 10
+    o += 3
+    if fraction_end > fraction:
+        out[o] = 46
+        o += 1
+        for k in range(fraction, fraction_end):
+            out[o] = data[k]
+            o += 1
+    if zulu:
+        out[o] = 90
+        o += 1
+    return TIMESTAMP, o, number
+
+
+@njit(cache=True)
+def _year_last(data, s, e):
+    """Whether the cell is ``d/m/yyyy``, ``m/d/yyyy`` (also with . or -) or ``d/m/yy``."""
+    i = s
+    first = 0
+    while i < e and _digit(data[i]) and i - s < 3:
+        first = first * 10 + data[i] - 48
+        i += 1
+    if i == s or i - s > 2 or i >= e:
+        return False
+    mark = data[i]
+    if mark != 47 and mark != 46 and mark != 45:
+        return False
+    i += 1
+    begin = i
+    second = 0
+    while i < e and _digit(data[i]) and i - begin < 3:
+        second = second * 10 + data[i] - 48
+        i += 1
+    if i == begin or i - begin > 2 or i >= e or data[i] != mark:
+        return False
+    i += 1
+    begin = i
+    while i < e and _digit(data[i]):
+        i += 1
+    if i < e or not (i - begin == 4 or (i - begin == 2 and mark == 47)):
+        return False
+    low = min(first, second)
+    return 1 <= low <= 12 and max(first, second) <= 31
+
+
+@njit(cache=True)
+def _numeric_start(data, s, e, out, at):
+    """A cell that starts like a number or a date."""
+    kind, end, number, digits, decimals = _number(data, s, e, out, at)
+    if kind != TEXT:
+        return kind, end, number, digits, decimals
+    n = e - s
+    if n > 48:
+        return TEXT, at, np.nan, 0, 0
+    if n >= 10 and data[s + 4] == 45 and data[s + 7] == 45 and _digit(data[s]):
+        kind, end, number = _iso(data, s, e, out, at)
+        return kind, end, number, 0, 0
+    if not _digit(data[s]):
+        return TEXT, at, np.nan, 0, 0
+    if n <= 10 and _year_last(data, s, e):
+        for j in range(n):
+            out[at + j] = data[s + j]
+        return DATE, at + n, np.nan, 0, 0
+    # Could it be a clock, a year-first date, a month by name? Only the reference says.
+    j = s
+    while j < e and _digit(data[j]):
+        j += 1
+    lead = j - s
+    mark = data[j]
+    if lead == 4 and (mark == 45 or mark == 47 or mark == 46) and n <= 40:
+        return SLOW, at, np.nan, 0, 0
+    if lead <= 2 and (mark == 58 or mark == 47 or mark == 46 or mark == 45 or mark == 32):
+        last = data[e - 1]
+        if _digit(last) or last == 109 or last == 77:
+            return SLOW, at, np.nan, 0, 0
+    return TEXT, at, np.nan, 0, 0
+
+
+@njit(inline="always", cache=True)
+def _lower(byte):
+    return byte | 32 if 65 <= byte <= 90 else byte
+
+
+@njit(cache=True)
+def _word_kind(data, s, e):
+    """Kind of a cell that starts with a letter: BOOLEAN, SLOW (month or infinity) or TEXT."""
+    n = e - s
+    a = _lower(data[s])
+    if n < 3:
+        return TEXT
+    b = _lower(data[s + 1])
+    c = _lower(data[s + 2])
+    if a == 116 and n == 4 and b == 114 and c == 117 and _lower(data[s + 3]) == 101:
+        return BOOLEAN
+    if a == 102 and n == 5 and b == 97 and c == 108 and _lower(data[s + 3]) == 115 and _lower(data[s + 4]) == 101:
+        return BOOLEAN
+    if a == 105 and b == 110 and c == 102 and (n == 3 or n == 8):
+        return SLOW
+    if n > 48 or not _digit(data[e - 1]) and _lower(data[e - 1]) != 109:
+        return TEXT
+    key = (a << 16) | (b << 8) | c
+    if (
+        key == 0x6A616E  # jan
+        or key == 0x666562
+        or key == 0x6D6172
+        or key == 0x617072
+        or key == 0x6D6179
+        or key == 0x6A756E
+        or key == 0x6A756C
+        or key == 0x617567
+        or key == 0x736570
+        or key == 0x6F6374
+        or key == 0x6E6F76
+        or key == 0x646563
+    ):
+        return SLOW
+    return TEXT
+
+
+@njit(cache=True)
+def _plain_unicode(data, s, e):
+    """Whether the cell is valid UTF-8 made only of code points that NFC never touches: -1 invalid, 0 unsure, 1 yes."""
+    i = s
+    sure = 1
+    while i < e:
+        c = data[i]
+        if c < 0x80:
+            i += 1
+        elif 0xC2 <= c < 0xE0:
+            if i + 1 >= e or (data[i + 1] & 0xC0) != 0x80:
+                return -1
+            point = ((c & 0x1F) << 6) | (data[i + 1] & 0x3F)
+            if not (point < 0x300 or 0x400 <= point <= 0x482 or 0x48A <= point <= 0x52F):
+                sure = 0
+            i += 2
+        elif 0xE0 <= c < 0xF0:
+            if i + 2 >= e or (data[i + 1] & 0xC0) != 0x80 or (data[i + 2] & 0xC0) != 0x80:
+                return -1
+            point = ((c & 0x0F) << 12) | ((data[i + 1] & 0x3F) << 6) | (data[i + 2] & 0x3F)
+            if point < 0x800 or 0xD800 <= point <= 0xDFFF:
+                return -1
+            if not (
+                0x2010 <= point <= 0x2027
+                or 0x2030 <= point <= 0x205E
+                or point == 0x20AC
+                or 0x3041 <= point <= 0x3096
+                or 0x30A1 <= point <= 0x30FA
+                or 0x4E00 <= point <= 0x9FA5
+                or 0xAC00 <= point <= 0xD7A3
+            ):
+                sure = 0
+            i += 3
+        elif 0xF0 <= c < 0xF5:
+            if i + 3 >= e:
+                return -1
+            for k in range(1, 4):
+                if (data[i + k] & 0xC0) != 0x80:
+                    return -1
+            point = (
+                ((c & 0x07) << 18)
+                | ((data[i + 1] & 0x3F) << 12)
+                | ((data[i + 2] & 0x3F) << 6)
+                | (data[i + 3] & 0x3F)
+            )
+            if point < 0x10000 or point > 0x10FFFF:
+                return -1
+            sure = 0
+            i += 4
+        else:
+            return -1
+    return sure
+
+
+@njit(inline="always", cache=True)
+def _all_ascii(data, s, e):
+    seen = 0
+    for i in range(s, e):
+        seen |= data[i]
+    return seen < 0x80
+
+
+@njit(cache=True)
+def analyse(data, starts, ends, raw_hashes, out, kinds, hashes, numbers, digits, decimals, cstarts, cends):
+    """Understand distinct trimmed cells. Canonical text goes to ``out[cstarts[i]:cends[i]]``.
+
+    ``out`` must hold ``sum(length + GROWTH)`` bytes. Returns the bytes used. Cells marked SLOW have no canonical text yet.
+    """
+    at = 0
+    for i in range(starts.size):
+        s = starts[i]
+        e = ends[i]
+        number = np.nan
+        end = at
+        ndigits = 0
+        ndecimals = 0
+        if _is_null(data, s, e):
+            kind = NULL
+        elif not _all_ascii(data, s, e):
+            kind = TEXT if _plain_unicode(data, s, e) == 1 else SLOW
+        else:
+            c = data[s]
+            if _digit(c) or c == 45 or c == 43 or c == 46:
+                kind, end, number, ndigits, ndecimals = _numeric_start(data, s, e, out, at)
+                if (c == 45 or c == 43) and kind == TEXT and e - s > 1 and (data[s + 1] == 105 or data[s + 1] == 73):
+                    kind = SLOW
+            elif (65 <= c <= 90) or (97 <= c <= 122):
+                kind = _word_kind(data, s, e)
+                if kind == BOOLEAN:
+                    for j in range(s, e):
+                        out[at + j - s] = _lower(data[j])
+                    end = at + e - s
+            else:
+                kind = TEXT
+        if kind == TEXT:
+            for j in range(s, e):
+                out[at + j - s] = data[j]
+            end = at + e - s
+            hashes[i] = raw_hashes[i]
+        elif kind == NULL or kind == SLOW:
+            end = at
+            hashes[i] = 0
+        else:
+            same = end - at == e - s
+            if same:
+                for j in range(e - s):
+                    if out[at + j] != data[s + j]:
+                        same = False
+                        break
+            hashes[i] = raw_hashes[i] if same else xxh64(out, at, end)
+        kinds[i] = kind
+        numbers[i] = number
+        digits[i] = ndigits
+        decimals[i] = ndecimals
+        cstarts[i] = at
+        cends[i] = end
+        at = end
+    return at
