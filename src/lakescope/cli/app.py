@@ -236,14 +236,11 @@ def run() -> None:
 
 
 def _handle(error: Exception) -> None:
-    from click.exceptions import ClickException, UsageError
-
-    if isinstance(error, UsageError):
-        error.show()
-        sys.exit(2)
-    if isinstance(error, ClickException):
-        error.show()
-        sys.exit(error.exit_code)
+    show = getattr(error, "show", None)
+    if show is not None and not _state["debug"]:
+        # A usage error of the command line library: it says by itself what is wrong and how to get help.
+        show()
+        sys.exit(getattr(error, "exit_code", 2))
     _fail(error, f"unexpected {type(error).__name__}: {error}\n  hint: run with --debug and report it", 1)
 
 

@@ -16,15 +16,16 @@ class ProgressLine:
 
     def __init__(self) -> None:
         self._living = sys.stderr.isatty()
-        self._last = 0.0
+        self._last = time.monotonic()
+        self._finished = False
         self._width = 0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         finished = progress.units == progress.units_total
-        if not self._living and not finished and now - self._last < _LOG_EVERY:
+        if not self._living and (self._finished or not finished and now - self._last < _LOG_EVERY):
             return
-        self._last = now
+        self._last, self._finished = now, finished
         text = progress_text(progress)
         if self._living:
             sys.stderr.write("\r" + text.ljust(self._width))

@@ -63,24 +63,10 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
             problems.append(result)
             continue
         source = {"uri": files.display(found.uri), "format": found.format, "modified": found.modified}
-        for unit in number_units(result):
+        for unit in result:
             units.append(replace(unit, options={**unit.options, "source": source}))
             named.setdefault(unit.table, found)
     return Plan(named, pack(units, unit_bytes), problems)
-
-
-def number_units(units: list[Unit]) -> list[Unit]:
-    """Number the units of each table (a workbook plans several tables at once)."""
-    counts: dict[str, int] = {}
-    for unit in units:
-        counts[unit.table] = counts.get(unit.table, 0) + 1
-    seen: dict[str, int] = {}
-    numbered = []
-    for unit in units:
-        ordinal = seen.get(unit.table, 0)
-        seen[unit.table] = ordinal + 1
-        numbered.append(replace(unit, ordinal=ordinal, count=counts[unit.table]))
-    return numbered
 
 
 def work(unit: Unit) -> int:

@@ -51,7 +51,10 @@ class ProgressLog:
 
 
 class ProgressWatch(threading.Thread):
-    """The driver's side: reads the logs a few times a second and tells the listener. Failed attempts may count twice; the sum is capped."""
+    """The driver's side: adds up the logs a few times a second and tells the listener.
+
+    A task tried again counts its units twice; the sums are capped at the totals.
+    """
 
     def __init__(self, staging: Path, units: int, size: int, listener: Listener, *, every: float = 0.25) -> None:
         super().__init__(name="lakescope-progress", daemon=True)
@@ -60,7 +63,7 @@ class ProgressWatch(threading.Thread):
         self._listener = listener
         self._every = every
         self._ended = threading.Event()
-        self._started = time.monotonic()
+        self._began = time.monotonic()
 
     def run(self) -> None:
         while not self._ended.wait(self._every):
@@ -70,7 +73,7 @@ class ProgressWatch(threading.Thread):
         """Report the present state."""
         sizes = [int(line) for log in self._folder.glob("*.log") for line in log.read_text("ascii").split("\n")[:-1]]
         units, done = min(len(sizes), self._units), min(sum(sizes), self._bytes)
-        self._listener(Progress("scan", units, self._units, done, self._bytes, time.monotonic() - self._started))
+        self._listener(Progress("scan", units, self._units, done, self._bytes, time.monotonic() - self._began))
 
     def end(self) -> None:
         self._ended.set()

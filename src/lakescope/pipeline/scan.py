@@ -10,12 +10,10 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.profile.column import ColumnState
-from lakescope.sources.model import MISSING, Batch, Problem, TextColumn, Unit
+from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.values.cells import understand
 
 _PROBLEM_KINDS = 200
@@ -88,10 +86,8 @@ class TableScan:
         for column in batch.columns:
             undecodable += self._add_column(column, batch.fallback)
         self.part.rows += batch.rows
-        if unit is not None:
-            self._add_constants(batch.rows, unit)
-            if batch.span is not None:
-                self._add_span(unit, batch.span)
+        if unit is not None and batch.span is not None:
+            self._add_span(unit, batch.span)
         if undecodable:
             detail = f"cells that are not UTF-8 were read as {batch.fallback}"
             self.part.report(Problem(self.part.table, "warning", "encoding", detail, undecodable))
@@ -105,14 +101,6 @@ class TableScan:
         cells = understand(column, fallback)
         state.update(cells)
         return cells.undecodable
-
-    def _add_constants(self, rows: int, unit: Unit) -> None:
-        """Columns that the path states for all rows of a unit (``year=2021/``)."""
-        for name, value in unit.options.get("constants", {}).items():
-            data = np.frombuffer((value or "").encode("utf-8", "replace"), np.uint8)
-            end = MISSING if value is None else data.size
-            column = TextColumn(name, data, np.zeros(rows, np.int32), np.full(rows, end, np.int32))
-            self._add_column(column, "utf-8")
 
     def _add_span(self, unit: Unit, span: tuple[int, int]) -> None:
         spans = self.part.spans

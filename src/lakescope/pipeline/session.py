@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakescope.errors import BadRequest, BuildFailed
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
 _LOCAL_CONF = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.artifact.isolation.enabled": "false",
@@ -56,16 +59,38 @@ def _start(master: str) -> SparkSession:
     builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
     for key, value in _LOCAL_CONF.items() if local else ():
         builder = builder.config(key, value)
+    with _quiet_jvm() as log:
+        try:
+            return builder.getOrCreate()
+        except Exception as error:
+            raise BuildFailed(
+                f"could not start Spark at {master}: {_first_line(error)}{_tail(log)}",
+                hint="check the master's address, that Java 17 or newer runs, and that nothing blocks loopback",
+            ) from error
+
+
+@contextmanager
+def _quiet_jvm() -> Iterator[Path]:
+    """Let a JVM that is started inside inherit a log file as its standard error: its chatter is not the user's.
+
+    The log lies in the temporary directory and is shown when Spark does not start.
+    """
+    log = Path(tempfile.gettempdir()) / f"lakescope-spark-{os.getuid()}-{os.getpid()}.log"
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(target, 2)
     try:
-        session = builder.getOrCreate()
-    except Exception as error:
-        raise BuildFailed(
-            f"could not start Spark at {master}: {_first_line(error)}",
-            hint="check the master's address, that Java 17 or newer runs, and that nothing blocks loopback",
-        ) from error
-    if local:
-        session.sparkContext.setLogLevel("ERROR")
-    return session
+        yield log
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(target)
+
+
+def _tail(log: Path) -> str:
+    lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()][-5:]
+    return "\n  " + "\n  ".join(lines) if lines else ""
 
 
 def _first_line(error: Exception) -> str:

@@ -238,7 +238,7 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
             "uri": whole.source.get("uri"),
             "format": whole.source.get("format"),
             "bytes": whole.size,
-            "modified": None if modified is None else datetime.fromtimestamp(modified, UTC),
+            "modified": None if modified is None else f"{datetime.fromtimestamp(modified, UTC):%Y-%m-%dT%H:%M:%SZ}",
             "rows": whole.rows,
             "columns": len(whole.columns),
             "units": whole.units,

@@ -16,6 +16,7 @@ from lakescope.profile.column import ColumnState
 from lakescope.profile.types import NUMERIC_TYPES, TEMPORAL_TYPES, data_class, infer_type
 from lakescope.sketches.quantiles import Quantiles, RankedItems
 from lakescope.values.canonical import Kind
+from lakescope.values.moments import moment_text
 
 BENFORD = [math.log10(1 + 1 / digit) for digit in range(1, 10)]
 _TOP = 10
@@ -141,19 +142,6 @@ def _extremes(state: ColumnState, kind: str) -> Record:
 
 def _number_text(x: float) -> str:
     return str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x)
-
-
-def moment_text(seconds: float, kind: str) -> str:
-    """Epoch seconds as ISO text for a date, time or timestamp column."""
-    micros = round(seconds * 1e6)
-    if kind == "time":
-        moment = np.datetime64(micros % 86_400_000_000, "us")
-        return str(moment).split("T")[1].rstrip("0").rstrip(".") if micros % 1_000_000 else str(moment)[11:19]
-    moment = np.datetime64(micros, "us")
-    text = str(moment)
-    if kind == "date":
-        return text[:10]
-    return text[:19] if micros % 1_000_000 == 0 else text.rstrip("0")
 
 
 def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lakescope.profile.summary import moment_text
 from lakescope.profile.types import TEMPORAL_TYPES
+from lakescope.values.moments import moment_text
 
 Record = dict[str, Any]
 
@@ -44,7 +44,6 @@ class TableProfile:
     def to_dict(self) -> Record:
         """Everything, as plain Python data (JSON-ready)."""
         table = {key: value for key, value in self.table.items() if key != "table"}
-        table["modified"] = table["modified"].isoformat() if table["modified"] else None
         problems = [{key: problem[key] for key in ("severity", "code", "detail", "count")} for problem in self.problems]
         return {"table": self.name, **table, "columns": self.columns, "problems": problems}
 

@@ -1,7 +1,7 @@
 """Finding tables and reading them in bounded pieces, whatever their format.
 
-``discover`` finds tables, ``plan`` cuts one into work units, ``read`` reads a unit. Each format is a module with its own
-``plan`` and ``read``, imported when first needed. Whatever goes wrong in there becomes a :class:`SourceError`: one bad
+``discover`` finds tables, ``plan`` cuts one into work units, ``read`` reads a unit. Each format is a module with its
+own ``plan`` and ``read``, imported when first needed. Whatever goes wrong in there becomes a ``SourceError``: one bad
 table never stops a lake.
 """
 
@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.sources.model import Batch, Problem, Report, Unit
+from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -37,6 +37,8 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     try:
         units: list[Unit] = _module(found.format).plan(found, target_bytes)
     except BaseException as error:
+        if _passes(error):
+            raise
         raise _explained(error, found.table, found.uri) from error
     counts = Counter(unit.table for unit in units)
     seen: Counter[str] = Counter()
@@ -48,22 +50,12 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
-    """Read a unit in bounded batches; columns that the path spells (``year=2021/``) are added to every batch."""
-    constants: dict[str, str | None] = unit.options.get("constants", {})
-    told = False
+    """Read a unit in bounded batches."""
     try:
-        for batch in _module(unit.reader).read(unit, report):
-            present = {column.name for column in batch.columns}
-            doubled = [name for name in constants if name in present]
-            if doubled and not told:
-                told = True
-                detail = f"column {doubled[0]!r} is also spelt by the path; the values in the file count"
-                report(Problem(unit.table, "info", "partition-column", detail, len(doubled)))
-            for name, value in constants.items():
-                if name not in present:
-                    batch.columns.append(_constant(name, value, batch.rows))
-            yield batch
+        yield from _module(unit.reader).read(unit, report)
     except BaseException as error:
+        if _passes(error):
+            raise
         raise _explained(error, unit.table, unit.uri) from error
 
 
@@ -71,35 +63,25 @@ def _module(name: str) -> Any:
     return import_module(f"lakescope.sources.{_MODULES[name]}")
 
 
-def _constant(name: str, value: str | None, rows: int) -> Any:
-    """A column of one value: every cell is the same slice."""
-    import numpy as np
-
-    from lakescope.sources.model import MISSING, TextColumn
-
-    data = np.frombuffer((value or "").encode(), np.uint8)
-    end = MISSING if value is None else data.size
-    return TextColumn(name, data, np.zeros(rows, np.int32), np.full(rows, end, np.int32), "partition")
-
-
-def _explained(error: BaseException, table: str, uri: str) -> BaseException:
-    """The error to raise instead: what a library says, made into a SourceError that names the table and says what to do."""
+def _passes(error: BaseException) -> bool:
+    """Whether an exception is none of the file's doing, or says all there is to say already."""
     import pyarrow as pa
 
+    if isinstance(error, pa.ArrowMemoryError):
+        return False  # a damaged file may ask for absurd amounts of memory
+    if type(error).__name__ == "PanicException":
+        return False  # a library written in Rust panics with something that is no Exception
+    return isinstance(error, LakescopeError | MemoryError) or not isinstance(error, Exception)
+
+
+def _explained(error: BaseException, table: str, uri: str) -> SourceError:
+    """What a library says, as an error that names the table and says what to do."""
     from lakescope.sources.files import display, scrub
 
-    # A damaged file may ask for absurd amounts of memory; that is not the machine running out of it.
-    absurd = isinstance(error, pa.ArrowMemoryError)
-    # A library written in Rust panics with an exception that is no Exception.
-    panic = type(error).__name__ == "PanicException"
-    if isinstance(error, LakescopeError | MemoryError) and not absurd:
-        return error
-    if not isinstance(error, Exception) and not panic:
-        return error
-    reason = scrub(str(error)).strip().splitlines()
-    text = reason[0][:300] if reason else type(error).__name__
+    lines = scrub(str(error)).strip().splitlines()
+    reason = lines[0][:300] if lines else type(error).__name__
     hint, code = _advice(error)
-    return SourceError(f"{table} cannot be read: {text} (file {display(uri)})", hint=hint, code=code)
+    return SourceError(f"{table} cannot be read: {reason} (file {display(uri)})", hint=hint, code=code)
 
 
 def _advice(error: BaseException) -> tuple[str, str]:

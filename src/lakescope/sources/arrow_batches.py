@@ -18,22 +18,20 @@ MAX_CELLS = 1 << 20
 
 def text_batches(batches: Iterable[Any], schema: Any, table: str, report: Report) -> Iterator[Batch]:
     """Turn record batches into bounded batches of text; a table without rows gives one batch that shows its columns."""
-    noted: set[str] = set()
-    renamed: list[int] = []
+    told: set[Problem] = set()
 
-    def note(column: str, kind: str) -> None:
-        if column not in noted:
-            noted.add(column)
-            detail = f"column {column!r} holds values of type {kind}: kept as JSON text"
-            report(Problem(table, "info", "nested", detail))
+    def tell_once(problem: Problem) -> None:
+        if problem not in told:
+            told.add(problem)
+            report(problem)
 
     rows = 0
     for batch in batches:
         for piece in bounded(batch):
             rows += piece.num_rows
-            yield _text_batch(piece, table, note, report, renamed)
+            yield _text_batch(piece, table, tell_once)
     if rows == 0:
-        yield _text_batch(empty_batch(schema), table, note, report, renamed)
+        yield _text_batch(empty_batch(schema), table, tell_once)
 
 
 def rows_per_batch(columns: int) -> int:
@@ -63,8 +61,8 @@ def empty_batch(schema: Any) -> Any:
     )
 
 
-def _text_batch(batch: Any, table: str, note: Any, report: Report, renamed: list[int]) -> Batch:
-    columns = text_columns(batch, note)
+def _text_batch(batch: Any, table: str, report: Report) -> Batch:
+    columns = text_columns(batch, table, report)
     names = [column.name for column in columns]
     if "" in names or len(set(names)) < len(names):
         from lakescope.sources.csv_dialect import unique_names
@@ -72,8 +70,6 @@ def _text_batch(batch: Any, table: str, note: Any, report: Report, renamed: list
         unique, changed = unique_names(names)
         for column, name in zip(columns, unique, strict=True):
             column.name = name
-        if not renamed:
-            renamed.append(changed)
-            detail = f"{changed} blank or repeated column names were replaced or numbered"
-            report(Problem(table, "warning", "renamed-columns", detail, changed))
+        detail = f"{changed} blank or repeated column names were replaced or numbered"
+        report(Problem(table, "warning", "renamed-columns", detail, changed))
     return Batch(batch.num_rows, columns)

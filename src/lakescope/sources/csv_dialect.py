@@ -1,4 +1,4 @@
-"""What kind of CSV is this? Encoding, delimiter, quotes, line ends, preamble and header, from the head of the file.
+"""What kind of CSV is this? Delimiter, quotes, line ends, preamble and header, from the head of the file.
 
 Everything is decided from the same first bytes whoever asks, so that a file read whole and a file cut into ranges are
 understood alike.
@@ -6,7 +6,6 @@ understood alike.
 
 from __future__ import annotations
 
-import codecs
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.sources import csv_kernel
+from lakescope.sources.encoding import Encoding
 from lakescope.sources.model import TextColumn
 from lakescope.values.canonical import Kind, Value, decode
 from lakescope.values.cells import understand_each
@@ -25,23 +25,7 @@ _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
 _RECORDS = 200
 _SAMPLED = 24
 _QUOTE, _APOSTROPHE, _LF, _CR = 34, 39, 10, 13
-_BOMS = [
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-]
 _VALUE_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """How bytes become text: ``transcode`` names a codec that must be undone before tokenising (UTF-16, UTF-32)."""
-
-    bom: int = 0
-    transcode: str | None = None
-    fallback: str = "cp1252"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +45,6 @@ class Dialect:
 
     def to_options(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def detect_encoding(head: bytes) -> Encoding:
-    """Byte order mark, wide characters without one, or the best guess for bytes that are not UTF-8."""
-    for bom, name in _BOMS:
-        if head.startswith(bom):
-            return Encoding(len(bom), None if name == "utf-8" else name)
-    if len(head) >= 4 and b"\0" in head:
-        even, odd = head[0::2].count(0), head[1::2].count(0)
-        half = len(head) / 2
-        if odd > 0.4 * half and even < 0.1 * half:
-            return Encoding(0, "utf-16-le")
-        if even > 0.4 * half and odd < 0.1 * half:
-            return Encoding(0, "utf-16-be")
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        decoder.decode(head, final=False)
-    except UnicodeDecodeError:
-        return Encoding(fallback=_guess_encoding(head))
-    return Encoding()
-
-
-def _guess_encoding(head: bytes) -> str:
-    from charset_normalizer import from_bytes
-
-    suspicious = b"\n".join(line for line in head.splitlines() if not line.isascii())[:8192]
-    candidates = ["cp1252", "mac_roman", "cp1250", "cp1251", "cp1253", "cp1254", "shift_jis", "gb18030", "big5", "euc_kr"]
-    best = from_bytes(suspicious, cp_isolation=candidates, steps=2, chunk_size=2048).best()
-    return best.encoding if best is not None else "cp1252"
 
 
 def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encoding, tabs: bool = False) -> Dialect:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from lakescope.errors import SourceError
 from lakescope.sources import csv_kernel, files
-from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, Encoding, detect_dialect, detect_encoding, unique_names
+from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect, unique_names
+from lakescope.sources.encoding import Encoding, detect_encoding
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Finding tables: from the locations a user names to the list of tables that are there.
 
-A table is a file, or a directory that is one table: it carries a mark (``_SUCCESS``, ``part-00000``), its name ends like
-a data file (``events.parquet/``) or it is partitioned (``year=2021/``). Whatever is passed over is counted and told.
+A table is a file, or a directory that is one table: it carries a mark (``_SUCCESS``, ``part-00000``), its name ends
+like a data file (``events.parquet/``) or it is partitioned (``year=2021/``). Whatever is passed over is counted and
+told.
 """
 
 from __future__ import annotations

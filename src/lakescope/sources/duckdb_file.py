@@ -62,7 +62,7 @@ def _connected(uri: str, compression: str | None) -> Iterator[Any]:
         import duckdb
     except ImportError as error:
         raise SourceError("reading DuckDB files needs the package duckdb", hint="pip install duckdb") from error
-    config = {"enable_external_access": "false", "threads": "1"}
+    config: Any = {"enable_external_access": "false", "threads": "1"}
     with files.as_local(uri, compression) as path, duckdb.connect(path, read_only=True, config=config) as connection:
         yield connection
 

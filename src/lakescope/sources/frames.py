@@ -15,11 +15,11 @@ VALUE = "value"
 
 
 def as_batches(obj: Any) -> Iterator[Any]:
-    """Record batches of a pyarrow, pandas, polars or DuckDB object, of anything that speaks Arrow's C interface, of a
-    list of dictionaries or a dictionary of lists.
+    """Record batches of a table in memory; at least one, so that a frame without rows shows its columns.
 
-    Yields at least one batch, so that a frame without rows shows its columns.
-    """  # noqa: D205
+    Takes pyarrow, pandas, polars and DuckDB objects, anything that speaks Arrow's C interface, a list of dictionaries
+    and a dictionary of lists.
+    """
     reader = _reader(obj)
     empty = True
     for batch in reader:
@@ -135,7 +135,7 @@ def _column(values: Any) -> Any:
 
 
 def _text(value: Any) -> str | None:
-    if value is None or value != value:  # noqa: PLR0124 - NaN and NaT differ from themselves
+    if value is None or value != value:  # NaN and NaT differ from themselves
         return None
     if isinstance(value, bool):
         return "true" if value else "false"

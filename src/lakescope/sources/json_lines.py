@@ -1,7 +1,7 @@
-"""JSON: one value per line, or a document that is streamed value by value. Keys are columns, inner keys are paths ``a.b``.
+"""JSON: one value per line, or a document that is streamed value by value. Keys are columns, inner keys paths ``a.b``.
 
-Numbers keep the text they were written with. Lines are owned by the byte range in which they start, so a big file can be
-cut anywhere.
+Numbers keep the text they were written with. Lines are owned by the byte range in which they start, so a big file can
+be cut anywhere.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -33,8 +34,11 @@ _MOST_COLUMNS = 10_000
 #: The column of values that are not objects.
 VALUE = "value"
 
+#: What may stand around a line: a byte order mark at the start of the file, NULs where a disk was full.
+_IGNORED = " \t\r\n\x00\ufeff"
 _BLANK = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
+_NARROW = "utf-8-sig"
 _WIDE = [
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -55,10 +59,9 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
             continue
         count = -(-size // target_bytes)
         cuts = [size * place // count for place in range(count + 1)]
-        for low, high in zip(cuts, cuts[1:], strict=False):
-            units.append(
-                Unit(found.table, "json", uri, high - low, options={**options, "lines": True, "range": [low, high]})
-            )
+        for low, high in pairwise(cuts):
+            ranged = {**options, "lines": True, "range": [low, high]}
+            units.append(Unit(found.table, "json", uri, high - low, options=ranged))
     return units
 
 
@@ -71,7 +74,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         if "range" in unit.options or (encoding is None and (unit.options.get("lines") or _is_lines(head))):
             yield from _read_lines(rows, stream, head)
         else:
-            yield from _read_document(rows, stream, head, encoding or "utf-8-sig")
+            yield from _read_document(rows, stream, head, encoding or _NARROW)
     yield from rows.finish()
 
 
@@ -92,19 +95,21 @@ def _wide_encoding(head: bytes) -> str | None:
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether the first line that says anything is a whole value, and no array that holds the entire table."""
-    for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n"):
-        if line.strip():
-            break
-    else:
+    """Whether every line is a value of its own. A document starts with an array, or with an object over many lines."""
+    lines = [line for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
+    if not lines:
         return True
-    text = line.decode("utf-8", "replace").strip()
+    first = lines[0].lstrip()[:1]
+    if first == b"[":
+        return len(lines) > 1 and lines[1].lstrip()[:1] == b"[" and _is_whole(lines[0], list)
+    return first != b"{" or len(lines) == 1 or any(_is_whole(line, dict) for line in lines[:10])
+
+
+def _is_whole(line: bytes, kind: type) -> bool:
     try:
-        json.loads(text)
+        return isinstance(json.loads(line), kind)
     except (ValueError, RecursionError):
-        # Cut off by the end of the head: only lines are that long. A document starts with a bracket alone or breaks off.
-        return len(line) >= len(head) - 1 and not text.startswith("[")
-    return not text.startswith("[") or head.count(b"\n[") > 0
+        return False
 
 
 class _Number(str):
@@ -134,6 +139,7 @@ class _Rows:
         self._columns: dict[str, tuple[list[int], list[bytes]]] = {}
         self._rows = 0
         self._bytes = 0
+        self._limit = arrow_batches.MAX_ROWS
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -163,8 +169,7 @@ class _Rows:
                 self._bytes += len(text)
         self._rows += 1
         self.total += 1
-        limit = arrow_batches.rows_per_batch(len(self._columns))
-        if self._rows >= limit or self._bytes >= arrow_batches.MAX_BYTES:
+        if self._rows >= self._limit or self._bytes >= arrow_batches.MAX_BYTES:
             yield self._batch()
 
     def break_off(self, reason: str, where: str) -> None:
@@ -199,6 +204,7 @@ class _Rows:
                 hint="turn the keys into a column of their own",
                 code="too-many-columns",
             )
+        self._limit = arrow_batches.rows_per_batch(len(self._columns) + 1)
         return self._columns.setdefault(name, ([], []))
 
     def _flatten(self, value: dict[str, Any], above: str, depth: int, cells: dict[str, bytes | None]) -> None:
@@ -218,10 +224,7 @@ class _Rows:
         if not isinstance(value, str):
             self._note_nested(path)
             value = _compact(value)
-        try:
-            return value.encode()  # type: ignore[no-any-return]
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "surrogatepass")  # type: ignore[no-any-return]
+        return _encoded(value)
 
     def _note_nested(self, path: str) -> None:
         if path not in self.nested:
@@ -234,15 +237,18 @@ class _Rows:
             found = from_texts(texts)
             starts, ends = np.zeros(self._rows, np.int32), np.full(self._rows, MISSING, np.int32)
             starts[places], ends[places] = found.starts, found.ends
-            columns.append(TextColumn(_printable(name), found.data, starts, ends, "json"))
+            columns.append(TextColumn(decode(_encoded(name)), found.data, starts, ends, "json"))
         batch = Batch(self._rows, columns)
         self._clear()
         return batch
 
 
-def _printable(name: str) -> str:
-    """A key as a column name: half of a surrogate pair cannot be stored."""
-    return name.encode("utf-8", "replace").decode() if not name.isascii() else name
+def _encoded(text: str) -> bytes:
+    """The bytes a text was read from. Half a surrogate pair, which JSON can spell, stays what it is: no valid UTF-8."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _compact(value: Any) -> str:
@@ -256,20 +262,12 @@ def _compact(value: Any) -> str:
 
 def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
     low, high = rows.unit.options.get("range", (0, None))
-    undecodable = 0
     for number, (offset, line) in enumerate(_lines(stream, head, low, high), start=1):
         where = f"in line {number}" if low == 0 else f"in the line at byte {offset}"
         if line is None:
             rows.break_off(f"a line longer than {_LONGEST >> 20} MB", where)
             continue
-        if offset == 0:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            undecodable += 1
-            text = decode(line)
-        text = text.strip(" \t\r\n\x00")
+        text = line.decode("utf-8", "surrogateescape").strip(_IGNORED)
         if not text:
             continue
         try:
@@ -279,9 +277,6 @@ def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
             rows.break_off(_reason(error), where)
         except RecursionError:
             rows.break_off("nested too deeply", where)
-    if undecodable:
-        detail = f"{undecodable} lines are not UTF-8; read as Windows-1252"
-        rows.report(Problem(rows.unit.table, "warning", "encoding", detail, undecodable))
 
 
 def _reason(error: ValueError) -> str:
@@ -347,7 +342,8 @@ class _Text:
 
     def __init__(self, stream: BinaryIO, head: bytes, encoding: str) -> None:
         self._stream = stream
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        # Bytes that are no text are kept for those who know the table's encoding; there are none in wide characters.
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if encoding == _NARROW else "replace")
         self._ended = not head
         self.text = self._decoder.decode(head)
         self.place = 0
@@ -370,17 +366,21 @@ class _Text:
     def value(self, rows: _Rows) -> Any:
         """The value that starts here. What is cut off by the end of the text is tried again with twice the text."""
         while True:
+            start, repeated = self.place, rows.repeated
             try:
-                value, end = rows.parse_at(self.text, self.place)
+                value, end = rows.parse_at(self.text, start)
                 if end < len(self.text) or not self._more(_CHUNK):
-                    self.place = end
+                    self.place += end - start
                     return value
             except json.JSONDecodeError as error:
                 cut_off = error.pos >= len(self.text) - 16 or error.msg.startswith("Unterminated string")
-                if not cut_off or len(self.text) - self.place > _LONGEST:
+                if (
+                    not cut_off
+                    or len(self.text) - start > _LONGEST
+                    or not self._more(max(_CHUNK, len(self.text) - start))
+                ):
                     raise
-                if not self._more(max(_CHUNK, len(self.text) - self.place)):
-                    raise
+            rows.repeated = repeated
 
     def _more(self, size: int) -> bool:
         """Read on, dropping what lies behind."""

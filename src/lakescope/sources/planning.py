@@ -37,7 +37,7 @@ def plan_pieces(found: Found, target_bytes: int, reader: str, weigh: Weigh) -> l
 
 
 def runs(weights: list[int], size: int, target_bytes: int) -> list[tuple[int, int, int]]:
-    """Runs ``(first, last, bytes)`` of neighbouring pieces that share the file's size by weight, each near the target."""
+    """Runs ``(first, last, bytes)`` of neighbouring pieces, which share the file's size by weight, near the target."""
     total = sum(weights)
     if not weights or total <= 0:
         return [(0, len(weights), size)]

@@ -36,14 +36,16 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
             tables = connection.execute(_TABLES + " ORDER BY name").fetchall()
             if not tables:
                 raise SourceError(f"{found.table} holds no table", code="empty-file")
-            share = max(1, size // len(tables))
-            splittable = found.compression is None and files.local_path(uri) is not None and size > target_bytes
-            for name, kind in tables:
-                options = {**planning.options_of(found, uri), "name": name}
-                bounds = _row_ids(connection, name) if splittable and kind == "table" else None
-                for extra, part in _ranges(bounds, share, size, target_bytes):
-                    table = f"{found.table}::{files.readable(name)}"
-                    units.append(Unit(table, "sqlite", uri, part, options={**options, **extra}))
+            divisible = found.compression is None and files.local_path(uri) is not None and size > target_bytes
+            bounds = [_row_ids(connection, name) if divisible and kind == "table" else None for name, kind in tables]
+        spans = [bound[2] - bound[1] + 1 if bound else 1 for bound in bounds]
+        for (name, _), bound, span in zip(tables, bounds, spans, strict=True):
+            table = f"{found.table}::{files.readable(name)}"
+            options = {**planning.options_of(found, uri), "name": name}
+            share = max(1, size * span // sum(spans))
+            ranges = _ranges(bound, -(-share // target_bytes))
+            for extra in ranges:
+                units.append(Unit(table, "sqlite", uri, max(1, share // len(ranges)), options={**options, **extra}))
     return units
 
 
@@ -93,18 +95,13 @@ def _row_ids(connection: sqlite3.Connection, name: str) -> tuple[str, int, int] 
     return None
 
 
-def _ranges(
-    bounds: tuple[str, int, int] | None, share: int, size: int, target_bytes: int
-) -> Iterator[tuple[dict[str, Any], int]]:
-    """Options and bytes of the units of one table, cut as if it alone filled the database but not finer than its ids."""
+def _ranges(bounds: tuple[str, int, int] | None, count: int) -> list[dict[str, Any]]:
+    """Options of the units of one table: ranges of row ids, none of them for less than a batch."""
     if bounds is None:
-        yield {}, share
-        return
+        return [{}]
     row_id, low, high = bounds
-    count = max(1, min(-(-size // target_bytes), (high - low + 1) // arrow_batches.MAX_ROWS))
-    step = -(-(high - low + 1) // count)
-    for start in range(low, high + 1, step):
-        yield {"rows": [row_id, start, min(start + step - 1, high)]}, max(1, share // count)
+    step = max(arrow_batches.MAX_ROWS, -(-(high - low + 1) // count))
+    return [{"rows": [row_id, start, min(start + step - 1, high)]} for start in range(low, high + 1, step)]
 
 
 def _batches(cursor: sqlite3.Cursor, columns: list[str], kinds: list[str]) -> Iterator[Batch]:

@@ -109,7 +109,7 @@ def _add_local(listing: Listing, entry: os.DirEntry[str], path: str, real_root: 
 
 
 def _may_follow(listing: Listing, entry: os.DirEntry[str], path: str, real_root: Path, directory: bool) -> bool:
-    """Whether a symbolic link is read. A link to a directory inside the root is not: that is found under its own name."""
+    """Whether a symbolic link is read. One to a directory inside the root is not: that is found under its own name."""
     target = Path(entry.path).resolve(strict=True)
     if not target.is_relative_to(real_root):
         detail = f"a link that leaves the root, to {files.readable(str(target))}: not followed; name it to index it"

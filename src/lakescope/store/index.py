@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
-from lakescope.store.segment import read_catalog
+from lakescope.store.segment import ordered, read_catalog, rows_of
 
 _TRIES = 5
 
@@ -48,22 +47,22 @@ class Index:
         if kind not in self._cache:
             table = read_catalog(self.path, self.manifest.of_kind(kind), kind)
             keys = {"tables": ["table"], "columns": ["table", "position"], "problems": ["table", "code"]}[kind]
-            self._cache[kind] = table.sort_by([(key, "ascending") for key in keys]).combine_chunks()
+            self._cache[kind] = ordered(table, keys)
         return self._cache[kind]
 
     def columns_of(self, table: str) -> list[dict[str, Any]]:
         """The column records of one table, in column order."""
         if "columns" in self._cache:
-            found = self._cache["columns"].filter(pc.field("table") == table)
+            found = rows_of(self._cache["columns"], table)
         else:
             files = self.manifest.of_kind("columns")
-            found = read_catalog(self.path, files, "columns", filters=[("table", "=", table)]).sort_by("position")
+            found = ordered(read_catalog(self.path, files, "columns", table=table), ["position"])
         return list(found.to_pylist(maps_as_pydicts="strict"))
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
         tables = self.catalog("tables")
-        found = tables.filter(pc.field("table") == name)
+        found = rows_of(tables, name)
         if found.num_rows == 0:
             raise NotFound.among("table", name, tables["table"].to_pylist())
         return dict(found.to_pylist()[0])
@@ -73,9 +72,9 @@ class Index:
         for file in self.manifest.of_kind("sketches"):
             with pa.memory_map(str(self.path / file.path)) as source:
                 sketches = pa.ipc.open_file(source).read_all()
-                found = sketches.filter((pc.field("table") == table) & (pc.field("column") == column))
-                if found.num_rows:
-                    return bytes(found["distinct"][0].as_py())
+                for sketch in rows_of(sketches, table).to_pylist():
+                    if sketch["column"] == column:
+                        return bytes(sketch["distinct"])
         columns = [record["column"] for record in self.columns_of(table)]
         raise NotFound.among("column", column, columns)
 

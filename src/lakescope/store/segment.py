@@ -6,12 +6,14 @@ files of the attempt that succeeded are named in the manifest.
 
 from __future__ import annotations
 
+import bisect
 import os
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakescope.errors import IndexDamaged
@@ -41,7 +43,7 @@ COLUMN_SCHEMA = pa.schema(
 TABLE_SCHEMA = pa.schema(
     [
         *[("table", pa.string()), ("id", pa.string()), ("uri", pa.string()), ("format", pa.string())],
-        *[("bytes", pa.int64()), ("modified", pa.timestamp("ms", tz="UTC")), ("rows", pa.int64()), ("columns", pa.int32())],
+        *[("bytes", pa.int64()), ("modified", pa.string()), ("rows", pa.int64()), ("columns", pa.int32())],
         *[("units", pa.int32()), ("complete", pa.bool_()), ("problems", pa.int32())],
     ]
 )
@@ -98,16 +100,47 @@ class ShardWriter:
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
-def read_catalog(index: Path, files: list[SegmentFile], kind: str, **options: Any) -> pa.Table:
-    """Read the Parquet files of one kind; a damaged one is refused by name."""
+def read_catalog(index: Path, files: list[SegmentFile], kind: str, *, table: str | None = None) -> pa.Table:
+    """Read the Parquet files of one kind, all of them or only the rows of one table; a damaged file is refused by name."""
     tables = []
     for file in files:
         try:
-            tables.append(pq.read_table(index / file.path, page_checksum_verification=True, partitioning=None, **options))
+            # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
+            with pq.ParquetFile(index / file.path, page_checksum_verification=True) as source:
+                groups = range(source.num_row_groups) if table is None else _groups_with(source, table)
+                found = source.read_row_groups(list(groups))
         except FileNotFoundError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise IndexDamaged(
                 f"{index / file.path} is damaged: {error}", hint="run `lakescope verify`, then build the index again"
             ) from error
+        tables.append(found if table is None else rows_of(found, table))
     return pa.concat_tables(tables) if tables else SCHEMAS[kind].empty_table()
+
+
+def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
+    """Row groups whose range of table names holds a name: shards are sorted by table."""
+    groups = []
+    for number in range(source.num_row_groups):
+        statistics = source.metadata.row_group(number).column(0).statistics
+        exact = statistics is not None and statistics.has_min_max
+        if not exact or statistics.min <= table <= statistics.max:
+            groups.append(number)
+    return groups
+
+
+def rows_of(catalog: pa.Table, table: str) -> pa.Table:
+    """The rows of one table in a catalog sorted by table (found by bisection; Arrow's own filter would import pandas)."""
+    names = catalog["table"]
+
+    def name_at(row: int) -> str:
+        return str(names[row].as_py())
+
+    start = bisect.bisect_left(range(len(names)), table, key=name_at)
+    return catalog.slice(start, bisect.bisect_right(range(len(names)), table, lo=start, key=name_at) - start)
+
+
+def ordered(catalog: pa.Table, keys: list[str]) -> pa.Table:
+    """A catalog sorted by some of its fields, in one chunk."""
+    return catalog.take(pc.sort_indices(catalog, [(key, "ascending") for key in keys])).combine_chunks()

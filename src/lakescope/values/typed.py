@@ -10,7 +10,7 @@ them imports pandas.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from lakescope.sources.model import MISSING, TextColumn
+from lakescope.sources.model import MISSING, Problem, Report, TextColumn
 
 #: Structs are flattened by path down to this depth; what lies deeper is kept as JSON text.
 MAX_DEPTH = 8
@@ -33,9 +33,6 @@ _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _UUID_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 _TOO_LONG = "more than 2 GB of text in one cell"
 
-#: Called with column and type when values had to be kept as JSON text.
-Note = Callable[[str, str], None]
-
 
 class Cells(NamedTuple):
     """Cells as slices of one buffer, as in :class:`TextColumn`."""
@@ -45,18 +42,19 @@ class Cells(NamedTuple):
     ends: npt.NDArray[np.int32]
 
 
-def text_columns(batch: Any, note: Note | None = None) -> list[TextColumn]:
+def text_columns(batch: Any, table: str = "", report: Report | None = None) -> list[TextColumn]:
     """The columns of a record batch as text cells, structs flattened to ``parent.child``.
 
-    Names are passed on as they are, also when they are blank or repeat. ``note`` hears of columns whose values are
-    lists, maps or other things that have no plain text and were kept as JSON.
+    Names are passed on as they are, also when they are blank or repeat. ``report`` hears, for ``table``, of columns
+    whose values are lists, maps or other things that have no plain text and were kept as JSON.
     """
     columns: list[TextColumn] = []
     for field, array in zip(batch.schema, batch.columns, strict=True):
         for name, leaf in _flatten(field.name, array, 1):
             kind = _decoded_type(leaf.type)
-            if note is not None and _has_no_plain_text(kind):
-                note(name, str(kind))
+            if report is not None and _has_no_plain_text(kind):
+                detail = f"column {name!r} holds values of type {kind}: kept as JSON text"
+                report(Problem(table, "info", "nested", detail))
             columns.append(TextColumn(name, *cells(leaf), str(kind)))
     return columns
 
@@ -449,8 +447,13 @@ def _json_maps(array: Any) -> list[str | None]:
 
 def _json_unions(array: Any) -> list[str | None]:
     children = {code: _json_texts(array.field(place)) for place, code in enumerate(array.type.type_codes)}
-    rows = array.offsets.to_pylist() if array.type.mode == "dense" else range(len(array))
-    return [children[code][row] for code, row in zip(array.type_codes.to_pylist(), rows, strict=True)]
+    # Not array.type_codes and array.offsets: they forget where a slice starts.
+    count, start = len(array), array.offset
+    codes = np.frombuffer(array.buffers()[1], np.int8, count, start).tolist() if count else []
+    rows: Iterable[int] = range(count)
+    if array.type.mode == "dense" and count:
+        rows = np.frombuffer(array.buffers()[2], np.int32, count, 4 * start).tolist()
+    return [children[code][row] for code, row in zip(codes, rows, strict=True)]
 
 
 def _or_null(text: str | None) -> str:

@@ -1,0 +1,94 @@
+"""How the bytes of a text file become characters, judged from its head.
+
+UTF-8 unless proven otherwise. For the rest, guessers made for web pages fail on lakes, where a file of a million ASCII
+cells holds three accents: so each candidate is judged by whether the characters it yields fit the letters next to them
+(an upper-case Z with caron inside a lower-case word does not, nor does a Cyrillic letter between Latin ones).
+"""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from dataclasses import dataclass
+
+_BOMS = [
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+]
+#: In order of preference: an earlier one wins a draw.
+_CANDIDATES = ("cp1252", "mac_roman", "cp1250", "cp1251", "koi8_r", "cp1253", "shift_jis", "gb18030", "big5", "euc_kr")
+_MULTIBYTE = ("shift_jis", "gb18030", "big5", "euc_kr")
+_MULTIBYTE_LEAST = 32
+_EVIDENCE = 4096
+_PUNCTUATION = "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u2022\u00a0\u00b0\u00a3\u20ac\u00ae\u00a9\u2122\u00bd\u00a7\u00b2"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How bytes become text: ``transcode`` names a codec that must be undone before tokenising (UTF-16, UTF-32)."""
+
+    bom: int = 0
+    transcode: str | None = None
+    fallback: str = "cp1252"
+
+
+def detect_encoding(head: bytes) -> Encoding:
+    """Byte order mark, wide characters without one, or the best guess for cells that are not UTF-8."""
+    for bom, name in _BOMS:
+        if head.startswith(bom):
+            return Encoding(len(bom), None if name == "utf-8" else name)
+    if len(head) >= 4 and b"\0" in head:
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        half = len(head) / 2
+        if odd > 0.4 * half and even < 0.1 * half:
+            return Encoding(0, "utf-16-le")
+        if even > 0.4 * half and odd < 0.1 * half:
+            return Encoding(0, "utf-16-be")
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=False)
+    except UnicodeDecodeError:
+        return Encoding(fallback=_guess(head))
+    return Encoding()
+
+
+def _guess(head: bytes) -> str:
+    evidence = b"\n".join(line for line in head.splitlines() if not _is_utf8(line))[:_EVIDENCE]
+    return max(_CANDIDATES, key=lambda name: (_fitness(evidence, name), -_CANDIDATES.index(name)))
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _fitness(evidence: bytes, encoding: str) -> float:
+    """Mean judgement of the non-ASCII characters an encoding yields."""
+    text = " " + evidence.decode(encoding, "replace") + " "
+    judged = [_judge(text[i - 1], char, text[i + 1]) for i, char in enumerate(text) if ord(char) > 127]
+    if encoding in _MULTIBYTE and len(judged) < _MULTIBYTE_LEAST:
+        # Any few stray bytes make some ideograph.
+        return -1.0
+    return sum(judged) / len(judged) if judged else -1.0
+
+
+def _judge(before: str, char: str, after: str) -> float:
+    if char in _PUNCTUATION:
+        return 0.5
+    if not char.isalpha():
+        return -1.0
+    neighbours = [near for near in (before, after) if near.isalpha()]
+    if any(_script(near) != _script(char) for near in neighbours):
+        return -1.0
+    if before.islower() and char.isupper():
+        return -1.0
+    return 1.0 if neighbours else 0.2
+
+
+def _script(char: str) -> str:
+    return unicodedata.name(char, "?").split(" ")[0]
