@@ -123,7 +123,7 @@ def system_java() -> Path | None:
 def _system_java(rejected: list[_Java]) -> Path | None:
     """Do what :func:`system_java` says; each Java that runs but does not fit is added to ``rejected``."""
     if named := os.environ.get("LAKESCOPE_JAVA_HOME"):
-        java = _inspect(Path(named))
+        java = _inspect(Path(named).absolute())
         if not java.fits:
             raise LakescopeError(
                 f"LAKESCOPE_JAVA_HOME is no Java {OLDEST} or newer: {java}",
@@ -131,7 +131,7 @@ def _system_java(rejected: list[_Java]) -> Path | None:
             )
         return _usable(java)
     if named := os.environ.get("JAVA_HOME"):
-        java = _inspect(Path(named))
+        java = _inspect(Path(named).absolute())
         if java.fits:
             return _usable(java)
         rejected.append(java)

@@ -27,7 +27,8 @@ import pyarrow as pa
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _WEB = ("http", "https")
-_USER = re.compile(r"(://)(?:[^\s'\"@/]*:[^\s'\"@]*|[^\s'\"@/]*)@")
+#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
+_USER = re.compile(r"(://)([^\s'\"@/:]*)(:(?!\d+(?:/|$))[^\s'\"@?]*)?@")
 _QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"?]*)\?[^\s'\"]*")
 _COPY_BYTES = 1 << 20
 
@@ -212,8 +213,11 @@ def _split(uri: str) -> _Address:
         raise ValueError(f"not a URI: {display(uri)}")
     scheme = match[1].lower()
     # Not urlsplit: a '#' is an ordinary character in the name of an object.
-    rest, _, query = uri[match.end() :].partition("?")
+    user = _USER.match(uri, match.end() - 3)
+    rest, _, query = uri[user.end() if user else match.end() :].partition("?")
     netloc, _, path = rest.partition("/")
+    if user:
+        netloc = f"{user[2]}{quote(user[3] or '', safe=':%')}@{netloc}"
     path = unquote(path, errors="surrogateescape").rstrip("/")
     return _Address(_ALIASES.get(scheme, scheme), netloc, path, query)
 
