@@ -20,7 +20,7 @@ from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, ProgressWatch
 from lakescope.pipeline.session import spark_session
-from lakescope.pipeline.shipping import ship_package
+from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
 from lakescope.sources.discover import discover
 from lakescope.sources.frames import as_batches
@@ -137,7 +137,7 @@ def build(
         problems += plan.problems
         _add_frames(plan, sources.frames, writer.staging, unit_bytes)
         with spark_session(spark, master) as session:
-            ship_package(session, writer.staging)
+            ship_package(session)
             frames = _spark_frames(session, sources)
             if not plan.bins and not frames and not problems:
                 raise BadRequest("found nothing to index: " + ", ".join(sources.names()), hint="check the paths and patterns")
@@ -211,10 +211,10 @@ def _job(
     """One Spark job: scan everything, merge by table, write shards."""
     write_plan(plan, staging)
     place = str(staging.absolute())
-    states = [frame.mapInArrow(ScanFrame(name, source), STATE_DDL) for name, (frame, source) in frames.items()]
+    states = [frame.mapInArrow(Shipped.of(ScanFrame(name, source)), STATE_DDL) for name, (frame, source) in frames.items()]
     if plan.bins:
         bins = session.range(0, len(plan.bins), 1, len(plan.bins))
-        states.append(bins.mapInArrow(ScanBins(place), STATE_DDL))
+        states.append(bins.mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL))
     if not states:
         return []
     scanned = states[0]
@@ -224,7 +224,7 @@ def _job(
     merged = (
         scanned.repartition(shards, "table")
         .sortWithinPartitions("table", "part", "name", "ordinal")
-        .mapInArrow(MergeStates(place), RESULT_DDL)
+        .mapInArrow(Shipped.of(MergeStates(place)), RESULT_DDL)
     )
     units = sum(len(units) for units in plan.bins)
     watch = ProgressWatch(staging, units, plan.bytes, progress) if progress and units else None

@@ -1,30 +1,69 @@
 """Getting this package to the executors of a cluster.
 
-Executors need the dependencies (numpy, pyarrow, numba, xxhash, ...), which a cluster's image or ``spark.archives`` provides.
-The package itself travels with the build, as one zip through ``addArtifacts``, so that workers always run the very code that
-planned the build. Local sessions share the interpreter and need nothing.
+Executors need a Python of the driver's version (``PYSPARK_PYTHON``, ``spark.pyspark.python``) with the dependencies (numpy,
+pyarrow, numba, xxhash, ...), which a cluster's image or ``spark.archives`` provides. The package itself travels with the
+build, as one zip through ``addArtifacts``, so that workers always run the very code that planned the build. Local sessions
+share the interpreter and need nothing; a Spark Connect server never shares it, wherever it runs.
+
+A worker does not run from the zip: numba keeps compiled kernels beside their source, and a zip that lies elsewhere with
+every application would mean compiling them for every build (some 20 CPU-seconds a worker). So a worker unpacks the zip once
+into the user's cache directory (``XDG_CACHE_HOME`` or ``~/.cache``), under a name that follows from its content, and points
+the package there; what it compiles then serves later builds, too. Where there is no such directory (no home, not
+writable, not the user's own), the executor's working directory, which goes with the application, takes its place.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
+import hashlib
+import os
+import pickle
+import shutil
+import sys
+import tempfile
 import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zipimport import zipimporter
 
+import lakescope
 from lakescope.errors import BuildFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_PACKAGE = "lakescope"
+#: Caches of the interpreter and of numba: no source.
+_CACHES = (".pyc", ".nbi", ".nbc")
 
-def ship_package(session: SparkSession, staging: Path) -> None:
+Task = Callable[[Iterator[Any]], Iterator[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A task as it travels: pickled once more, so that a worker settles the package before it imports what the task needs."""
+
+    pickled: bytes
+
+    @classmethod
+    def of(cls, task: Task) -> Shipped:
+        return cls(pickle.dumps(task))
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        settle()
+        task: Task = pickle.loads(self.pickled)
+        return task(batches)
+
+
+def ship_package(session: SparkSession) -> None:
     """Make the package importable in the workers of a session that is not local."""
-    master = session.conf.get("spark.master", "") or ""
-    if master.startswith("local"):
+    if _shares_interpreter(session) or isinstance(_loader(), zipimporter):  # run from a zip: it came with --py-files
         return
-    archive = zip_package(staging)
     try:
-        session.addArtifacts(str(archive), pyfile=True)
+        session.addArtifacts(str(package_archive()), pyfile=True)
     except Exception as error:
         raise BuildFailed(
             f"could not send the package to the executors: {error}",
@@ -32,14 +71,86 @@ def ship_package(session: SparkSession, staging: Path) -> None:
         ) from error
 
 
-def zip_package(folder: Path) -> Path:
-    """The package's own code as an importable zip."""
-    import lakescope
+def _shares_interpreter(session: SparkSession) -> bool:
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return False
+    master = session.conf.get("spark.master", "") or ""
+    return master == "local" or master.startswith("local[")
 
+
+@functools.cache
+def package_archive() -> Path:
+    """The package's own code as an importable zip, named by its content; the same bytes wherever the same code lies.
+
+    It stays as long as this process: executors that join a session after the build still ask the driver for it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="lakescope-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     root = Path(lakescope.__file__).parent
-    archive = folder / "lakescope.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+    draft = folder / "draft.zip"
+    with zipfile.ZipFile(draft, "w") as target:
         for path in sorted(root.rglob("*")):
-            if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc"):
-                target.write(path, Path("lakescope") / path.relative_to(root))
-    return archive
+            if path.is_file() and path.suffix not in _CACHES:
+                name = (Path(_PACKAGE) / path.relative_to(root)).as_posix()
+                target.writestr(zipfile.ZipInfo(name), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return draft.rename(folder / f"{_PACKAGE}-{_digest(draft)}.zip")
+
+
+@functools.cache
+def settle() -> None:
+    """In a worker that imported the package from a zip: unpack it, and import the rest of the package from there."""
+    loader = _loader()
+    if not isinstance(loader, zipimporter):
+        return
+    folder = _unpacked(Path(loader.archive), loader.prefix) / loader.prefix
+    for name, module in list(sys.modules.items()):
+        if (name == _PACKAGE or name.startswith(_PACKAGE + ".")) and hasattr(module, "__path__"):
+            module.__path__ = [str(folder.joinpath(*name.split(".")))]
+
+
+def _loader() -> object:
+    return lakescope.__spec__.loader if lakescope.__spec__ else None
+
+
+def _unpacked(archive: Path, prefix: str) -> Path:
+    """The folder that holds the unpacked zip; workers that unpack at the same time rename the same content into place."""
+    name = _digest(archive)
+    refused: OSError | RuntimeError | None = None
+    for place in (_cache_folder, Path.cwd):
+        try:
+            parent = place()
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if parent.stat().st_uid != os.getuid():
+                raise PermissionError(f"{parent} belongs to another user")
+            return _unpack(archive, prefix, parent / name)
+        except (OSError, RuntimeError) as error:  # RuntimeError: this user has no home directory
+            refused = error
+    raise BuildFailed(
+        f"a worker found no place to unpack {archive.name}: {refused}",
+        hint="point XDG_CACHE_HOME of the executors at a directory they can write to",
+    )
+
+
+def _unpack(archive: Path, prefix: str, folder: Path) -> Path:
+    if folder.is_dir():
+        return folder
+    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        with zipfile.ZipFile(archive) as source:
+            source.extractall(draft, [name for name in source.namelist() if name.startswith(f"{prefix}{_PACKAGE}/")])
+        draft.rename(folder)
+    except OSError:
+        if not folder.is_dir():  # else another worker was first
+            raise
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def _cache_folder() -> Path:
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / _PACKAGE / "code"
+
+
+def _digest(archive: Path) -> str:
+    return hashlib.sha256(archive.read_bytes()).hexdigest()[:16]

@@ -6,7 +6,6 @@ and from HyperLogLog++ beyond, quantiles from KLL, top values and shapes from Mi
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +13,12 @@ import numpy.typing as npt
 
 from lakescope.profile import kernels as k
 from lakescope.sketches import codec
-from lakescope.sketches.frequent import FrequentValues
+from lakescope.sketches.frequent import FrequentValues, Texts
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.quantiles import Quantiles
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
+from lakescope.values.characters import character_table
 from lakescope.values.kernels import xxh64_cells
 
 _NAME, _VERSION = "column", 1
@@ -34,19 +34,6 @@ _KINDS = [kind for kind in Kind if kind is not Kind.NULL]
 def values_limit(position: int) -> int:
     """Distinct values counted exactly, by position of the column: very wide tables pay with their later columns."""
     return 8192 if position < 64 else (1024 if position < 512 else 256)
-
-
-@functools.cache
-def _classes() -> npt.NDArray[np.uint8]:
-    """Letter case and digits of every code point below 65,536."""
-    table = np.zeros(65536, np.uint8)
-    for point in range(65536):
-        char = chr(point)
-        if char.isalpha():
-            table[point] = 1 if char.isupper() else 2
-        elif char.isdigit():
-            table[point] = 3
-    return table
 
 
 def _fresh_integers() -> npt.NDArray[np.int64]:
@@ -93,10 +80,11 @@ class ColumnState:
         if not cells.kinds.size:
             return
         k.measure(
-            *(cells.kinds, cells.numbers, cells.counts, cells.digits, cells.decimals),
-            *(cells.written, cells.wstarts, cells.wends, self.ints, self.floats, self.lengths),
+            *(cells.kinds, cells.numbers, cells.counts, cells.lengths, cells.digits, cells.decimals),
+            *(self.ints, self.floats, self.lengths),
         )
-        self.values.update(cells.hashes, cells.counts, cells.text, cells.cstarts, cells.cends)
+        texts = Texts(cells.written, cells.text, cells.altered, cells.cstarts, cells.cends)
+        self.values.update(cells.hashes, cells.counts, texts)
         self.distinct.update_hashes(cells.hashes)
         self._update_shapes(cells)
         self._update_extremes(cells)
@@ -110,14 +98,17 @@ class ColumnState:
 
     def _update_shapes(self, cells: Cells) -> None:
         n = cells.kinds.size
-        room = int(np.minimum(cells.wends - cells.wstarts, 4 * k.SHAPE_LIMIT + 8).sum()) + 8 * n
-        out = np.empty(room, np.uint8)
-        starts, ends = np.empty(n, np.int32), np.empty(n, np.int32)
-        k.shapes(cells.written, cells.wstarts, cells.wends, _classes(), out, starts, ends)
-        self.shapes.update(xxh64_cells(out, starts, ends), cells.counts, out, starts, ends)
+        out = np.empty(int(np.minimum(cells.wends - cells.wstarts, 4 * k.SHAPE_LIMIT).sum()) + 8, np.uint8)
+        starts, ends, counts = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int64)
+        found = k.shapes(
+            *(cells.written, cells.wstarts, cells.wends, cells.lengths, cells.counts, character_table()),
+            *(out, starts, ends, counts),
+        )
+        starts, ends = starts[:found], ends[:found]
+        self.shapes.update(xxh64_cells(out, starts, ends), counts[:found], Texts.of(out, starts, ends))
 
     def _update_extremes(self, cells: Cells) -> None:
-        low, high = k.extremes(cells.text, cells.cstarts, cells.cends)
+        low, high = k.extremes(cells.written, cells.text, cells.altered, cells.cstarts, cells.cends)
         self._extend(cells.canonical_at(low)[:EXTREME_LIMIT], cells.canonical_at(high)[:EXTREME_LIMIT])
 
     def _extend(self, low: bytes | None, high: bytes | None) -> None:

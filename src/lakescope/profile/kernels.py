@@ -26,14 +26,6 @@ SHAPE_LIMIT = 32
 
 
 @njit(cache=True)
-def _characters(data, start, end):
-    n = 0
-    for i in range(start, end):
-        n += (data[i] & 0xC0) != 0x80
-    return n
-
-
-@njit(cache=True)
 def length_bin(length):
     """Bin of the length histogram."""
     if length < LENGTHS_EXACT:
@@ -60,7 +52,7 @@ def _first_digit(x):
 
 
 @njit(cache=True)
-def measure(kinds, numbers, counts, digits, decimals, written, starts, ends, ints, floats, lengths):
+def measure(kinds, numbers, counts, lengths, digits, decimals, ints, floats, histogram):
     """Add the distinct cells, each ``counts`` times, to the statistics of their column.
 
     Numbers are those of integer and decimal cells, moments the epoch seconds of dates and times. A cell whose moment only
@@ -72,11 +64,11 @@ def measure(kinds, numbers, counts, digits, decimals, written, starts, ends, int
         count = counts[i]
         kind = kinds[i]
         ints[KIND_0 + kind] += count
-        length = _characters(written, starts[i], ends[i])
+        length = lengths[i]
         ints[LENGTH_MIN] = min(ints[LENGTH_MIN], length)
         ints[LENGTH_MAX] = max(ints[LENGTH_MAX], length)
         ints[LENGTH_SUM] += length * count
-        lengths[length_bin(length)] += count
+        histogram[length_bin(length)] += count
         if kind == 7:
             ints[DIGITS_MAX] = max(ints[DIGITS_MAX], digits[i])
         family = family_of(kind)
@@ -143,71 +135,108 @@ def combine_moments(ints, floats, family, n, mean, m2):
     ints[PLACED + family] = both
 
 
-@njit(cache=True)
-def _less(data, a0, a1, b0, b1):
-    n = min(a1 - a0, b1 - b0)
+@njit(inline="always", cache=True)
+def _prefix(data, start, end):
+    """The first eight bytes as a number that sorts like them."""
+    value = np.uint64(0)
+    n = min(8, end - start)
     for i in range(n):
-        x = data[a0 + i]
-        y = data[b0 + i]
+        value = (value << np.uint64(8)) | np.uint64(data[start + i])
+    return value << np.uint64(8 * (8 - n)) if n < 8 else value
+
+
+@njit(cache=True)
+def _less(plain, other, chosen, starts, ends, a, b):
+    """Whether text ``a`` sorts before text ``b``."""
+    size_a = ends[a] - starts[a]
+    size_b = ends[b] - starts[b]
+    for i in range(min(size_a, size_b)):
+        x = other[starts[a] + i] if chosen[a] else plain[starts[a] + i]
+        y = other[starts[b] + i] if chosen[b] else plain[starts[b] + i]
         if x != y:
             return x < y
-    return a1 - a0 < b1 - b0
+    return size_a < size_b
 
 
 @njit(cache=True)
-def extremes(data, starts, ends):
-    """Indices of the lexicographically smallest and largest text (byte order, which in UTF-8 is code point order)."""
+def extremes(plain, other, chosen, starts, ends):
+    """Indices of the lexicographically smallest and largest text (byte order, which in UTF-8 is code point order).
+
+    Text ``i`` is a slice of ``other`` where ``chosen[i]``, else of ``plain``.
+    """
     low = 0
     high = 0
-    for i in range(1, starts.size):
-        if _less(data, starts[i], ends[i], starts[low], ends[low]):
+    low_prefix = high_prefix = np.uint64(0)
+    for i in range(starts.size):
+        if chosen[i]:
+            prefix = _prefix(other, starts[i], ends[i])
+        else:
+            prefix = _prefix(plain, starts[i], ends[i])
+        if i == 0:
+            low_prefix = high_prefix = prefix
+        if prefix < low_prefix or (prefix == low_prefix and _less(plain, other, chosen, starts, ends, i, low)):
             low = i
-        elif _less(data, starts[high], ends[high], starts[i], ends[i]):
+            low_prefix = prefix
+        if prefix > high_prefix or (prefix == high_prefix and _less(plain, other, chosen, starts, ends, high, i)):
             high = i
+            high_prefix = prefix
     return low, high
 
 
 @njit(cache=True)
-def shapes(data, starts, ends, classes, out, ostarts, oends):
+def shapes(data, starts, ends, lengths, counts, table, out, ostarts, oends, ocounts):
     """Aa9 shapes of cells: upper case A, lower case (or letters without case) a, digits 9, the rest as it is.
 
-    Cells longer than SHAPE_LIMIT characters all have the shape of an ellipsis. ``classes`` holds for each code point below
-    65,536: 0 other, 1 upper, 2 lower, 3 digit. Returns the bytes used in ``out``.
+    Cells longer than SHAPE_LIMIT characters all have the shape of an ellipsis. ``table`` is ``character_table()``. A shape like the one before only adds to its count. Returns how many differ.
     """
     at = 0
+    found = 0
     for i in range(starts.size):
-        ostarts[i] = at
-        n = 0
         j = starts[i]
         end = ends[i]
         begin = at
-        while j < end and n <= SHAPE_LIMIT:
+        if lengths[i] > SHAPE_LIMIT:
+            out[at] = 0xE2
+            out[at + 1] = 0x80
+            out[at + 2] = 0xA6
+            at += 3
+            j = end
+        while j < end:
             c = data[j]
-            size = 1
-            point = np.int64(c)
-            if c >= 0xF0:
-                size = 4
-                point = 0x10000
-            elif c >= 0xE0 and j + 2 < end:
-                size = 3
-                point = ((c & 0x0F) << 12) | ((data[j + 1] & 0x3F) << 6) | (data[j + 2] & 0x3F)
-            elif c >= 0xC0 and j + 1 < end:
-                size = 2
-                point = ((c & 0x1F) << 6) | (data[j + 1] & 0x3F)
-            kind = classes[point] if point < 65536 else 0
-            if kind == 0:
-                for k in range(j, min(end, j + size)):
-                    out[at] = data[k]
-                    at += 1
-            else:
-                out[at] = 65 if kind == 1 else (97 if kind == 2 else 57)
+            if c < 0x80:
+                kind = table[c] & 3
+                out[at] = c if kind == 0 else (65 if kind == 1 else (97 if kind == 2 else 57))
                 at += 1
-            n += 1
-            j += size
-        if n > SHAPE_LIMIT:
-            out[begin] = 0xE2
-            out[begin + 1] = 0x80
-            out[begin + 2] = 0xA6
-            at = begin + 3
-        oends[i] = at
-    return at
+                j += 1
+            else:
+                size = 4 if c >= 0xF0 else (3 if c >= 0xE0 else 2)
+                point = np.int64(0x10000)
+                if size == 3 and j + 2 < end:
+                    point = ((c & 0x0F) << 12) | ((data[j + 1] & 0x3F) << 6) | (data[j + 2] & 0x3F)
+                elif size == 2 and j + 1 < end:
+                    point = ((c & 0x1F) << 6) | (data[j + 1] & 0x3F)
+                kind = table[point] & 3 if point < 65536 else 0
+                if kind == 0:
+                    for k in range(j, min(end, j + size)):
+                        out[at] = data[k]
+                        at += 1
+                else:
+                    out[at] = 65 if kind == 1 else (97 if kind == 2 else 57)
+                    at += 1
+                j += size
+        same = found > 0 and at - begin == oends[found - 1] - ostarts[found - 1]
+        if same:
+            before = ostarts[found - 1]
+            for k in range(at - begin):
+                if out[begin + k] != out[before + k]:
+                    same = False
+                    break
+        if same:
+            ocounts[found - 1] += counts[i]
+            at = begin
+        else:
+            ostarts[found] = begin
+            oends[found] = at
+            ocounts[found] = counts[i]
+            found += 1
+    return found

@@ -14,12 +14,31 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.sketches import codec
-from lakescope.sketches.kernels import frequent_add, frequent_rebuild, gather_text
+from lakescope.sketches.kernels import frequent_add, frequent_combine, frequent_rebuild, gather_text
 
 #: Bytes of a value's text that are kept.
 TEXT_LIMIT = 120
 
 _FIRST_KEYS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts of values as slices of two buffers: of ``other`` where ``chosen``, else of ``plain``."""
+
+    plain: npt.NDArray[np.uint8]
+    other: npt.NDArray[np.uint8]
+    chosen: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> Texts:
+        """Texts that all lie in one buffer."""
+        return cls(data, data, np.zeros(starts.size, np.uint8), starts, ends)
+
+    def take(self, indices: npt.NDArray[np.int64]) -> Texts:
+        return Texts(self.plain, self.other, self.chosen[indices], self.starts[indices], self.ends[indices])
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +70,16 @@ class FrequentValues:
         self,
         hashes: npt.NDArray[np.uint64],
         counts: npt.NDArray[np.int32] | npt.NDArray[np.int64],
-        text: npt.NDArray[np.uint8],
-        starts: npt.NDArray[np.int32],
-        ends: npt.NDArray[np.int32],
+        texts: Texts,
     ) -> None:
-        """Add values by hash with their counts; ``text[starts:ends]`` says what each value is."""
+        """Add values by hash with their counts; ``texts`` says what each value is."""
+        keep = self.limit // 2
+        if self.saturated and hashes.size > keep:
+            hashes, counts, texts = self._prune_batch(keep, hashes, counts, texts)
         at = 0
         while True:
             at, self.used, self.filled = frequent_add(
-                *(at, hashes, counts, text, starts, ends, TEXT_LIMIT),
+                *(at, hashes, counts, texts.plain, texts.other, texts.chosen, texts.starts, texts.ends, TEXT_LIMIT),
                 *(self.keys, self.tallies, self.places, self.lengths, self.slots),
                 *(self.used, self.arena, self.filled),
             )
@@ -71,6 +91,22 @@ class FrequentValues:
                 self._grow()
             else:
                 self._prune()
+
+    def _prune_batch(
+        self,
+        keep: int,
+        hashes: npt.NDArray[np.uint64],
+        counts: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        texts: Texts,
+    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Texts]:
+        """Once saturated, summarise a large batch before adding it: its rare values pay once instead of many times."""
+        first, totals = frequent_combine(hashes, counts)
+        if first.size > keep:
+            price = int(np.partition(totals, first.size - keep - 1)[first.size - keep - 1])
+            self.error += price
+            kept = np.flatnonzero(totals > price)
+            first, totals = first[kept], totals[kept] - price
+        return hashes[first], totals, texts.take(first)
 
     def _grow(self) -> None:
         size = min(2 * self.keys.size, self.limit)
@@ -104,8 +140,8 @@ class FrequentValues:
     def merge(self, other: FrequentValues) -> None:
         """Add the counts of ``other``; errors add up."""
         n = other.used
-        ends = other.places[:n] + other.lengths[:n]
-        self.update(other.keys[:n], other.tallies[:n], other.arena, other.places[:n], ends)
+        starts = other.places[:n]
+        self.update(other.keys[:n], other.tallies[:n], Texts.of(other.arena, starts, starts + other.lengths[:n]))
         self.error += other.error
         self.saturated |= other.saturated
 

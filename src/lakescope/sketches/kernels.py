@@ -67,8 +67,12 @@ def hll_sparse_to_dense(registers, entries, precision):
 
 
 @njit(cache=True)
-def frequent_add(begin, hashes, counts, text, starts, ends, limit, keys, tallies, places, lengths, slots, used, arena, filled):
+def frequent_add(
+    begin, hashes, counts, plain, other, chosen, starts, ends, limit, keys, tallies, places, lengths, slots, used, arena, filled
+):
     """Add weighted hashes to an open-addressing table, keeping the text of each new key.
+
+    The text of value ``i`` is ``other[starts[i]:ends[i]]`` where ``chosen[i]``, else that slice of ``plain``.
 
     Returns (next index to add, keys used, bytes used): stops early when the table or the arena is full.
     """
@@ -89,8 +93,12 @@ def frequent_add(begin, hashes, counts, text, starts, ends, limit, keys, tallies
                 tallies[used] = counts[i]
                 places[used] = filled
                 lengths[used] = length
-                for j in range(length):
-                    arena[filled + j] = text[starts[i] + j]
+                if chosen[i]:
+                    for j in range(length):
+                        arena[filled + j] = other[starts[i] + j]
+                else:
+                    for j in range(length):
+                        arena[filled + j] = plain[starts[i] + j]
                 filled += length
                 used += 1
                 break
@@ -100,6 +108,35 @@ def frequent_add(begin, hashes, counts, text, starts, ends, limit, keys, tallies
             slot = (slot + _ONE) & mask
         i += 1
     return i, used, filled
+
+
+@njit(cache=True)
+def frequent_combine(hashes, counts):
+    """Sum the counts of equal hashes: (index of the first of each, totals)."""
+    n = hashes.size
+    size = 64
+    while size < 2 * n:
+        size *= 2
+    mask = np.uint64(size - 1)
+    slots = np.full(size, -1, np.int32)
+    first = np.empty(n, np.int64)
+    totals = np.empty(n, np.int64)
+    found = 0
+    for i in range(n):
+        slot = hashes[i] & mask
+        while True:
+            at = slots[slot]
+            if at < 0:
+                slots[slot] = found
+                first[found] = i
+                totals[found] = counts[i]
+                found += 1
+                break
+            if hashes[first[at]] == hashes[i]:
+                totals[at] += counts[i]
+                break
+            slot = (slot + _ONE) & mask
+    return first[:found], totals[:found]
 
 
 @njit(cache=True)

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
-from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
+from lakescope.sources.model import Batch, Problem, Report, Severity, TextColumn, Unit
 from lakescope.values.canonical import decode
 from lakescope.values.typed import MAX_DEPTH, from_texts
 
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
 
 _CHUNK = 4 * 1024 * 1024
 _HEAD = 64 * 1024
+#: Rows of a batch: few enough that they stay in the processor's cache while they are Python objects.
+_ROWS = 8192
 #: A line, or one value of a document, longer than this is not read.
 _LONGEST = 64 * 1024 * 1024
 #: More different keys than this are data, not columns.
@@ -112,6 +112,10 @@ def _is_whole(line: bytes, kind: type) -> bool:
         return False
 
 
+#: An object as it was parsed.
+_Pairs = tuple[tuple[str, Any], ...]
+
+
 class _Number(str):
     """A number as it was written, so that it can be told from a string."""
 
@@ -125,122 +129,127 @@ class _Rows:
         self.unit = unit
         self.report = report
         self.total = 0
-        self.broken: Counter[str] = Counter()
-        self.first_broken: dict[str, str] = {}
         self.repeated = 0
-        self.nested: set[str] = set()
-        self.known: set[str] = set()
+        self._broken: Counter[str] = Counter()
+        self._first_broken: dict[str, str] = {}
+        self._nested: set[str] = set()
+        self._known: set[str] = set()
+        # An object becomes a tuple of pairs: cheaper than a dictionary, told from a list, repeated keys included.
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._object, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+            object_pairs_hook=tuple, parse_int=_Number, parse_float=_Number, parse_constant=_Number
         )
         self._clear()
 
-    def _clear(self) -> None:
-        self._columns: dict[str, tuple[list[int], list[bytes]]] = {}
-        self._rows = 0
-        self._bytes = 0
-        self._limit = arrow_batches.MAX_ROWS
+    def parse(self, text: str, start: int = 0) -> tuple[Any, int]:
+        """The value that starts at a place, and where it ends."""
+        return self._decoder.raw_decode(text, start)
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        self.repeated += len(pairs) - len(made)
-        return made
-
-    def parse(self, text: str) -> Any:
-        """One value that is the whole text."""
-        return self._decoder.decode(text)
-
-    def parse_at(self, text: str, place: int) -> tuple[Any, int]:
-        """One value that starts at a place, and where it ends."""
-        return self._decoder.raw_decode(text, place)
-
-    def add(self, value: Any) -> Iterator[Batch]:
-        """Add a value as a row; yields a batch when one is full."""
-        cells: dict[str, bytes | None] = {}
-        if isinstance(value, dict):
-            self._flatten(value, "", 1, cells)
-        else:
-            cells[VALUE] = self._text(VALUE, value)
-        for name, text in cells.items():
-            places, texts = self._columns.get(name) or self._new_column(name)
-            if text is not None:
-                places.append(self._rows)
-                texts.append(text)
-                self._bytes += len(text)
-        self._rows += 1
+    def add(self, value: Any, size: int) -> Iterator[Batch]:
+        """Add a value, written with ``size`` characters, as a row; yields a batch when one is full."""
+        cells: dict[str, str | None] = {}
+        self._flatten(value if isinstance(value, tuple) else ((VALUE, value),), "", 1, cells)
+        if not cells.keys() <= self._columns.keys():
+            self._add_columns(cells)
+        self._rows.append(cells)
+        self._size += size
         self.total += 1
-        if self._rows >= self._limit or self._bytes >= arrow_batches.MAX_BYTES:
+        if len(self._rows) >= self._limit or self._size >= arrow_batches.MAX_BYTES:
             yield self._batch()
 
     def break_off(self, reason: str, where: str) -> None:
         """Count something that could not be read."""
-        self.broken[reason] += 1
-        self.first_broken.setdefault(reason, where)
+        self._broken[reason] += 1
+        self._first_broken.setdefault(reason, where)
 
     def finish(self) -> Iterator[Batch]:
         """The rows that are left, then everything there is to tell."""
         if self._rows:
             yield self._batch()
-        whole = "range" not in self.unit.options
-        if whole and self.total == 0:
-            if not self.broken:
+        if self.total == 0 and "range" not in self.unit.options:
+            if not self._broken:
                 raise SourceError(f"{self.unit.table} is empty: it holds no value", code="empty-file")
-            reason, where = next(iter(self.first_broken.items()))
+            reason, where = next(iter(self._first_broken.items()))
             raise SourceError(f"{self.unit.table} is not JSON: {reason} {where}", code="broken-json")
-        for reason, count in self.broken.items():
-            self._tell("warning", f"{count} values were left out: {reason}, first {self.first_broken[reason]}", count)
+        for reason, count in self._broken.items():
+            detail = f"{count} values were left out: {reason}, first {self._first_broken[reason]}"
+            self._tell("warning", "broken-json", detail, count)
         if self.repeated:
             detail = f"{self.repeated} keys stand twice in their object; the last one counts"
-            self._tell("warning", detail, self.repeated, "duplicate-keys")
+            self._tell("warning", "duplicate-keys", detail, self.repeated)
 
-    def _tell(self, severity: Severity, detail: str, count: int = 1, code: str = "broken-json") -> None:
-        self.report(Problem(self.unit.table, severity, code, detail, count))
+    def _clear(self) -> None:
+        self._columns: dict[str, None] = {}
+        self._rows: list[dict[str, str | None]] = []
+        self._size = 0
+        self._limit = _ROWS
 
-    def _new_column(self, name: str) -> tuple[list[int], list[bytes]]:
-        self.known.add(name)
-        if len(self.known) > _MOST_COLUMNS:
+    def _flatten(self, pairs: _Pairs, above: str, depth: int, cells: dict[str, str | None]) -> None:
+        """The cells of an object by path. This runs for every cell: the common kinds come first."""
+        for key, inner in pairs:
+            path = above + key
+            kind = type(inner)
+            if kind is str or kind is _Number or inner is None:
+                text = inner
+            elif kind is bool:
+                text = "true" if inner else "false"
+            elif kind is tuple and inner and depth < MAX_DEPTH:
+                self._flatten(inner, path + ".", depth + 1, cells)
+                continue
+            else:
+                self._note_nested(path)
+                text = self._compact(inner)
+            if path in cells:
+                self.repeated += 1
+            cells[path] = text
+
+    def _add_columns(self, cells: dict[str, str | None]) -> None:
+        self._columns |= dict.fromkeys(cells)
+        self._known |= cells.keys()
+        self._limit = min(_ROWS, arrow_batches.rows_per_batch(len(self._columns)))
+        if len(self._known) > _MOST_COLUMNS:
             raise SourceError(
                 f"{self.unit.table} has more than {_MOST_COLUMNS} different keys: the keys seem to be data",
                 hint="turn the keys into a column of their own",
                 code="too-many-columns",
             )
-        self._limit = arrow_batches.rows_per_batch(len(self._columns) + 1)
-        return self._columns.setdefault(name, ([], []))
-
-    def _flatten(self, value: dict[str, Any], above: str, depth: int, cells: dict[str, bytes | None]) -> None:
-        for key, inner in value.items():
-            path = above + key
-            if isinstance(inner, dict) and inner and depth < MAX_DEPTH:
-                self._flatten(inner, path + ".", depth + 1, cells)
-                continue
-            self.repeated += path in cells
-            cells[path] = self._text(path, inner)
-
-    def _text(self, path: str, value: Any) -> bytes | None:
-        if value is None:
-            return None
-        if value is True or value is False:
-            return b"true" if value else b"false"
-        if not isinstance(value, str):
-            self._note_nested(path)
-            value = _compact(value)
-        return _encoded(value)
-
-    def _note_nested(self, path: str) -> None:
-        if path not in self.nested:
-            self.nested.add(path)
-            self._tell("info", f"column {path!r} holds lists or deep objects: kept as JSON text", code="nested")
 
     def _batch(self) -> Batch:
         columns = []
-        for name, (places, texts) in self._columns.items():
-            found = from_texts(texts)
-            starts, ends = np.zeros(self._rows, np.int32), np.full(self._rows, MISSING, np.int32)
-            starts[places], ends[places] = found.starts, found.ends
-            columns.append(TextColumn(decode(_encoded(name)), found.data, starts, ends, "json"))
-        batch = Batch(self._rows, columns)
+        for name in self._columns:
+            cells = from_texts(_all_encoded([row.get(name) for row in self._rows]))
+            columns.append(TextColumn(decode(_encoded(name)), *cells, "json"))
+        batch = Batch(len(self._rows), columns)
         self._clear()
         return batch
+
+    def _tell(self, severity: Severity, code: str, detail: str, count: int = 1) -> None:
+        self.report(Problem(self.unit.table, severity, code, detail, count))
+
+    def _compact(self, value: Any) -> str:
+        """JSON without spaces, numbers as they were written."""
+        if isinstance(value, tuple):
+            members = dict(value)
+            self.repeated += len(value) - len(members)
+            return "{" + ",".join(f"{_quoted(key)}:{self._compact(inner)}" for key, inner in members.items()) + "}"
+        if isinstance(value, list):
+            return "[" + ",".join(map(self._compact, value)) + "]"
+        return str(value) if isinstance(value, _Number) else _quoted(value)
+
+    def _note_nested(self, path: str) -> None:
+        if path not in self._nested:
+            self._nested.add(path)
+            self._tell("info", "nested", f"column {path!r} holds lists or deep objects: kept as JSON text")
+
+
+def _quoted(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _all_encoded(texts: list[str | None]) -> list[bytes | None]:
+    try:
+        return [None if text is None else text.encode() for text in texts]
+    except UnicodeEncodeError:
+        return [None if text is None else _encoded(text) for text in texts]
 
 
 def _encoded(text: str) -> bytes:
@@ -249,15 +258,6 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
-
-
-def _compact(value: Any) -> str:
-    """JSON without spaces, numbers as they were written."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{_compact(v)}" for key, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_compact, value)) + "]"
-    return str(value) if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)
 
 
 def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
@@ -271,8 +271,10 @@ def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
         if not text:
             continue
         try:
-            value = rows.parse(text)
-            yield from rows.add(value)
+            value, end = rows.parse(text)
+            if end < len(text):
+                raise json.JSONDecodeError("Extra data", text, end)
+            yield from rows.add(value, end)
         except ValueError as error:
             rows.break_off(_reason(error), where)
         except RecursionError:
@@ -326,7 +328,7 @@ def _read_document(rows: _Rows, stream: BinaryIO, head: bytes, encoding: str) ->
             continue
         where = f"near character {text.dropped + text.place}"
         try:
-            yield from rows.add(text.value(rows))
+            yield from rows.add(*text.value(rows))
         except ValueError as error:
             rows.break_off(f"{_reason(error)}, reading stopped", where)
             return
@@ -363,15 +365,15 @@ class _Text:
         """The character here."""
         return self.text[self.place]
 
-    def value(self, rows: _Rows) -> Any:
-        """The value that starts here. What is cut off by the end of the text is tried again with twice the text."""
+    def value(self, rows: _Rows) -> tuple[Any, int]:
+        """The value that starts here, and its length. What the end of the text cuts off is tried with more text."""
         while True:
-            start, repeated = self.place, rows.repeated
+            start = self.place
             try:
-                value, end = rows.parse_at(self.text, start)
+                value, end = rows.parse(self.text, start)
                 if end < len(self.text) or not self._more(_CHUNK):
                     self.place += end - start
-                    return value
+                    return value, end - start
             except json.JSONDecodeError as error:
                 cut_off = error.pos >= len(self.text) - 16 or error.msg.startswith("Unterminated string")
                 if (
@@ -380,7 +382,6 @@ class _Text:
                     or not self._more(max(_CHUNK, len(self.text) - start))
                 ):
                     raise
-            rows.repeated = repeated
 
     def _more(self, size: int) -> bool:
         """Read on, dropping what lies behind."""

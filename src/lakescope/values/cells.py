@@ -11,6 +11,7 @@ import xxhash
 from lakescope.sources.model import TextColumn
 from lakescope.values import kernels
 from lakescope.values.canonical import NULL_VALUE, Kind, Value, canonical, decode
+from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
 
 U8 = npt.NDArray[np.uint8]
@@ -23,8 +24,9 @@ F64 = npt.NDArray[np.float64]
 class Cells:
     """The distinct non-null cells of one column in one batch, with how often each occurs.
 
-    ``written[wstarts:wends]`` is the trimmed cell as the source has it, ``text[cstarts:cends]`` its canonical form. Two
-    written forms of one value (``1`` and ``1.0``) stay apart here and meet in whatever is keyed by ``hashes``.
+    ``written[wstarts:wends]`` is the trimmed cell as the source has it. Its canonical form is ``text[cstarts:cends]`` where
+    ``altered``, else ``written[cstarts:cends]``, the same bytes. Two written forms of one value (``1`` and ``1.0``) stay apart
+    here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written.
     """
 
     rows: int
@@ -36,18 +38,21 @@ class Cells:
     hashes: U64
     numbers: F64
     counts: I32
+    lengths: I32
     digits: I32
     decimals: I32
     written: U8
     wstarts: I32
     wends: I32
     text: U8
+    altered: U8
     cstarts: I32
     cends: I32
 
     def canonical_at(self, index: int) -> bytes:
         """Canonical text of one distinct cell."""
-        return self.text[self.cstarts[index] : self.cends[index]].tobytes()
+        source = self.text if self.altered[index] else self.written
+        return source[self.cstarts[index] : self.cends[index]].tobytes()
 
 
 def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
@@ -60,17 +65,18 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     counts, raw, wstarts, wends = counts[:found], raw[:found], wstarts[:found], wends[:found]
     kinds = np.empty(found, np.uint8)
     hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
-    digits, decimals = np.empty(found, np.int32), np.empty(found, np.int32)
+    lengths, digits, decimals = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int32)
+    altered = np.empty(found, np.uint8)
     cstarts, cends = np.empty(found, np.int32), np.empty(found, np.int32)
     room = int((wends - wstarts).sum(dtype=np.int64)) + kernels.GROWTH * found + 32
     text = np.empty(room, np.uint8)
     used = kernels.analyse(
-        *(column.data, wstarts, wends, raw, text),
-        *(kinds, hashes, numbers, digits, decimals, cstarts, cends),
+        *(column.data, wstarts, wends, raw, character_table(), text),
+        *(kinds, hashes, numbers, lengths, digits, decimals, altered, cstarts, cends),
     )
     cells = Cells(
-        *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, digits, decimals),
-        *(column.data, wstarts, wends, text[:used], cstarts, cends),
+        *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, lengths, digits, decimals),
+        *(column.data, wstarts, wends, text[:used], altered, cstarts, cends),
     )
     slow = np.flatnonzero(kinds == kernels.SLOW)
     if slow.size:
@@ -99,6 +105,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
             cell = decode(raw, fallback)
             encoded = cell.strip().encode("utf-8", "replace")
             rewritten.append(encoded)
+            cells.lengths[index] = len(encoded.decode("utf-8"))
             cells.wstarts[index], cells.wends[index] = written_at, written_at + len(encoded)
             written_at += len(encoded)
             cells.undecodable += int(cells.counts[index])
@@ -109,6 +116,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
         cells.hashes[index] = xxhash.xxh64_intdigest(form, HASH_SEED)
         cells.numbers[index] = value.number
         cells.digits[index], cells.decimals[index] = value.digits, value.decimals
+        cells.altered[index] = 1
         cells.cstarts[index], cells.cends[index] = text_at, text_at + len(form)
         text_at += len(form)
     cells.text = np.concatenate([cells.text, np.frombuffer(b"".join(texts), np.uint8)])
@@ -125,7 +133,8 @@ def _without_nulls(cells: Cells) -> Cells:
     cells.markers = int(cells.counts[null].sum()) - cells.empty
     keep = ~null
     cells.kinds, cells.hashes, cells.numbers = cells.kinds[keep], cells.hashes[keep], cells.numbers[keep]
-    cells.counts, cells.digits, cells.decimals = cells.counts[keep], cells.digits[keep], cells.decimals[keep]
+    cells.counts, cells.lengths, cells.altered = cells.counts[keep], cells.lengths[keep], cells.altered[keep]
+    cells.digits, cells.decimals = cells.digits[keep], cells.decimals[keep]
     cells.wstarts, cells.wends = cells.wstarts[keep], cells.wends[keep]
     cells.cstarts, cells.cends = cells.cstarts[keep], cells.cends[keep]
     return cells

@@ -9,7 +9,9 @@ A cell the kernel is not certain about (unusual Unicode, exponents, month names,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 NULL, INTEGER, DECIMAL, BOOLEAN, DATE, TIME, TIMESTAMP, CODE, TEXT = range(9)
 #: Not a kind: "ask the reference".
@@ -33,28 +35,25 @@ def _rotate(x, r):
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
-@njit(inline="always", cache=True)
-def _load64(data, i):
-    return (
-        np.uint64(data[i])
-        | (np.uint64(data[i + 1]) << np.uint64(8))
-        | (np.uint64(data[i + 2]) << np.uint64(16))
-        | (np.uint64(data[i + 3]) << np.uint64(24))
-        | (np.uint64(data[i + 4]) << np.uint64(32))
-        | (np.uint64(data[i + 5]) << np.uint64(40))
-        | (np.uint64(data[i + 6]) << np.uint64(48))
-        | (np.uint64(data[i + 7]) << np.uint64(56))
-    )
+def _unaligned_load(width):
+    """An intrinsic that reads a little-endian word of ``width`` bits at any byte of an array, in one instruction."""
+
+    @intrinsic
+    def load(typing_context, data, index):
+        def codegen(context, builder, signature, arguments):
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.gep(array.data, [arguments[1]])
+            word = builder.load(builder.bitcast(place, ir.IntType(width).as_pointer()))
+            word.align = 1
+            return word if width == 64 else builder.zext(word, ir.IntType(64))
+
+        return types.uint64(data, types.intp), codegen
+
+    return load
 
 
-@njit(inline="always", cache=True)
-def _load32(data, i):
-    return (
-        np.uint64(data[i])
-        | (np.uint64(data[i + 1]) << np.uint64(8))
-        | (np.uint64(data[i + 2]) << np.uint64(16))
-        | (np.uint64(data[i + 3]) << np.uint64(24))
-    )
+_load64 = _unaligned_load(64)
+_load32 = _unaligned_load(32)
 
 
 @njit(inline="always", cache=True)
@@ -144,7 +143,7 @@ def _wide_space_at(data, start, end):
     return 0
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def trim(data, start, end):
     """Bounds of the cell without surrounding white space."""
     while start < end:
@@ -219,7 +218,7 @@ def _equals(data, start, end, word):
     return True
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _is_null(data, s, e):
     n = e - s
     if n == 0:
@@ -252,7 +251,7 @@ def _is_null(data, s, e):
         return _equals(data, s, e, b"<NA>")
     if c == 92:  # backslash
         return _equals(data, s, e, b"\\N")
-    if c == 49:  # 1
+    if c == 49 and n > 5 and data[s + 2] == 35:  # 1.#
         return _equals(data, s, e, b"1.#IND") or _equals(data, s, e, b"1.#QNAN")
     return False
 
@@ -262,7 +261,7 @@ def _digit(byte):
     return 48 <= byte <= 57
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _number(data, s, e, out, at):
     """Plain numbers without exponent: (kind, canonical end, number, digits, decimals); TEXT if not a number."""
     i = s
@@ -271,14 +270,13 @@ def _number(data, s, e, out, at):
         negative = data[i] == 45
         i += 1
     whole = i
-    mantissa = np.uint64(0)
+    mantissa = np.int64(0)
     taken = 0
     dropped = 0
     while i < e and _digit(data[i]):
-        if taken < 19:
-            mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
-            if mantissa > 0:
-                taken += 1
+        if taken < 18:
+            mantissa = mantissa * 10 + np.int64(data[i]) - 48
+            taken += mantissa > 0
         else:
             dropped += 1
         i += 1
@@ -289,11 +287,10 @@ def _number(data, s, e, out, at):
         i += 1
         fraction = i
         while i < e and _digit(data[i]):
-            if taken < 19:
-                mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
+            if taken < 18:
+                mantissa = mantissa * 10 + np.int64(data[i]) - 48
                 scale += 1
-                if mantissa > 0:
-                    taken += 1
+                taken += mantissa > 0
             i += 1
         if i == fraction:
             return TEXT, at, np.nan, 0, 0
@@ -372,7 +369,7 @@ def _days_from_civil(year, month, day):
     return era * 146097 + doe - 719468
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _iso(data, s, e, out, at):
     """``YYYY-MM-DD`` with an optional clock and Z: (kind, canonical end, epoch seconds); SLOW if anything else."""
     n = e - s
@@ -484,7 +481,7 @@ def _year_last(data, s, e):
     return 1 <= low <= 12 and max(first, second) <= 31
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _numeric_start(data, s, e, out, at):
     """A cell that starts like a number or a date."""
     kind, end, number, digits, decimals = _number(data, s, e, out, at)
@@ -502,19 +499,41 @@ def _numeric_start(data, s, e, out, at):
         for j in range(n):
             out[at + j] = data[s + j]
         return DATE, at + n, np.nan, 0, 0
-    # Could it be a clock, a year-first date, a month by name? Only the reference says.
+    # Could it be a clock, a year-first date, a day and a month by name? Only the reference says.
     j = s
     while j < e and _digit(data[j]):
         j += 1
     lead = j - s
     mark = data[j]
-    if lead == 4 and (mark == 45 or mark == 47 or mark == 46) and n <= 40:
+    if lead == 4 and (mark == 45 or mark == 47 or mark == 46):
         return SLOW, at, np.nan, 0, 0
-    if lead <= 2 and (mark == 58 or mark == 47 or mark == 46 or mark == 45 or mark == 32):
-        last = data[e - 1]
-        if _digit(last) or last == 109 or last == 77:
-            return SLOW, at, np.nan, 0, 0
+    if lead <= 2 and (mark == 32 or mark == 45) and j + 3 < e and _is_month(data, j + 1):
+        return SLOW, at, np.nan, 0, 0
+    if lead <= 2 and (mark == 58 or mark == 47 or mark == 46 or mark == 45):
+        for k in range(j, e):
+            if data[k] == 58:
+                return SLOW, at, np.nan, 0, 0
     return TEXT, at, np.nan, 0, 0
+
+
+@njit(cache=True)
+def _is_month(data, i):
+    """Whether the three letters at ``i`` begin the English name of a month."""
+    key = (_lower(data[i]) << 16) | (_lower(data[i + 1]) << 8) | _lower(data[i + 2])
+    return (
+        key == 0x6A616E  # jan
+        or key == 0x666562
+        or key == 0x6D6172
+        or key == 0x617072
+        or key == 0x6D6179
+        or key == 0x6A756E
+        or key == 0x6A756C
+        or key == 0x617567
+        or key == 0x736570
+        or key == 0x6F6374
+        or key == 0x6E6F76
+        or key == 0x646563
+    )
 
 
 @njit(inline="always", cache=True)
@@ -522,7 +541,7 @@ def _lower(byte):
     return byte | 32 if 65 <= byte <= 90 else byte
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _word_kind(data, s, e):
     """Kind of a cell that starts with a letter: BOOLEAN, SLOW (month or infinity) or TEXT."""
     n = e - s
@@ -539,27 +558,11 @@ def _word_kind(data, s, e):
         return SLOW
     if n > 48 or not _digit(data[e - 1]) and _lower(data[e - 1]) != 109:
         return TEXT
-    key = (a << 16) | (b << 8) | c
-    if (
-        key == 0x6A616E  # jan
-        or key == 0x666562
-        or key == 0x6D6172
-        or key == 0x617072
-        or key == 0x6D6179
-        or key == 0x6A756E
-        or key == 0x6A756C
-        or key == 0x617567
-        or key == 0x736570
-        or key == 0x6F6374
-        or key == 0x6E6F76
-        or key == 0x646563
-    ):
-        return SLOW
-    return TEXT
+    return SLOW if _is_month(data, s) else TEXT
 
 
-@njit(cache=True)
-def _plain_unicode(data, s, e):
+@njit(inline="always", cache=True)
+def _plain_unicode(data, s, e, table):
     """Whether the cell is valid UTF-8 made only of code points that NFC never touches: -1 invalid, 0 unsure, 1 yes."""
     i = s
     sure = 1
@@ -571,7 +574,7 @@ def _plain_unicode(data, s, e):
             if i + 1 >= e or (data[i + 1] & 0xC0) != 0x80:
                 return -1
             point = ((c & 0x1F) << 6) | (data[i + 1] & 0x3F)
-            if not (point < 0x300 or 0x400 <= point <= 0x482 or 0x48A <= point <= 0x52F):
+            if table[point] & 4 == 0:
                 sure = 0
             i += 2
         elif 0xE0 <= c < 0xF0:
@@ -580,15 +583,7 @@ def _plain_unicode(data, s, e):
             point = ((c & 0x0F) << 12) | ((data[i + 1] & 0x3F) << 6) | (data[i + 2] & 0x3F)
             if point < 0x800 or 0xD800 <= point <= 0xDFFF:
                 return -1
-            if not (
-                0x2010 <= point <= 0x2027
-                or 0x2030 <= point <= 0x205E
-                or point == 0x20AC
-                or 0x3041 <= point <= 0x3096
-                or 0x30A1 <= point <= 0x30FA
-                or 0x4E00 <= point <= 0x9FA5
-                or 0xAC00 <= point <= 0xD7A3
-            ):
+            if table[point] & 4 == 0:
                 sure = 0
             i += 3
         elif 0xF0 <= c < 0xF5:
@@ -612,19 +607,40 @@ def _plain_unicode(data, s, e):
     return sure
 
 
+_HIGH_BITS = np.uint64(0x8080808080808080)
+
+
 @njit(inline="always", cache=True)
 def _all_ascii(data, s, e):
-    seen = 0
-    for i in range(s, e):
-        seen |= data[i]
-    return seen < 0x80
+    i = s
+    seen = np.uint64(0)
+    while i + 8 <= e:
+        seen |= _load64(data, i)
+        i += 8
+    while i < e:
+        seen |= np.uint64(data[i])
+        i += 1
+    return seen & _HIGH_BITS == 0
 
 
 @njit(cache=True)
-def analyse(data, starts, ends, raw_hashes, out, kinds, hashes, numbers, digits, decimals, cstarts, cends):
-    """Understand distinct trimmed cells. Canonical text goes to ``out[cstarts[i]:cends[i]]``.
+def _count_characters(data, start, end):
+    n = 0
+    for i in range(start, end):
+        n += (data[i] & 0xC0) != 0x80
+    return n
 
-    ``out`` must hold ``sum(length + GROWTH)`` bytes. Returns the bytes used. Cells marked SLOW have no canonical text yet.
+
+@njit(cache=True)
+def analyse(
+    data, starts, ends, raw_hashes, table, out, kinds, hashes, numbers, lengths, digits, decimals, altered, cstarts, cends
+):
+    """Understand distinct trimmed cells.
+
+    Where a cell is its own canonical text, ``altered`` is 0 and ``cstarts``/``cends`` are its bounds in ``data``; else its
+    canonical text lies in ``out``, which must hold ``sum(length + GROWTH)`` bytes. ``table`` is
+    ``values.characters.character_table()``. ``lengths`` are in characters. Returns the bytes used. Cells marked SLOW are
+    left for the reference.
     """
     at = 0
     for i in range(starts.size):
@@ -634,45 +650,48 @@ def analyse(data, starts, ends, raw_hashes, out, kinds, hashes, numbers, digits,
         end = at
         ndigits = 0
         ndecimals = 0
+        kind = TEXT
+        length = e - s
+        c = data[s] if s < e else 0
         if _is_null(data, s, e):
             kind = NULL
-        elif not _all_ascii(data, s, e):
-            kind = TEXT if _plain_unicode(data, s, e) == 1 else SLOW
-        else:
-            c = data[s]
-            if _digit(c) or c == 45 or c == 43 or c == 46:
-                kind, end, number, ndigits, ndecimals = _numeric_start(data, s, e, out, at)
-                if (c == 45 or c == 43) and kind == TEXT and e - s > 1 and (data[s + 1] == 105 or data[s + 1] == 73):
+        elif _digit(c) or c == 45 or c == 43 or c == 46:
+            kind, end, number, ndigits, ndecimals = _numeric_start(data, s, e, out, at)
+            if kind == TEXT:
+                if not _all_ascii(data, s, e):
+                    kind = TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW
+                    length = _count_characters(data, s, e)
+                elif (c == 45 or c == 43) and e - s > 1 and (data[s + 1] == 105 or data[s + 1] == 73):
                     kind = SLOW
-            elif (65 <= c <= 90) or (97 <= c <= 122):
-                kind = _word_kind(data, s, e)
-                if kind == BOOLEAN:
-                    for j in range(s, e):
-                        out[at + j - s] = _lower(data[j])
-                    end = at + e - s
-            else:
-                kind = TEXT
-        if kind == TEXT:
-            for j in range(s, e):
-                out[at + j - s] = data[j]
-            end = at + e - s
-            hashes[i] = raw_hashes[i]
-        elif kind == NULL or kind == SLOW:
-            end = at
-            hashes[i] = 0
-        else:
+        elif not _all_ascii(data, s, e):
+            kind = TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW
+            length = _count_characters(data, s, e)
+        elif (65 <= c <= 90) or (97 <= c <= 122):
+            kind = _word_kind(data, s, e)
+            if kind == BOOLEAN:
+                for j in range(s, e):
+                    out[at + j - s] = _lower(data[j])
+                end = at + e - s
+        same = True
+        if kind != NULL and kind != SLOW and kind != TEXT:
             same = end - at == e - s
-            if same:
-                for j in range(e - s):
-                    if out[at + j] != data[s + j]:
-                        same = False
-                        break
-            hashes[i] = raw_hashes[i] if same else xxh64(out, at, end)
+            j = 0
+            while same and j < e - s:
+                same = out[at + j] == data[s + j]
+                j += 1
+        if same:
+            cstarts[i] = s
+            cends[i] = e
+            hashes[i] = raw_hashes[i]
+        else:
+            cstarts[i] = at
+            cends[i] = end
+            hashes[i] = xxh64(out, at, end)
+            at = end
+        altered[i] = not same
         kinds[i] = kind
         numbers[i] = number
+        lengths[i] = length
         digits[i] = ndigits
         decimals[i] = ndecimals
-        cstarts[i] = at
-        cends[i] = end
-        at = end
     return at

@@ -1,0 +1,248 @@
+"""A real Spark cluster and a real Spark Connect server on loopback, for tests that must not trust ``local[*]``.
+
+Everything is a process of its own: one master, two workers with one core each, their executors, and the Python workers of
+these. The executors' Python has the dependencies but no lakescope, neither installed nor in place: the package reaches
+them the way it reaches any cluster, with the build (``lakescope.pipeline.shipping``).
+
+Test modules name this module in ``pytest_plugins`` to share one cluster and one server in a test run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_HOST = "127.0.0.1"
+#: Small and quick to start: the first compiler tier, the serial collector.
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
+_START_SECONDS = 90
+_STOP_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one can build: the address to give as ``master``, and the environment of a driver that goes there."""
+
+    master: str
+    environment: dict[str, str]
+    #: ``XDG_CACHE_HOME`` of the executors: where the package is unpacked and its kernels are compiled.
+    cache: Path
+    #: Log files of the processes, by their role.
+    logs: Path
+    #: Processes that were started, by their role; the parents of the executors among them.
+    processes: dict[str, int]
+
+    def executors(self) -> list[int]:
+        """The JVMs of the executors that run now."""
+        mine = set(self.processes.values())
+        return [pid for pid, parent, command in _running() if parent in mine and "ExecutorBackend" in command]
+
+
+def run_driver(code: str, *arguments: object, environment: dict[str, str] | None = None, seconds: float = 240) -> Any:
+    """Run Python code in a process of its own; the last line it prints is JSON, and the answer."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(
+        command, env=environment or driver_environment(), capture_output=True, text=True, timeout=seconds, check=False
+    )
+    if done.returncode:
+        raise AssertionError(f"the driver ended with {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def driver_environment(**more: str) -> dict[str, str]:
+    """The environment of this process without what would point Spark or Python elsewhere."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
+    return {**kept, **more}
+
+
+def bare_python(folder: Path) -> Path:
+    """An interpreter like this one, with every package but lakescope: what a cluster's image has."""
+    packages = folder / "packages"
+    packages.mkdir(parents=True)
+    for site in (Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))):
+        for entry in site.iterdir():
+            link = packages / entry.name
+            if "lakescope" not in entry.name and entry.suffix != ".pth" and not link.is_symlink():
+                link.symlink_to(entry)
+    python = folder / "python"
+    # -S: no site-packages, no .pth files that would lead to this checkout.
+    start = f'PYTHONPATH={shlex.quote(str(packages))}${{PYTHONPATH:+:$PYTHONPATH}} exec {shlex.quote(sys.executable)} -S "$@"'
+    python.write_text(f"#!/bin/sh\n{start}\n")
+    python.chmod(0o700)
+    check = "import importlib.util as u, numba, pyarrow, xxhash; raise SystemExit(u.find_spec('lakescope') is not None)"
+    subprocess.run([python, "-c", check], env=driver_environment(), cwd=folder, check=True)
+    return python
+
+
+@contextmanager
+def standalone_cluster(folder: Path, *, workers: int = 2) -> Iterator[Place]:
+    """A standalone master and its workers, one core each."""
+    environment, cache = _environment(folder)
+    port, web = _free_port(), _free_port()
+    master = f"spark://{_HOST}:{port}"
+    with ExitStack() as stack:
+        start = _Starter(stack, folder, environment)
+        head = ["--host", _HOST, "--port", str(port), "--webui-port", str(web)]
+        start("master", ["spark-class", "org.apache.spark.deploy.master.Master", *head])
+        start.until("master", lambda log: "I have been elected leader" in log)
+        for number in range(workers):
+            place = ["--host", _HOST, "--webui-port", "0", "--work-dir", str(folder / f"work-{number}")]
+            size = ["--cores", "1", "--memory", "600m"]
+            start(f"worker-{number}", ["spark-class", "org.apache.spark.deploy.worker.Worker", *place, *size, master])
+        start.until("master", lambda log: log.count("Registering worker") >= workers)
+        yield Place(master, environment, cache, folder / "logs", start.processes)
+
+
+@contextmanager
+def connect_server(folder: Path, *, master: str = "local[1]") -> Iterator[Place]:
+    """A Spark Connect server."""
+    environment, cache = _environment(folder)
+    port = _free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": _HOST,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    conf = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
+    with ExitStack() as stack:
+        start = _Starter(stack, folder, environment)
+        server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+        start("connect", ["spark-submit", "--class", server, "--master", master, *conf])
+        start.until("connect", lambda _: _listens(port))
+        # The client is a process without Java.
+        client = {key: value for key, value in environment.items() if not key.startswith(("SPARK_", "PYSPARK_", "JAVA_"))}
+        yield Place(f"sc://{_HOST}:{port}", client, cache, folder / "logs", start.processes)
+
+
+def _environment(folder: Path) -> tuple[dict[str, str], Path]:
+    """The environment of a cluster's processes and of drivers that use it."""
+    from lakescope.pipeline.java import find_java
+
+    conf = folder / "conf"
+    conf.mkdir(parents=True)
+    (conf / "spark-defaults.conf").write_text(
+        f"spark.driver.extraJavaOptions {_JVM}\n"
+        f"spark.executor.extraJavaOptions {_JVM}\n"
+        "spark.driver.memory 512m\nspark.executor.memory 512m\nspark.executor.cores 1\n"
+        "spark.ui.enabled false\nspark.ui.showConsoleProgress false\nspark.sql.shuffle.partitions 4\n"
+    )
+    cache = folder.parent / "cache"
+    environment = driver_environment(
+        JAVA_HOME=str(find_java()),
+        PYSPARK_PYTHON=str(bare_python(folder)),
+        PYSPARK_DRIVER_PYTHON=sys.executable,
+        SPARK_CONF_DIR=str(conf),
+        SPARK_DAEMON_JAVA_OPTS=_JVM,
+        SPARK_DAEMON_MEMORY="512m",
+        SPARK_LOCAL_IP=_HOST,
+        XDG_CACHE_HOME=str(cache),
+    )
+    return environment, cache
+
+
+class _Starter:
+    """Starts processes, each with its log, and ends them and their children when the stack unwinds."""
+
+    def __init__(self, stack: ExitStack, folder: Path, environment: dict[str, str]) -> None:
+        self.processes: dict[str, int] = {}
+        self._stack = stack
+        self._folder = folder
+        self._environment = environment
+        self._logs = folder / "logs"
+        self._logs.mkdir()
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __call__(self, role: str, command: list[str]) -> None:
+        import pyspark
+
+        program = Path(pyspark.__file__).parent / "bin" / command[0]
+        with open(self._logs / f"{role}.log", "wb") as log:
+            process = subprocess.Popen(
+                [program, *command[1:]],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                cwd=self._folder,
+                start_new_session=True,
+            )
+        self._stack.callback(_end, process)
+        self._started[role] = process
+        self.processes[role] = process.pid
+
+    def until(self, role: str, ready: Callable[[str], bool]) -> None:
+        """Wait until a process is ready, judging by its log."""
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            text = (self._logs / f"{role}.log").read_text("utf-8", "replace")
+            if ready(text):
+                return
+            dead = [name for name, process in self._started.items() if process.poll() is not None]
+            if dead or time.monotonic() > deadline:
+                logs = [(self._logs / f"{name}.log").read_text("utf-8", "replace")[-3000:] for name in dead or [role]]
+                raise AssertionError(f"{dead or role} did not start\n" + "\n".join(logs))
+            time.sleep(0.1)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its children: they share a process group, which is theirs alone."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def _running() -> list[tuple[int, int, str]]:
+    """Every process: its id, its parent's, its command."""
+    listed = subprocess.run(["ps", "-axo", "pid=,ppid=,command="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    return [(int(row[0]), int(row[1]), row[2] if len(row) > 2 else "") for row in rows]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((_HOST, port)) == 0
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("spark") / "standalone"
+    with standalone_cluster(folder) as place:
+        yield place
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("spark") / "connect"
+    with connect_server(folder) as place:
+        yield place
+    shutil.rmtree(folder, ignore_errors=True)
