@@ -1,8 +1,8 @@
 """Broken and odd files, each with how it must end: as a table with these rows and columns, or as a problem.
 
 A kind is a small function that returns the bytes of its file, or that builds something itself (a directory, a link, a
-pipe). What it must come to is written beside it, from the point of view of somebody who relies on the index: no cell may
-be lost or invented without a word.
+pipe). What it must come to is written beside it, as somebody who relies on the index would put it: no cell may be lost
+or invented without a word.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Table:
     """It can be read. ``has`` names values that a column must show, ``distinct`` how many different ones it has.
 
     ``must`` are the problem codes that have to be told, ``may`` others that are fine to tell; any other code is wrong.
-    ``complete`` is False where rows are known to be missing.
+    ``complete`` is False where rows are known to be missing; only there may ``rows`` be None, for any number.
     """
 
-    rows: int
+    rows: int | None
     columns: list[str]
     has: Mapping[str, str] = field(default_factory=dict)
     distinct: Mapping[str, int] = field(default_factory=dict)
@@ -48,10 +48,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Refused:
-    """It cannot be read, and the problem says why under this code."""
+    """It cannot be read, and a problem says why under this code (or one of these, where two are right)."""
 
-    code: str
+    codes: tuple[str, ...]
     severity: str = "error"
+
+    def __init__(self, *codes: str, severity: str = "error") -> None:
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "severity", severity)
 
 
 Ending = Table | Refused
@@ -59,7 +63,7 @@ Ending = Table | Refused
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of bad input: where it lies, what makes it, and how each table in it (by suffix of the name) must end."""
+    """One kind of bad input: where it lies, what makes it, and how each table in it (by name suffix) must end."""
 
     name: str
     path: bytes
@@ -73,12 +77,13 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {}
+Content = Callable[[], bytes]
 
 
-def kind(path: str | bytes, ends: Ending | Mapping[str, Ending]) -> Callable[[Callable[[], bytes]], Callable[[], bytes]]:
+def kind(path: str | bytes, ends: Ending | Mapping[str, Ending]) -> Callable[[Content], Content]:
     """Register a function that returns the bytes of a file."""
 
-    def register(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    def register(make: Content) -> Content:
         built(path, ends)(lambda target: _write(target, make()), make.__name__)
         return make
 
@@ -213,6 +218,7 @@ def _codes(*codes: str) -> frozenset[str]:
 
 
 ENCODING = _codes("encoding")
+RENAMED = _codes("renamed-columns")
 
 # Encodings ------------------------------------------------------------------------------------------------------------
 
@@ -262,7 +268,19 @@ def utf_16_be_without_mark() -> bytes:
     return people(60, ACCENTED).encode("utf-16-be")
 
 
-@kind("encodings/utf16_odd.csv", Table(60, HEAD, {"city": "Århus"}, {"id": 60}, must=ENCODING, may=_codes("short-rows")))
+@kind("encodings/excel.csv", Table(60, HEAD, {"city": "Århus"}, {"city": 5, "id": 60}, must=ENCODING))
+def utf_16_with_tabs_as_excel_saves_it() -> bytes:
+    return b"\xff\xfe" + people(60, ACCENTED, delimiter="\t", end="\r\n").encode("utf-16-le")
+
+
+@kind("encodings/cp1252.csv", Table(60, HEAD, {"city": "“Rome” – 5 €"}, {"city": 5}, must=ENCODING))
+def cp1252_punctuation() -> bytes:
+    return people(60).replace("Rome", "“Rome” – 5 €").encode("cp1252")
+
+
+@kind(
+    "encodings/utf16_odd.csv", Table(60, HEAD, {"city": "Århus"}, {"id": 60}, must=ENCODING, may=_codes("short-rows"))
+)
 def utf_16_cut_in_the_middle_of_a_character() -> bytes:
     return b"\xff\xfe" + people(60, ACCENTED).rstrip("\n").encode("utf-16-le") + b"\x31"
 
@@ -359,7 +377,9 @@ def short_and_long_rows() -> bytes:
     return text([row[:2] if int(row[0]) % 10 == 5 else row for row in rows]).encode()
 
 
-@kind("rows/surplus_taken.csv", Table(20, ["id", "_surplus", "_surplus_2"], {"_surplus_2": "c"}, must=_codes("long-rows")))
+@kind(
+    "rows/surplus_taken.csv", Table(20, ["id", "_surplus", "_surplus_2"], {"_surplus_2": "c"}, must=_codes("long-rows"))
+)
 def long_rows_where_the_name_of_the_surplus_is_taken() -> bytes:
     return text([[str(i), "b", "c"] if i == 9 else [str(i), "b"] for i in range(20)], ["id", "_surplus"]).encode()
 
@@ -390,12 +410,12 @@ def blank_lines_between_rows() -> bytes:
     return people(60).replace("\n", "\n\n").encode()
 
 
-@kind("rows/trailing.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, may=_codes("long-rows")))
+@kind("rows/trailing.csv", Table(60, [*HEAD, "column_5"], {}, {"id": 60}, {"column_5": 60}, must=RENAMED))
 def delimiters_after_the_last_cell() -> bytes:
     return "".join(line + ",\n" for line in people(60).splitlines()).encode()
 
 
-@kind("rows/trailing_rows.csv", Table(60, [*HEAD, "column_5"], {"name": "Ada"}, {"id": 60}, must=_codes("renamed-columns")))
+@kind("rows/trailing_rows.csv", Table(60, [*HEAD, "column_5"], {"name": "Ada"}, {"id": 60}, must=RENAMED))
 def delimiters_after_the_last_cell_of_the_rows_only() -> bytes:
     first, *rest = people(60).splitlines()
     return (first + "\n" + "".join(line + ",\n" for line in rest)).encode()
@@ -567,39 +587,50 @@ def header_without_rows_or_line_end() -> bytes:
     return ",".join(HEAD).encode()
 
 
-@kind("headers/none.csv", Table(60, ["column_1", "column_2"], {"column_1": "7"}, {"column_1": 60}, must=_codes("no-header")))
+@kind(
+    "headers/none.csv",
+    Table(60, ["column_1", "column_2"], {"column_1": "1"}, {"column_1": 60}, must=_codes("no-header")),
+)
 def numbers_without_header() -> bytes:
     return text([[str(i), str(i / 2)] for i in range(2, 61)], ["1", "0.5"]).encode()
 
 
-@kind("headers/twice.csv", Table(60, ["id", "name", "name_2", "amount"], {"name_2": "Rome"}, must=_codes("renamed-columns")))
+@kind("headers/twice.csv", Table(60, ["id", "name", "name_2", "amount"], {"name_2": "Rome"}, must=RENAMED))
 def duplicate_headers() -> bytes:
     return text(cells(60), ["id", "name", "name", "amount"]).encode()
 
 
-@kind("headers/gaps.csv", Table(60, ["id", "column_2", "city", "column_4"], {"column_2": "Ada"}, must=_codes("renamed-columns")))
+@kind("headers/gaps.csv", Table(60, ["id", "column_2", "city", "column_4"], {"column_2": "Ada"}, must=RENAMED))
 def blank_headers() -> bytes:
     return text(cells(60), ["id", "", "city", "  "]).encode()
 
 
-@kind("headers/r.csv", Table(60, ["column_1", *HEAD], {"id": "7", "column_1": "r7"}, must=_codes("renamed-columns")))
+@kind("headers/r.csv", Table(60, ["column_1", *HEAD], {"name": "Ada", "column_1": "r1"}, must=RENAMED))
 def header_without_the_row_names() -> bytes:
     return text([["r" + row[0], *row] for row in cells(60)]).encode()
 
 
-@kind("headers/long.csv", Table(60, [*HEAD, "more"], {"id": "7"}, {"more": 0}, {"more": 60}, must=_codes("short-rows")))
+@kind(
+    "headers/long.csv",
+    Table(60, [*HEAD, "more"], {"name": "Ada"}, {"more": 0}, {"more": 60}, must=_codes("short-rows")),
+)
 def header_longer_than_the_rows() -> bytes:
     return text(cells(60), [*HEAD, "more"]).encode()
 
 
-@kind("headers/preamble.csv", Table(60, HEAD, {"id": "7"}, {"id": 60}, must=_codes("preamble")))
+@kind("headers/preamble.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, must=_codes("preamble")))
 def titles_above_the_header() -> bytes:
     return b"Annual report\nprinted by somebody\n\n" + people(60).encode()
 
 
-@kind("headers/comments.csv", Table(60, HEAD, {"id": "7"}, {"id": 60}, must=_codes("preamble")))
+@kind("headers/comments.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, must=_codes("preamble")))
 def comments_above_the_header() -> bytes:
     return b"# source: a survey\n# licence: free, but, with, commas, in, it\n" + people(60).encode()
+
+
+@kind("headers/sep.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, must=_codes("preamble")))
+def delimiter_told_to_excel() -> bytes:
+    return b"sep=;\r\n" + people(60, delimiter=";", end="\r\n").encode()
 
 
 @kind("headers/one_column.csv", Table(60, ["city"], {"city": "Rome"}, {"city": 5}))
@@ -695,6 +726,26 @@ def bzip2_cut_at_once() -> bytes:
     return bz2.compress(_CUT)[:40]
 
 
+_HALF = Table(
+    None, HEAD, {"name": "Ada"}, must=_codes("truncated", "incomplete"), may=_codes("short-rows"), complete=False
+)
+
+
+@kind("packed/late.csv.gz", _HALF)
+def gzip_cut_near_its_end() -> bytes:
+    return gzip.compress(_CUT, mtime=0)[:-400]
+
+
+@kind("packed/late.csv.zst", _HALF)
+def zstd_cut_near_its_end() -> bytes:
+    return _zstd(_CUT)[:-400]
+
+
+@kind("packed/late.csv.bz2", _HALF)
+def bzip2_cut_near_its_end() -> bytes:
+    return bz2.compress(_CUT, 1)[:-400]
+
+
 @kind("packed/text.csv.gz", Table(60, HEAD, {"city": "Rome"}, {"id": 60}, must=_codes("wrong-extension")))
 def text_called_gz() -> bytes:
     return people(60).encode()
@@ -733,7 +784,7 @@ def fifty_megabytes_of_zeros() -> bytes:
     return gzip.compress(b"a,b,c\n" + b"0,0,0\n" * 8_333_333, compresslevel=6, mtime=0)
 
 
-@kind("packed/nul_bomb.csv.gz", Refused("empty-file"))
+@kind("packed/nul_bomb.csv.gz", Refused("empty-file", "unknown-format"))
 def fifty_megabytes_of_nul_bytes() -> bytes:
     return gzip.compress(bytes(50_000_000), compresslevel=6, mtime=0)
 
@@ -790,10 +841,7 @@ def parquet_with_garbage_in_the_middle() -> bytes:
     return bytes(content)
 
 
-@kind(
-    "binary/half.parquet",
-    Table(1_000, _TYPED, {"name": "Ada"}, {"id": 1_000}, must=_codes("damaged", "incomplete"), complete=False),
-)
+@kind("binary/half.parquet", Refused("damaged"))
 def parquet_with_one_good_row_group() -> bytes:
     table = typed(2_000)
     content = bytearray(parquet(table, row_group_size=1_000))
@@ -830,7 +878,7 @@ def orc_file_cut_off() -> bytes:
     return content[: len(content) // 2]
 
 
-@kind("binary/twice.arrow", Table(2, ["a", "a_2", "column_3"], {"a_2": "y"}, {"a": 1}, must=_codes("renamed-columns")))
+@kind("binary/twice.arrow", Table(2, ["a", "a_2", "column_3"], {"a_2": "y"}, {"a": 1}, must=RENAMED))
 def arrow_file_with_repeated_and_blank_names() -> bytes:
     columns = [pa.array(["x", "x"]), pa.array(["y", "y"]), pa.array([1, 2])]
     return arrow(pa.Table.from_arrays(columns, names=["a", "a", ""]))
@@ -874,7 +922,7 @@ def workbook_with_an_empty_sheet() -> bytes:
     return xlsx(full=typed(20), empty=pa.table({}))
 
 
-@kind("books/archive.zip", Refused("unknown-format", "warning"))
+@kind("books/archive.zip", Refused("unknown-format", severity="warning"))
 def archive_of_tables() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -1000,7 +1048,8 @@ def document_of_ten_thousand_levels() -> bytes:
 @kind("json/sixty.jsonl", Table(5, ["id", ".".join("abcdefgh")], {"id": "3"}, {"id": 5}, must=_codes("nested")))
 def sixty_levels() -> bytes:
     keys = "abcdefgh" + "i" * 52
-    return _lines(*('{"id":%d,' % i + '"' + '":{"'.join(keys) + f'":{i}' + "}" * 60 for i in range(5)))
+    inner = '":{"'.join(keys)
+    return _lines(*(f'{{"id":{i},"{inner}":{i}' + "}" * 60 for i in range(5)))
 
 
 @kind("json/twice.jsonl", Table(3, ["a", "b"], {"a": "2"}, {"a": 1, "b": 1}, must=_codes("duplicate-keys")))
@@ -1137,12 +1186,12 @@ def link_to_itself(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-@built("links/above", Refused("symlink-loop", "warning"))
+@built("links/above", Refused("symlink-loop", severity="warning"))
 def link_to_a_directory_above(path: Path) -> None:
     path.symlink_to("..", target_is_directory=True)
 
 
-@built("links/outside.csv", Refused("symlink-outside", "warning"))
+@built("links/outside.csv", Refused("symlink-outside", severity="warning"))
 def link_that_leaves_the_lake(path: Path) -> None:
     path.symlink_to(os.path.abspath(__file__))  # noqa: PTH100 - resolve() would follow links on the way
 
@@ -1152,12 +1201,12 @@ def link_to_a_file_in_the_lake(path: Path) -> None:
     path.symlink_to("../rows/crlf.csv")
 
 
-@built("links/pipe.csv", Refused("special-file", "warning"))
+@built("links/pipe.csv", Refused("special-file", severity="warning"))
 def named_pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
-@built("links/socket.csv", Refused("special-file", "warning"))
+@built("links/socket.csv", Refused("special-file", severity="warning"))
 def named_socket(path: Path) -> None:
     # The address of a socket must be short, the path may not be.
     with contextlib.chdir(path.parent), socket.socket(socket.AF_UNIX) as bound:

@@ -257,6 +257,26 @@ def test_flipped_bytes_never_crash(tmp_path: Path, name: str) -> None:
             _read(sources.plan(found, 1 << 20))
 
 
+def test_a_reader_that_crashes_takes_only_its_file_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lakescope.sources import isolated
+    from lakescope.sources import orc as orc_reader
+
+    table = _table(50)
+    _write_orc(table, tmp_path / "t.orc")
+    helper = isolated.Helper("lakescope.sources.orc", "answer_questions")
+    monkeypatch.setattr(orc_reader, "_HELPER", helper)
+    good = helper._code
+    helper._code = "import os, sys; sys.stdin.readline(); os.abort()"
+    error = _fails(tmp_path / "t.orc")
+    assert error.code == "damaged"
+    assert "crash" in error.message
+    helper._code = good
+    assert _load(tmp_path / "t.orc")[0] == _expected(table)
+    _write_orc(table.slice(0, 7), tmp_path / "t.orc")
+    assert len(_load(tmp_path / "t.orc")[0]) == 7
+    helper.close()
+
+
 def test_errors_of_libraries_name_the_file_and_hide_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakescope.sources import parquet
 

@@ -80,7 +80,7 @@ class ColumnState:
         if not cells.kinds.size:
             return
         k.measure(
-            *(cells.kinds, cells.numbers, cells.counts, cells.lengths, cells.digits, cells.decimals),
+            *(cells.kinds, cells.numbers, cells.counts, cells.lengths, cells.leading, cells.digits, cells.decimals),
             *(self.ints, self.floats, self.lengths),
         )
         texts = Texts(cells.written, cells.text, cells.altered, cells.cstarts, cells.cends)

@@ -39,20 +39,7 @@ def length_bin(length):
 
 
 @njit(cache=True)
-def _first_digit(x):
-    x = abs(x)
-    if x >= 1e18 or x < 1e-6:
-        exponent = np.floor(np.log10(x))
-        x = x / 10.0**exponent
-    while x >= 10.0:
-        x = x / 10.0
-    while x < 1.0:
-        x = x * 10.0
-    return min(9, max(1, np.int64(x)))
-
-
-@njit(cache=True)
-def measure(kinds, numbers, counts, lengths, digits, decimals, ints, floats, histogram):
+def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, floats, histogram):
     """Add the distinct cells, each ``counts`` times, to the statistics of their column.
 
     Numbers are those of integer and decimal cells, moments the epoch seconds of dates and times. A cell whose moment only
@@ -81,10 +68,10 @@ def measure(kinds, numbers, counts, lengths, digits, decimals, ints, floats, his
             if np.isinf(x):
                 ints[INFINITE] += count
                 continue
-            if x == 0.0:
+            if leading[i] == 0:
                 ints[ZEROS] += count
             else:
-                ints[DIGIT_1 + _first_digit(x) - 1] += count
+                ints[DIGIT_1 + leading[i] - 1] += count
                 if x < 0.0:
                     ints[NEGATIVES] += count
         elif np.isnan(x):

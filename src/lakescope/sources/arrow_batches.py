@@ -54,6 +54,21 @@ def bounded(batch: Any) -> Iterator[Any]:
         yield from bounded(batch.slice(start, step))
 
 
+def check(batch: Any) -> None:
+    """Refuse a record batch whose parts do not fit together: whatever reads it would leave its memory.
+
+    Text is checked as bytes, because cells that are not UTF-8 are no damage.
+    """
+    columns = [_as_bytes(column) for column in batch.columns]
+    pa.RecordBatch.from_arrays(columns, names=[""] * len(columns)).validate(full=True)
+
+
+def _as_bytes(column: Any) -> Any:
+    if pa.types.is_string(column.type):
+        return column.view(pa.binary())
+    return column.view(pa.large_binary()) if pa.types.is_large_string(column.type) else column
+
+
 def empty_batch(schema: Any) -> Any:
     """A record batch without rows."""
     return pa.RecordBatch.from_arrays(

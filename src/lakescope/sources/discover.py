@@ -100,8 +100,8 @@ def _look(location: str) -> _Root:
         detail = f"there is nothing at {files.display(location)}"
         root.problems.append(Problem(label, "error", "not-found", detail))
         return root
-    except (OSError, ValueError, ImportError) as error:
-        # Any file system may answer here: no access, no network, no such bucket, a package that is missing.
+    except Exception as error:
+        # Any file system may answer here, in its own words: no access, no network, no such bucket, a missing package.
         detail = f"{files.display(location)} cannot be listed: {files.scrub(str(error))}"
         root.problems.append(Problem(label, "error", "unreadable", detail))
         return root
@@ -246,7 +246,7 @@ def _judge(entry: Entry) -> Judgement | Exception:
             packing = f"compressed with {compression}" if compression else "not compressed"
             judgement = replace(judgement, mismatch=judgement.mismatch or packing)
         return _look_into_zip(entry, judgement) if judgement.format == "zip" else judgement
-    except (OSError, ValueError, ImportError) as error:
+    except Exception as error:  # whatever a remote file system raises: the file is unreadable, the lake is not
         return error
 
 
@@ -333,13 +333,13 @@ def _one_table(
 def _tell_hidden(listing: Listing) -> None:
     if listing.hidden:
         count, names = len(listing.hidden), _some(listing.hidden)
-        detail = f"{count} hidden names (starting with '.' or '_') were passed over: {names}"
+        detail = f"hidden names (starting with '.' or '_') were passed over, {count} in all: {names}"
         listing.tell("", "info", "hidden-files", detail, len(listing.hidden))
 
 
 def _tell_documents(listing: Listing, documents: list[str]) -> None:
     if documents:
-        detail = f"{len(documents)} files are documents, code or pictures, not tables: {_some(documents)}"
+        detail = f"documents, code and pictures are not tables, {len(documents)} in all: {_some(documents)}"
         listing.tell("", "info", "not-a-table", detail, len(documents))
 
 

@@ -57,6 +57,8 @@ class Value(NamedTuple):
     number: float = math.nan
     digits: int = 0
     decimals: int = 0
+    leading: int = 0
+    """First digit that is not zero, for Benford's law."""
 
 
 NULL_VALUE = Value(Kind.NULL, "")
@@ -116,7 +118,8 @@ def _number(text: str) -> Value | None:
         return Value(Kind.CODE, text, number, len(whole) + len(fraction), len(fraction))
     kind = Kind.INTEGER if not fraction and exponent is None else Kind.DECIMAL
     form = plain_number(sign == "-", whole + fraction, int(exponent or 0) - len(fraction))
-    return Value(kind, form, number, len(whole) + len(fraction), len(fraction))
+    leading = int((whole + fraction).lstrip("0")[:1] or 0)
+    return Value(kind, form, number, len(whole) + len(fraction), len(fraction), leading)
 
 
 def plain_number(negative: bool, digits: str, exponent: int) -> str:

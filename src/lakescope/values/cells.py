@@ -26,7 +26,7 @@ class Cells:
 
     ``written[wstarts:wends]`` is the trimmed cell as the source has it. Its canonical form is ``text[cstarts:cends]`` where
     ``altered``, else ``written[cstarts:cends]``, the same bytes. Two written forms of one value (``1`` and ``1.0``) stay apart
-    here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written.
+    here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written, ``leading`` the first digit of a number that is not zero.
     """
 
     rows: int
@@ -39,6 +39,7 @@ class Cells:
     numbers: F64
     counts: I32
     lengths: I32
+    leading: U8
     digits: I32
     decimals: I32
     written: U8
@@ -66,16 +67,16 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     kinds = np.empty(found, np.uint8)
     hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
     lengths, digits, decimals = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int32)
-    altered = np.empty(found, np.uint8)
+    altered, leading = np.empty(found, np.uint8), np.empty(found, np.uint8)
     cstarts, cends = np.empty(found, np.int32), np.empty(found, np.int32)
     room = int((wends - wstarts).sum(dtype=np.int64)) + kernels.GROWTH * found + 32
     text = np.empty(room, np.uint8)
     used = kernels.analyse(
         *(column.data, wstarts, wends, raw, character_table(), text),
-        *(kinds, hashes, numbers, lengths, digits, decimals, altered, cstarts, cends),
+        *(kinds, hashes, numbers, lengths, leading, digits, decimals, altered, cstarts, cends),
     )
     cells = Cells(
-        *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, lengths, digits, decimals),
+        *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, lengths, leading, digits, decimals),
         *(column.data, wstarts, wends, text[:used], altered, cstarts, cends),
     )
     slow = np.flatnonzero(kinds == kernels.SLOW)
@@ -115,6 +116,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
         cells.kinds[index] = value.kind
         cells.hashes[index] = xxhash.xxh64_intdigest(form, HASH_SEED)
         cells.numbers[index] = value.number
+        cells.leading[index] = value.leading
         cells.digits[index], cells.decimals[index] = value.digits, value.decimals
         cells.altered[index] = 1
         cells.cstarts[index], cells.cends[index] = text_at, text_at + len(form)
@@ -134,7 +136,7 @@ def _without_nulls(cells: Cells) -> Cells:
     keep = ~null
     cells.kinds, cells.hashes, cells.numbers = cells.kinds[keep], cells.hashes[keep], cells.numbers[keep]
     cells.counts, cells.lengths, cells.altered = cells.counts[keep], cells.lengths[keep], cells.altered[keep]
-    cells.digits, cells.decimals = cells.digits[keep], cells.decimals[keep]
+    cells.leading, cells.digits, cells.decimals = cells.leading[keep], cells.digits[keep], cells.decimals[keep]
     cells.wstarts, cells.wends = cells.wstarts[keep], cells.wends[keep]
     cells.cstarts, cells.cends = cells.cstarts[keep], cells.cends[keep]
     return cells

@@ -631,15 +631,40 @@ def _count_characters(data, start, end):
     return n
 
 
+@njit(inline="always", cache=True)
+def _leading_digit(data, s, e):
+    """First digit that is not zero, 0 if there is none."""
+    for i in range(s, e):
+        if 49 <= data[i] <= 57:
+            return data[i] - 48
+    return 0
+
+
 @njit(cache=True)
 def analyse(
-    data, starts, ends, raw_hashes, table, out, kinds, hashes, numbers, lengths, digits, decimals, altered, cstarts, cends
+    data,
+    starts,
+    ends,
+    raw_hashes,
+    table,
+    out,
+    kinds,
+    hashes,
+    numbers,
+    lengths,
+    leading,
+    digits,
+    decimals,
+    altered,
+    cstarts,
+    cends,
 ):
     """Understand distinct trimmed cells.
 
     Where a cell is its own canonical text, ``altered`` is 0 and ``cstarts``/``cends`` are its bounds in ``data``; else its
     canonical text lies in ``out``, which must hold ``sum(length + GROWTH)`` bytes. ``table`` is
-    ``values.characters.character_table()``. ``lengths`` are in characters. Returns the bytes used. Cells marked SLOW are
+    ``values.characters.character_table()``. ``lengths`` are in characters, ``leading`` is the first
+    digit of a number that is not zero. Returns the bytes used. Cells marked SLOW are
     left for the reference.
     """
     at = 0
@@ -692,6 +717,7 @@ def analyse(
         kinds[i] = kind
         numbers[i] = number
         lengths[i] = length
+        leading[i] = _leading_digit(data, s, e) if kind == INTEGER or kind == DECIMAL else 0
         digits[i] = ndigits
         decimals[i] = ndecimals
     return at

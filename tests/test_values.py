@@ -1,0 +1,219 @@
+"""The format promise: canonical text, kinds, nulls and the one hash (docs/values.md)."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cells import text_column
+from lakescope.values.canonical import NULL_MARKERS, Kind, canonical, decode
+from lakescope.values.cells import understand
+from lakescope.values.hashing import HASH_SEED, hash_text
+from lakescope.values.kernels import xxh64_cells
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GOLDEN = [
+    ("1", Kind.INTEGER, "1"),
+    (" 1\t", Kind.INTEGER, "1"),
+    ("+1", Kind.INTEGER, "1"),
+    ("1.0", Kind.DECIMAL, "1"),
+    ("1.50", Kind.DECIMAL, "1.5"),
+    (".5", Kind.DECIMAL, "0.5"),
+    ("-0.0", Kind.DECIMAL, "0"),
+    ("-0", Kind.INTEGER, "0"),
+    ("1e3", Kind.DECIMAL, "1000"),
+    ("1E-7", Kind.DECIMAL, "1e-7"),
+    ("0.0000001", Kind.DECIMAL, "1e-7"),
+    ("0.000001", Kind.DECIMAL, "0.000001"),
+    ("1e40", Kind.DECIMAL, "1e+40"),
+    ("1" + "0" * 39, Kind.INTEGER, "1" + "0" * 39),
+    ("1" + "0" * 40, Kind.INTEGER, "1e+40"),
+    ("123456789012345678901234567890", Kind.INTEGER, "123456789012345678901234567890"),
+    ("inf", Kind.DECIMAL, "inf"),
+    ("-Infinity", Kind.DECIMAL, "-inf"),
+    ("01", Kind.CODE, "01"),
+    ("00501", Kind.CODE, "00501"),
+    ("-01.5", Kind.CODE, "-01.5"),
+    ("1.", Kind.TEXT, "1."),
+    ("1,234", Kind.TEXT, "1,234"),
+    ("1_000", Kind.TEXT, "1_000"),
+    ("TRUE", Kind.BOOLEAN, "true"),
+    ("False", Kind.BOOLEAN, "false"),
+    ("yes", Kind.TEXT, "yes"),
+    ("2021-03-04", Kind.DATE, "2021-03-04"),
+    ("2021-02-29", Kind.TEXT, "2021-02-29"),
+    ("2020-02-29", Kind.DATE, "2020-02-29"),
+    ("2021-03-04 00:00:00", Kind.TIMESTAMP, "2021-03-04"),
+    ("2021-03-04T05:06", Kind.TIMESTAMP, "2021-03-04T05:06:00"),
+    ("2021-03-04 05:06:07.500", Kind.TIMESTAMP, "2021-03-04T05:06:07.5"),
+    ("2021-03-04T00:00:00Z", Kind.TIMESTAMP, "2021-03-04T00:00:00Z"),
+    ("2021-03-04T01:00:00+02:00", Kind.TIMESTAMP, "2021-03-03T23:00:00Z"),
+    ("3/4/2021", Kind.DATE, "3/4/2021"),
+    ("13/13/2021", Kind.TEXT, "13/13/2021"),
+    ("4-Mar-21", Kind.DATE, "4-Mar-21"),
+    ("March 4, 2021", Kind.DATE, "March 4, 2021"),
+    ("3/4/21 5:06 PM", Kind.TIMESTAMP, "3/4/21 5:06 PM"),
+    ("05:06:07.50", Kind.TIME, "05:06:07.5"),
+    ("5:06", Kind.TIME, "5:06"),
+    ("24:00", Kind.TEXT, "24:00"),
+    ("1.2.3", Kind.TEXT, "1.2.3"),
+    ("e\u0301", Kind.TEXT, "\u00e9"),
+    ("\u3000x\u00a0", Kind.TEXT, "x"),
+    ("na", Kind.TEXT, "na"),
+    ("none", Kind.TEXT, "none"),
+    ("?", Kind.TEXT, "?"),
+]
+
+
+@pytest.mark.parametrize(("raw", "kind", "text"), GOLDEN)
+def test_golden(raw: str, kind: Kind, text: str) -> None:
+    value = canonical(raw)
+    assert (value.kind, value.text) == (kind, text)
+
+
+@pytest.mark.parametrize("marker", sorted(NULL_MARKERS) + ["  ", "\t", "\u00a0NA "])
+def test_null_markers(marker: str) -> None:
+    assert canonical(marker).kind is Kind.NULL
+
+
+def test_canonical_is_idempotent_on_golden_values() -> None:
+    for raw, kind, text in GOLDEN:
+        again = canonical(text)
+        assert again.text == text
+        assert again.kind is not Kind.NULL, (raw, kind)
+
+
+def test_numbers_meet_whatever_their_notation() -> None:
+    assert len({canonical(text).text for text in ["100", "100.0", "1e2", "+100", "1.00E+2", "100.000"]}) == 1
+
+
+def test_moments_are_epoch_seconds() -> None:
+    assert canonical("1970-01-02").number == 86400
+    assert canonical("1969-12-31T23:59:59.5Z").number == -0.5
+    assert canonical("5:06 PM").number == 17 * 3600 + 360
+    assert math.isnan(canonical("3/4/2021").number)
+
+
+numbers = st.from_regex(r"[+-]?(0|[1-9][0-9]{0,45})?(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+moments = st.from_regex(
+    r"([0-9]{4}-[01][0-9]-[0-3][0-9]([T ][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,10})?)?(Z|[+-][01][0-9]:?[0-9]0)?)?"
+    r"|[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}( [0-9]{1,2}:[0-9]{2}( ?[AP]M)?)?"
+    r"|[0-9]{4}[/.-][0-9]{1,2}[/.-][0-9]{1,2}|[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,10})?)?( ?[ap]m)?"
+    r"|[0-9]{1,2}[ -](Jan|march|SEPT|Mayo|dec)[ -]([0-9]{2}|[0-9]{4})|(Feb|June|Octo)\.? [0-9]{1,2},? [0-9]{4})",
+    fullmatch=True,
+)
+texts = st.text(max_size=60)
+cells = st.one_of(
+    texts,
+    numbers,
+    moments,
+    st.sampled_from(sorted(NULL_MARKERS) + ["true", "FALSE", "inf", "-Inf", "Infinity"]),
+    st.tuples(st.sampled_from([" ", "\u00a0", "\u2003", "\x1c", "\n"]), numbers).map("".join),
+).map(lambda text: text.encode("utf-8", "replace"))
+raw_cells = st.one_of(cells, st.binary(max_size=12), st.none())
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(raw_cells, max_size=40))
+def test_kernel_equals_reference(column: list[bytes | None]) -> None:
+    """The compiled path and the reference agree on every cell: kind, canonical text, hash, number, digits, length."""
+    found = understand(text_column(column))
+    present = [cell for cell in column if cell is not None]
+    expected: Counter[tuple[int, str]] = Counter()
+    for cell in present:
+        value = canonical(decode(cell))
+        expected[int(value.kind), value.text] += 1
+    nulls = expected.pop((0, ""), 0)
+    assert found.missing == len(column) - len(present)
+    assert found.empty + found.markers == nulls
+    got: Counter[tuple[int, str]] = Counter()
+    for i in range(found.kinds.size):
+        text = found.canonical_at(i).decode()
+        got[int(found.kinds[i]), text] += int(found.counts[i])
+        assert int(found.hashes[i]) == hash_text(text)
+        written = found.written[found.wstarts[i] : found.wends[i]].tobytes().decode()
+        value = canonical(written)
+        assert found.lengths[i] == len(written)
+        assert (found.digits[i], found.decimals[i], found.leading[i]) == (value.digits, value.decimals, value.leading)
+        if value.kind is not Kind.CODE:
+            assert found.numbers[i] == pytest.approx(value.number, rel=4e-16, abs=0, nan_ok=True)
+    assert got == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(cells)
+def test_canonical_is_idempotent_and_normalised(cell: bytes) -> None:
+    value = canonical(cell.decode())
+    if value.kind is Kind.NULL:
+        return
+    assert unicodedata.is_normalized("NFC", value.text)
+    again = canonical(value.text)
+    assert again.text == value.text
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_floats_survive_as_text(x: float) -> None:
+    """Plain and scientific notation of a float meet, and the canonical text reads back as the same number."""
+    assert float(canonical(repr(x)).text) == x
+    assert canonical(f"{Decimal(repr(x)):f}").text == canonical(repr(x)).text == canonical(f"{Decimal(repr(x)):e}").text
+
+
+SAMPLES = ["", "a", "abc", "0123456789", "ünïcödé", "漢字", "\U0001f600", "x" * 31, "y" * 32, "z" * 33, "long " * 1000, "\x00"]
+
+
+def test_the_one_hash_equals_the_library() -> None:
+    column = text_column(SAMPLES)
+    expected = [xxhash.xxh64_intdigest(sample.encode(), HASH_SEED) for sample in SAMPLES]
+    assert xxh64_cells(column.data, column.starts, column.ends).tolist() == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=200), min_size=1, max_size=20))
+def test_the_one_hash_equals_the_library_on_any_bytes(values: list[bytes]) -> None:
+    column = text_column(values)
+    expected = [xxhash.xxh64_intdigest(value, HASH_SEED) for value in values]
+    assert xxh64_cells(column.data, column.starts, column.ends).tolist() == expected
+
+
+def test_the_one_hash_equals_spark(spark: SparkSession) -> None:
+    """Spark's xxhash64 of a string column is our hash; a null hashes to the seed there and has no hash here."""
+    from pyspark.sql import functions as f
+
+    frame = spark.createDataFrame([(sample,) for sample in [*SAMPLES, None]], "value string")
+    rows = frame.select("value", f.xxhash64("value").alias("hash")).collect()
+    for row in rows:
+        if row.value is None:
+            assert row.hash == HASH_SEED
+        else:
+            assert row.hash % 2**64 == hash_text(row.value)
+
+
+def test_undecodable_cells_use_the_fallback() -> None:
+    found = understand(text_column([b"caf\xe9", "café", b"\x81"]), "cp1252")
+    assert found.undecodable == 2
+    texts = Counter(found.canonical_at(i).decode() for i in range(found.kinds.size))
+    assert texts == Counter({"café": 2, "\x81": 1})
+
+
+def test_spaces_and_missing_cells_are_told_apart() -> None:
+    found = understand(text_column(["", "  ", "NA", None, "x"]))
+    assert (found.missing, found.empty, found.markers, found.kinds.size) == (1, 2, 1, 1)
+
+
+def test_empty_column() -> None:
+    found = understand(text_column([]))
+    assert found.rows == 0
+    assert found.kinds.size == 0
+    assert np.isfinite(found.numbers).sum() == 0
