@@ -1,25 +1,26 @@
 """A real Spark cluster and a real Spark Connect server on loopback, for tests that must not trust ``local[*]``.
 
-Everything is a process of its own: one master, two workers with one core each, their executors, and the Python workers of
-these. The executors' Python has the dependencies but no lakescope, neither installed nor in place: the package reaches
-them the way it reaches any cluster, with the build (``lakescope.pipeline.shipping``).
+Everything is a process of its own: one master, two workers with one core each, their executors, and the Python
+workers of these. The executors' Python has the dependencies but no lakescope, neither installed nor in place: the
+package reaches them the way it reaches any cluster, with the build (``lakescope.pipeline.shipping``).
 
 Test modules name this module in ``pytest_plugins`` to share one cluster and one server in a test run.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shlex
-import shutil
 import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,20 +53,109 @@ class Place:
         return [pid for pid, parent, command in _running() if parent in mine and "ExecutorBackend" in command]
 
 
-def run_driver(code: str, *arguments: object, environment: dict[str, str] | None = None, seconds: float = 240) -> Any:
-    """Run Python code in a process of its own; the last line it prints is JSON, and the answer."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+def run_driver(
+    function: Callable[..., Any], *arguments: object, environment: dict[str, str] | None = None, seconds: float = 240
+) -> Any:
+    """Call a function in a process of its own.
+
+    It travels as source: what it needs it imports, what it returns is JSON.
+    """
+    code = f"{_source(function)}\nprint(json.dumps({function.__name__}(*json.loads(sys.argv[1]))))"
     done = subprocess.run(
-        command, env=environment or driver_environment(), capture_output=True, text=True, timeout=seconds, check=False
+        [sys.executable, "-c", code, json.dumps(arguments, default=str)],
+        env=environment or driver_environment(),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
     )
     if done.returncode:
         raise AssertionError(f"the driver ended with {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
+class Driver:
+    """A process with one Spark session in which functions are called one after the other, as source; see
+    ``run_driver``.
+
+    The session is the first argument of each.
+    """
+
+    def __init__(self, place: Place) -> None:
+        command = [sys.executable, "-c", _source(_serve) + "\n_serve(sys.argv[1])", place.master]
+        self._log = place.logs / "driver.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=place.environment,
+                start_new_session=True,
+            )
+
+    def call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call a function and wait for its answer."""
+        self.send(function, *arguments)
+        return self.answer()
+
+    def send(self, function: Callable[..., Any], *arguments: object) -> None:
+        """Call a function without waiting."""
+        request = {"code": _source(function), "name": function.__name__, "arguments": arguments}
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request, default=str).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> Any:
+        """The answer to the function that was sent."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        reply = json.loads(line) if line else {"error": self._log.read_text("utf-8", "replace")[-6000:]}
+        if "error" in reply:
+            raise AssertionError(reply["error"])
+        return reply["answer"]
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_SECONDS)
+        _end(self._process)
+
+
+def _serve(master: str) -> None:
+    """What a driver process does; it ends when its standard input does."""
+    import json
+    import os
+    import sys
+    import traceback
+
+    from lakescope.pipeline.session import spark_session
+
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    with spark_session(master=master) as spark:
+        for line in sys.stdin:
+            request = json.loads(line)
+            names: dict[str, Any] = {"__name__": "__main__"}
+            try:
+                exec(request["code"], names)
+                reply = {"answer": names[request["name"]](spark, *request["arguments"])}
+            except BaseException:
+                reply = {"error": traceback.format_exc()}
+            print(json.dumps(reply), file=answers, flush=True)
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """A function as source that stands alone."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return f"from __future__ import annotations\nimport json, sys\n{source}"
+
+
 def driver_environment(**more: str) -> dict[str, str]:
-    """The environment of this process without what would point Spark or Python elsewhere."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_", "PYTHON"))}
+    """The environment of this process without what would point Spark elsewhere."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
     return {**kept, **more}
 
 
@@ -80,11 +170,11 @@ def bare_python(folder: Path) -> Path:
                 link.symlink_to(entry)
     python = folder / "python"
     # -S: no site-packages, no .pth files that would lead to this checkout.
-    start = f'PYTHONPATH={shlex.quote(str(packages))}${{PYTHONPATH:+:$PYTHONPATH}} exec {shlex.quote(sys.executable)} -S "$@"'
-    python.write_text(f"#!/bin/sh\n{start}\n")
+    path = f"PYTHONPATH={shlex.quote(str(packages))}${{PYTHONPATH:+:$PYTHONPATH}}"
+    python.write_text(f'#!/bin/sh\n{path} exec {shlex.quote(sys.executable)} -S "$@"\n')
     python.chmod(0o700)
     check = "import importlib.util as u, numba, pyarrow, xxhash; raise SystemExit(u.find_spec('lakescope') is not None)"
-    subprocess.run([python, "-c", check], env=driver_environment(), cwd=folder, check=True)
+    subprocess.run([python, "-c", check], env=_without_path(driver_environment()), cwd=folder, check=True)
     return python
 
 
@@ -125,7 +215,8 @@ def connect_server(folder: Path, *, master: str = "local[1]") -> Iterator[Place]
         start("connect", ["spark-submit", "--class", server, "--master", master, *conf])
         start.until("connect", lambda _: _listens(port))
         # The client is a process without Java.
-        client = {key: value for key, value in environment.items() if not key.startswith(("SPARK_", "PYSPARK_", "JAVA_"))}
+        foreign = ("SPARK_", "PYSPARK_", "JAVA_")
+        client = {key: value for key, value in environment.items() if not key.startswith(foreign)}
         yield Place(f"sc://{_HOST}:{port}", client, cache, folder / "logs", start.processes)
 
 
@@ -155,6 +246,11 @@ def _environment(folder: Path) -> tuple[dict[str, str], Path]:
     return environment, cache
 
 
+def _without_path(environment: dict[str, str]) -> dict[str, str]:
+    """An environment that leads no Python to this checkout."""
+    return {key: value for key, value in environment.items() if key != "PYTHONPATH"}
+
+
 class _Starter:
     """Starts processes, each with its log, and ends them and their children when the stack unwinds."""
 
@@ -171,13 +267,13 @@ class _Starter:
         import pyspark
 
         program = Path(pyspark.__file__).parent / "bin" / command[0]
-        with open(self._logs / f"{role}.log", "wb") as log:
+        with (self._logs / f"{role}.log").open("wb") as log:
             process = subprocess.Popen(
                 [program, *command[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=self._environment,
+                env=_without_path(self._environment),
                 cwd=self._folder,
                 start_new_session=True,
             )
@@ -233,16 +329,26 @@ def _listens(port: int) -> bool:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("spark") / "standalone"
-    with standalone_cluster(folder) as place:
-        yield place
-    shutil.rmtree(folder, ignore_errors=True)
+def spark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where cluster and server live; they share a cache, as the machines of one user do."""
+    return tmp_path_factory.mktemp("spark")
 
 
 @pytest.fixture(scope="session")
-def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("spark") / "connect"
-    with connect_server(folder) as place:
+def cluster(spark_folder: Path) -> Iterator[Place]:
+    with standalone_cluster(spark_folder / "standalone") as place:
         yield place
-    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster_driver(cluster: Place) -> Iterator[Driver]:
+    """One application on the cluster, with its two executors, for all tests."""
+    driver = Driver(cluster)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture(scope="session")
+def connect(spark_folder: Path) -> Iterator[Place]:
+    with connect_server(spark_folder / "connect") as place:
+        yield place

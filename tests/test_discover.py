@@ -119,9 +119,23 @@ def test_relative_and_home_locations(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert _tables((tmp_path / "lake").as_uri()) == ["a.csv"]
 
 
-@pytest.mark.parametrize("name", ["nothing", "nothing/*.csv", "no.csv", "missing://x/y", "s3://:bad uri"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nothing",
+        "nothing/*.csv",
+        "no.csv",
+        "missing://x/y",
+        "s3://:bad uri",
+        "nul\0.csv",
+        "self.csv",
+        "~nobody-here/x",
+        "",
+    ],
+)
 def test_what_is_not_there_is_a_problem(tmp_path: Path, name: str) -> None:
-    location = name if "://" in name else f"{tmp_path}/{name}"
+    (tmp_path / "self.csv").symlink_to(tmp_path / "self.csv")
+    location = name if "://" in name or name.startswith("~") else f"{tmp_path}/{name or 'x' * 300}"
     found, problems = discover([location])
     assert not found
     assert [problem.severity for problem in problems] == ["error"]
@@ -203,6 +217,13 @@ def test_strangers_and_empty_files_in_a_table(tmp_path: Path) -> None:
     found, problems = discover([str(tmp_path)])
     assert [(f.table, len(f.parts)) for f in found] == [("t.csv", 2), ("t.csv/c.json", 1)]
     assert {problem.code for problem in problems} == {"mixed-formats", "empty-parts"}
+
+
+def test_formats_that_are_equally_common_in_a_table(tmp_path: Path) -> None:
+    _write(tmp_path, "t.csv/a.csv")
+    _write(tmp_path, "t.csv/b.csv.gz", content=gzip.compress(CSV))
+    assert len(_tables(tmp_path)) == 2
+    assert _tables(tmp_path) == _tables(tmp_path)
 
 
 def test_a_delta_table_is_told(tmp_path: Path) -> None:

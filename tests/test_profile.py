@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -116,15 +117,13 @@ def test_numbers_equal_a_plain_computation(values: list[float], batches: int) ->
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(cells, max_size=200), st.lists(st.integers(0, 200), max_size=4), st.randoms(use_true_random=False))
-def test_order_and_partitioning_do_not_matter(
-    column: list[str | None], cuts: list[int], chance: random.Random
-) -> None:
+def test_order_and_partitioning_do_not_matter(column: list[str | None], cuts: list[int], chance: random.Random) -> None:
     whole = profile_of(column)
     shuffled = column.copy()
     chance.shuffle(shuffled)
     edges = [0, *sorted(min(cut, len(column)) for cut in cuts), len(column)]
     merged = ColumnState(0)
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         merged.merge(ColumnState.from_bytes(state_of(shuffled[low:high]).to_bytes()))
     parts = summarise("t", "c", merged, len(column))
     assert parts.keys() == whole.keys()

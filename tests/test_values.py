@@ -82,7 +82,7 @@ def test_golden(raw: str, kind: Kind, text: str) -> None:
     assert (value.kind, value.text) == (kind, text)
 
 
-@pytest.mark.parametrize("marker", sorted(NULL_MARKERS) + ["  ", "\t", "\u00a0NA "])
+@pytest.mark.parametrize("marker", [*sorted(NULL_MARKERS), "  ", "\t", "\u00a0NA "])
 def test_null_markers(marker: str) -> None:
     assert canonical(marker).kind is Kind.NULL
 
@@ -107,7 +107,8 @@ def test_moments_are_epoch_seconds() -> None:
 
 numbers = st.from_regex(r"[+-]?(0|[1-9][0-9]{0,45})?(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
 moments = st.from_regex(
-    r"([0-9]{4}-[01][0-9]-[0-3][0-9]([T ][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,10})?)?(Z|[+-][01][0-9]:?[0-9]0)?)?"
+    r"([0-9]{4}-[01][0-9]-[0-3][0-9]"
+    r"([T ][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,10})?)?(Z|[+-][01][0-9]:?[0-9]0)?)?"
     r"|[0-9]{1,2}[/.-][0-9]{1,2}[/.-][0-9]{2,4}( [0-9]{1,2}:[0-9]{2}( ?[AP]M)?)?"
     r"|[0-9]{4}[/.-][0-9]{1,2}[/.-][0-9]{1,2}|[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,10})?)?( ?[ap]m)?"
     r"|[0-9]{1,2}[ -](Jan|march|SEPT|Mayo|dec)[ -]([0-9]{2}|[0-9]{4})|(Feb|June|Octo)\.? [0-9]{1,2},? [0-9]{4})",
@@ -118,7 +119,7 @@ cells = st.one_of(
     texts,
     numbers,
     moments,
-    st.sampled_from(sorted(NULL_MARKERS) + ["true", "FALSE", "inf", "-Inf", "Infinity"]),
+    st.sampled_from([*sorted(NULL_MARKERS), "true", "FALSE", "inf", "-Inf", "Infinity"]),
     st.tuples(st.sampled_from([" ", "\u00a0", "\u2003", "\x1c", "\n"]), numbers).map("".join),
 ).map(lambda text: text.encode("utf-8", "replace"))
 raw_cells = st.one_of(cells, st.binary(max_size=12), st.none())
@@ -170,7 +171,20 @@ def test_floats_survive_as_text(x: float) -> None:
     assert canonical(f"{Decimal(repr(x)):f}").text == canonical(repr(x)).text == canonical(f"{Decimal(repr(x)):e}").text
 
 
-SAMPLES = ["", "a", "abc", "0123456789", "ünïcödé", "漢字", "\U0001f600", "x" * 31, "y" * 32, "z" * 33, "long " * 1000, "\x00"]
+SAMPLES = [
+    "",
+    "a",
+    "abc",
+    "0123456789",
+    "ünïcödé",
+    "漢字",
+    "\U0001f600",
+    "x" * 31,
+    "y" * 32,
+    "z" * 33,
+    "long " * 1000,
+    "\x00",
+]
 
 
 def test_the_one_hash_equals_the_library() -> None:

@@ -1,9 +1,12 @@
 """Lakescope looks into a data lake: what is in each table, which tables belong together, without being told.
 
 >>> import lakescope
->>> lake = lakescope.index("path/to/data", "lake.idx")   # one scan on Spark
->>> lake = lakescope.open("lake.idx")                     # later, without Spark
->>> lake.tables(); lake.columns(); lake.problems(); lake.profile("sales/2021.csv")
+>>> lake = lakescope.index("path/to/data", "lake.idx")  # one scan on Spark
+>>> lake = lakescope.open("lake.idx")  # later, without Spark
+>>> lake.tables()
+>>> lake.columns()
+>>> lake.problems()
+>>> lake.profile("sales/2021.csv")
 """
 
 from __future__ import annotations
@@ -57,10 +60,11 @@ def index(
 ) -> Lake:
     """Scan tables once on Spark, write the index to ``out`` and open it.
 
-    ``source`` is a directory, file, glob or URI, a list of them, ``spark:database.table`` for tables of Spark's catalog, or
-    a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to use (also a Spark
-    Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by default a local session with
-    all cores is started and stopped. An index that is already at ``out`` answers until the new one replaces it.
+    ``source`` is a directory, file, glob or URI, a list of them, ``spark:database.table`` for tables of Spark's
+    catalog, or a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to
+    use (also a Spark Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by
+    default a local session with all cores is started and stopped. An index that is already at ``out`` answers until
+    the new one replaces it.
     """
     from lakescope.lake import Lake
     from lakescope.pipeline.build import build

@@ -68,14 +68,18 @@ class Lake:
         return TableProfile(record, self._index.columns_of(table), mine)
 
     def verify(self) -> None:
-        """Read every byte of the index and compare checksums; raises :class:`IndexDamaged` naming every damaged file."""
+        """Read every byte of the index and compare checksums.
+
+        Raises :class:`IndexDamaged` naming every damaged file.
+        """
         wrong = self._index.verify()
         if wrong:
             raise IndexDamaged("\n".join(wrong), hint="restore the files, or build the index again")
 
     def __repr__(self) -> str:
         summary = self._index.manifest.summary
-        return f"Lake({self.path!r}: {summary['tables']:,} tables, {summary['columns']:,} columns, {summary['rows']:,} rows)"
+        sizes = ", ".join(f"{summary[name]:,} {name}" for name in ("tables", "columns", "rows"))
+        return f"Lake({self.path!r}: {sizes})"
 
     def _repr_html_(self) -> str:
         from lakescope.report.html import lake_html

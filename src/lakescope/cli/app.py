@@ -40,7 +40,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     _state["debug"] = debug
 
@@ -50,14 +52,20 @@ _state: dict[str, Any] = {"debug": False}
 
 @app.command(
     "index",
-    epilog="Examples: lakescope index data/ --out lake.idx | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
+    epilog="Examples: lakescope index data/ --out lake.idx"
+    " | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
     " | lakescope index /mnt/lake --out /mnt/lake.idx --master spark://host:7077",
 )
 def index_command(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs, URIs or spark:db.table.")],
-    out: Annotated[str, typer.Option("--out", "-o", help="Directory of the index; an index already there is replaced.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs, URIs or spark:db.table.")
+    ],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Directory of the index; an index already there is replaced.")
+    ],
     master: Annotated[
-        str | None, typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*].")
+        str | None,
+        typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*]."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
@@ -86,7 +94,8 @@ def _print_summary(path: str, form: Format) -> None:
     from lakescope.report.text import size_text
 
     typer.echo(
-        f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows from {size_text(info['bytes'])} "
+        f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows "
+        f"from {size_text(info['bytes'])} "
         f"in {info['seconds']:.1f} s; index {size_text(info['index_bytes'])} at {path}"
     )
     if not (info["errors"] or info["warnings"]):
@@ -120,12 +129,17 @@ def tables(
     _print_list(records, _TABLE_FIELDS, form, limit, "no table matches")
 
 
-@app.command(epilog="Examples: lakescope columns lake.idx --table sales/2021.csv | lakescope columns lake.idx --type date --like day")
+@app.command(
+    epilog="Examples: lakescope columns lake.idx --table sales/2021.csv"
+    " | lakescope columns lake.idx --type date --like day"
+)
 def columns(
     index: _IndexArgument,
     table: Annotated[str | None, typer.Option(help="Only columns of this table.")] = None,
     like: Annotated[str | None, typer.Option(help="Only columns whose name contains this.")] = None,
-    kind: Annotated[str | None, typer.Option("--type", help="Only columns of this type, e.g. integer, date, code.")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--type", help="Only columns of this type, e.g. integer, date, code.")
+    ] = None,
     limit: _LimitOption = 0,
     form: _FormatOption = Format.table,
 ) -> None:
@@ -142,7 +156,10 @@ def columns(
     _print_list(records, _COLUMN_FIELDS, form, limit, "no column matches")
 
 
-@app.command(epilog="Examples: lakescope profile lake.idx sales/2021.csv | lakescope profile lake.idx sales/2021.csv --column price")
+@app.command(
+    epilog="Examples: lakescope profile lake.idx sales/2021.csv"
+    " | lakescope profile lake.idx sales/2021.csv --column price"
+)
 def profile(
     index: _IndexArgument,
     table: Annotated[str, typer.Argument(help="Name of the table, as `lakescope tables` lists it.")],
@@ -216,7 +233,10 @@ def _print_list(records: list[dict[str, Any]], fields: list[str], form: Format, 
 
 
 def run() -> None:
-    """Run the app; errors go to standard error as one message, exit code 2 for a bad request, 1 for a failure, 130 for Ctrl-C."""
+    """Run the app; an error is one message on standard error.
+
+    Exit code 2 means a bad request, 1 a failure, 130 that Ctrl-C was pressed.
+    """
     try:
         app(standalone_mode=False)
     except LakescopeError as error:

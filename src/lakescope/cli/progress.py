@@ -23,7 +23,7 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
         finished = progress.units == progress.units_total
-        if not self._living and (self._finished or not finished and now - self._last < _LOG_EVERY):
+        if not self._living and (self._finished or (not finished and now - self._last < _LOG_EVERY)):
             return
         self._last, self._finished = now, finished
         text = progress_text(progress)

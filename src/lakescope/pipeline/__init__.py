@@ -1,0 +1,1 @@
+"""The Spark job: plan, scan, merge, publish. The only package that imports pyspark."""

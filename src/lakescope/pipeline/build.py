@@ -1,8 +1,8 @@
 """The build: plan, scan, merge, publish. One Spark job whatever the number of tables.
 
-``spark.range`` numbers the bins, a scan task per bin reads its units and sketches them, one exchange by table brings the
-states of a column together, a merge task per partition writes shard files; the driver sees only their names. Only if byte
-ranges of a CSV did not meet (a quote fooled the guess) are those tables scanned once more, whole.
+``spark.range`` numbers the bins, a scan task per bin reads its units and sketches them, one exchange by table brings
+the states of a column together, a merge task per partition writes shard files; the driver sees only their names. Only
+if byte ranges of a CSV did not meet (a quote fooled the guess) are those tables scanned once more, whole.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lakescope.pipeline.session import spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
 from lakescope.sources.discover import discover
-from lakescope.sources.frames import as_batches
 from lakescope.sources.files import display
+from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Problem, Unit
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
@@ -140,7 +140,9 @@ def build(
             ship_package(session)
             frames = _spark_frames(session, sources)
             if not plan.bins and not frames and not problems:
-                raise BadRequest("found nothing to index: " + ", ".join(sources.names()), hint="check the paths and patterns")
+                raise BadRequest(
+                    "found nothing to index: " + ", ".join(sources.names()), hint="check the paths and patterns"
+                )
             outcome = _run(session, plan, frames, writer.staging, progress)
         files = outcome.files + _write_problems(problems, writer.staging)
         summary = _summary(plan, problems, outcome, time.monotonic() - began)
@@ -179,7 +181,9 @@ def _spark_frames(session: SparkSession, sources: Sources) -> dict[str, tuple[Da
 def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
     if not pattern.endswith("*"):
         if not session.catalog.tableExists(pattern):
-            raise BadRequest(f"Spark's catalog has no table {pattern!r}", hint="try spark:DATABASE.* for all of a database")
+            raise BadRequest(
+                f"Spark's catalog has no table {pattern!r}", hint="try spark:DATABASE.* for all of a database"
+            )
         return [pattern]
     database = pattern.rstrip("*").rstrip(".")
     tables = session.catalog.listTables(database or None)
@@ -211,7 +215,9 @@ def _job(
     """One Spark job: scan everything, merge by table, write shards."""
     write_plan(plan, staging)
     place = str(staging.absolute())
-    states = [frame.mapInArrow(Shipped.of(ScanFrame(name, source)), STATE_DDL) for name, (frame, source) in frames.items()]
+    states = [
+        frame.mapInArrow(Shipped.of(ScanFrame(name, source)), STATE_DDL) for name, (frame, source) in frames.items()
+    ]
     if plan.bins:
         bins = session.range(0, len(plan.bins), 1, len(plan.bins))
         states.append(bins.mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL))
@@ -231,7 +237,7 @@ def _job(
     if watch:
         watch.start()
     try:
-        with _batch_rows(session):
+        with _FewRowsPerBatch(session):
             return [row.result for row in merged.collect()]
     except LakescopeError:
         raise
@@ -245,7 +251,7 @@ def _job(
             watch.end()
 
 
-class _batch_rows:
+class _FewRowsPerBatch:
     """Hands Python workers few rows at a time, since each holds a whole state; restores the session's setting."""
 
     _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"

@@ -1,8 +1,8 @@
 """The plan of a build: tables into work units, units into bins of about equal work.
 
-Thousands of tiny files and one huge file use the same path: small units are packed together up to a bin's worth of work, a
-big table is cut into units of that size. The plan is a file in the staging area, one record batch per bin, which workers map
-and read their own batch of: nothing of the lake's length travels inside a Spark plan.
+Thousands of tiny files and one huge file use the same path: small units are packed together up to a bin's worth of
+work, a big table is cut into units of that size. The plan is a file in the staging area, one record batch per bin,
+which workers map and read their own batch of: nothing of the lake's length travels inside a Spark plan.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class Plan:
 
 
 def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
-    """Cut tables into units and pack them. Heads of big files are read by a few threads, small ones are left to workers."""
+    """Cut tables into units and pack them.
+
+    Heads of big files are read by a few threads, small ones are left to workers.
+    """
 
     def units_of(found: Found) -> list[Unit] | Problem:
         try:

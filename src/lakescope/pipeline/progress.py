@@ -46,7 +46,7 @@ class ProgressLog:
         self._path = folder / f"{uuid.uuid4().hex}.log"
 
     def done(self, size: int) -> None:
-        with open(self._path, "a", encoding="ascii") as stream:
+        with self._path.open("a", encoding="ascii") as stream:
             stream.write(f"{size}\n")
 
 

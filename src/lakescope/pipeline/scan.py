@@ -1,13 +1,14 @@
-"""The scan of one work unit: every batch of cells through every state, once. No Spark here: a unit scans the same anywhere.
+"""The scan of one work unit: every batch of cells through every state, once. No Spark here.
 
-A :class:`TablePart` is what is known of a table after some of its units. Parts of one table add up in any order of work; the
-order of units only decides the order of columns that a source discovers as it goes (JSON keys).
+A :class:`TablePart` is what is known of a table after some of its units. Parts of one table add up in any order of
+work; the order of units only decides the order of columns that a source discovers as it goes (JSON keys).
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from lakescope import sources
@@ -115,6 +116,5 @@ def broken_spans(parts: list[TablePart]) -> bool:
     """Whether two neighbouring byte ranges of a file disagree on where a record starts."""
     spans = sorted(span for part in parts for span in part.spans)
     return any(
-        uri == next_uri and end != next_start
-        for (_, uri, _, end), (_, next_uri, next_start, _) in zip(spans, spans[1:], strict=False)
+        uri == next_uri and end != next_start for (_, uri, _, end), (_, next_uri, next_start, _) in pairwise(spans)
     )

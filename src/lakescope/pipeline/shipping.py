@@ -1,15 +1,17 @@
 """Getting this package to the executors of a cluster.
 
-Executors need a Python of the driver's version (``PYSPARK_PYTHON``, ``spark.pyspark.python``) with the dependencies (numpy,
-pyarrow, numba, xxhash, ...), which a cluster's image or ``spark.archives`` provides. The package itself travels with the
-build, as one zip through ``addArtifacts``, so that workers always run the very code that planned the build. Local sessions
-share the interpreter and need nothing; a Spark Connect server never shares it, wherever it runs.
+Executors need a Python of the driver's version (``PYSPARK_PYTHON``, ``spark.pyspark.python``) with the dependencies
+(numpy, pyarrow, numba, xxhash, ...), which a cluster's image or ``spark.archives`` provides. The package itself
+travels with the build, as one zip through ``addArtifacts``, so that workers always run the very code that planned the
+build. Local sessions share the interpreter and need nothing; a Spark Connect server never shares it, wherever it
+runs.
 
-A worker does not run from the zip: numba keeps compiled kernels beside their source, and a zip that lies elsewhere with
-every application would mean compiling them for every build (some 20 CPU-seconds a worker). So a worker unpacks the zip once
-into the user's cache directory (``XDG_CACHE_HOME`` or ``~/.cache``), under a name that follows from its content, and points
-the package there; what it compiles then serves later builds, too. Where there is no such directory (no home, not
-writable, not the user's own), the executor's working directory, which goes with the application, takes its place.
+A worker does not run from the zip: numba keeps compiled kernels beside their source, and a zip that lies elsewhere
+with every application would mean compiling them for every build (some 20 CPU-seconds a worker). So a worker unpacks
+the zip once into the user's cache directory (``XDG_CACHE_HOME`` or ``~/.cache``), under a name that follows from its
+content, and points the package there; what it compiles then serves later builds, too. Where there is no such
+directory (no home, not writable, not the user's own), the executor's working directory, which goes with the
+application, takes its place.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ Task = Callable[[Iterator[Any]], Iterator[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A task as it travels: pickled once more, so that a worker settles the package before it imports what the task needs."""
+    """A task as it travels.
+
+    Pickled once more, so that a worker settles the package before it imports what the task needs.
+    """
 
     pickled: bytes
 
@@ -113,7 +118,10 @@ def _loader() -> object:
 
 
 def _unpacked(archive: Path, prefix: str) -> Path:
-    """The folder that holds the unpacked zip; workers that unpack at the same time rename the same content into place."""
+    """The folder that holds the unpacked zip.
+
+    Workers that unpack at the same time rename the same content into place.
+    """
     name = _digest(archive)
     refused: OSError | RuntimeError | None = None
     for place in (_cache_folder, Path.cwd):

@@ -1,8 +1,8 @@
-"""What runs inside Spark's Python workers: scan a bin of units, merge the states of columns. Both stream, both are bounded.
+"""What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
-Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: a column already
-profiled, because its table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it, ``payload``. Sorted by
-these, a merge task meets first what is known of a table, then one column after the other.
+Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: a column
+already profiled, because its table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it,
+``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,13 @@ from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 
 STATE_SCHEMA = pa.schema(
-    [("table", pa.string()), ("part", pa.int32()), ("name", pa.string()), ("ordinal", pa.int32()), ("payload", pa.binary())]
+    [
+        ("table", pa.string()),
+        ("part", pa.int32()),
+        ("name", pa.string()),
+        ("ordinal", pa.int32()),
+        ("payload", pa.binary()),
+    ]
 )
 #: The same as Spark reads it.
 STATE_DDL = "table string, part int, name string, ordinal int, payload binary"
@@ -159,7 +165,7 @@ def _rows(batches: Arrow) -> Iterator[_Row]:
 
 def _parts(group: Iterator[_Row]) -> tuple[list[TablePart], Iterator[_Row]]:
     """The table's parts, which come first, and the rows of its states."""
-    parts = []
+    parts: list[TablePart] = []
     for row in group:
         if row[1] != _PART:
             return parts, itertools.chain([row], group)
@@ -190,7 +196,9 @@ def _merge_table(
         counts["tables"] += 1
         counts["rows"] += whole.rows
         if whole.failed:
-            detail = f"{whole.failed} of {whole.units} pieces could not be read: their rows are missing from the profile"
+            detail = (
+                f"{whole.failed} of {whole.units} pieces could not be read: their rows are missing from the profile"
+            )
             whole.report(Problem(table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1

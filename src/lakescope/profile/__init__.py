@@ -1,0 +1,1 @@
+"""Mergeable column statistics and the profile drawn from them."""

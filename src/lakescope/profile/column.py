@@ -1,7 +1,8 @@
 """The mergeable state of one column: everything its profile needs, fed by batches, added across units.
 
-One pass, bounded memory: counts and moments are exact, distinct counts come from the frequent-value table while it is exact
-and from HyperLogLog++ beyond, quantiles from KLL, top values and shapes from Misra-Gries, all from the same distinct cells.
+One pass, bounded memory: counts and moments are exact, distinct counts come from the frequent-value table while it is
+exact and from HyperLogLog++ beyond, quantiles from KLL, top values and shapes from Misra-Gries, all from the same
+distinct cells.
 """
 
 from __future__ import annotations
@@ -218,9 +219,7 @@ class ColumnState:
             state.low, state.high = fields["low"], fields["high"]
         cuts = np.cumsum([0, *fields["sample_lengths"]]).tolist()
         text = fields["sample_text"]
-        state.sample = {
-            int(key): text[cuts[i] : cuts[i + 1]] for i, key in enumerate(fields["sample"].tolist())
-        }
+        state.sample = {int(key): text[cuts[i] : cuts[i + 1]] for i, key in enumerate(fields["sample"].tolist())}
 
         def part(prefix: str) -> codec.Fields:
             return {name[2:]: value for name, value in fields.items() if name.startswith(prefix + ".")}

@@ -8,11 +8,14 @@ from numba import njit
 #: Layout of the integer statistics. KIND_0 onwards: one count per kind; DIGIT_1 onwards: leading digits 1 to 9.
 KIND_0 = 0
 #: PLACED and the one after it: cells with a finite number, and with a moment in time (the two families).
-LENGTH_MIN, LENGTH_MAX, LENGTH_SUM, DIGITS_MAX, DECIMALS_MAX, ZEROS, NEGATIVES, INFINITE, UNPLACED, PLACED = range(9, 19)
+LENGTH_MIN, LENGTH_MAX, LENGTH_SUM, DIGITS_MAX, DECIMALS_MAX, ZEROS, NEGATIVES, INFINITE, UNPLACED, PLACED = range(
+    9, 19
+)
 DIGIT_1 = 20
 N_INTEGERS = 29
 
-#: Layout of the float statistics of a family: extremes, mean, second central moment. Numbers first, then moments in time.
+#: Layout of the float statistics of a family: extremes, mean, second central moment. Numbers first, then moments in
+#: time.
 MINIMUM, MAXIMUM, MEAN, M2 = range(4)
 N_FLOATS = 8
 NUMBERS, MOMENTS = 0, 1
@@ -42,8 +45,8 @@ def length_bin(length):
 def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, floats, histogram):
     """Add the distinct cells, each ``counts`` times, to the statistics of their column.
 
-    Numbers are those of integer and decimal cells, moments the epoch seconds of dates and times. A cell whose moment only
-    its column could tell (``3/4/2021``) counts as UNPLACED.
+    Numbers are those of integer and decimal cells, moments the epoch seconds of dates and times. A cell whose moment
+    only its column could tell (``3/4/2021``) counts as UNPLACED.
     """
     placed = np.zeros(2, np.int64)
     totals = np.zeros(2)
@@ -174,7 +177,8 @@ def extremes(plain, other, chosen, starts, ends):
 def shapes(data, starts, ends, lengths, counts, table, out, ostarts, oends, ocounts):
     """Aa9 shapes of cells: upper case A, lower case (or letters without case) a, digits 9, the rest as it is.
 
-    Cells longer than SHAPE_LIMIT characters all have the shape of an ellipsis. ``table`` is ``character_table()``. A shape like the one before only adds to its count. Returns how many differ.
+    Cells longer than SHAPE_LIMIT characters all have the shape of an ellipsis. ``table`` is ``character_table()``. A
+    shape like the one before only adds to its count. Returns how many differ.
     """
     at = 0
     found = 0

@@ -1,7 +1,7 @@
-"""From a finished column state to its profile: one flat record per column, the same in the catalog, the API and the CLI.
+"""From a finished column state to its profile: one flat record, the same in the catalog, the API and the CLI.
 
-Every number is exact or carries its error: ``distinct_low/high`` with ``distinct_exact``, ``quantile_error`` as a share of
-ranks, ``top_error`` and ``patterns_error`` as counts.
+Every number is exact or carries its error: ``distinct_low/high`` with ``distinct_exact``, ``quantile_error`` as a
+share of ranks, ``top_error`` and ``patterns_error`` as counts.
 """
 
 from __future__ import annotations
@@ -175,9 +175,7 @@ def _histogram(ranked: RankedItems, low: float, high: float) -> list[Record]:
         return [{"low": low, "high": high, "count": int(ranked.cumulative[-1])}]
     edges = [low + width * i for i in range(_BINS)] + [high]
     below = [0, *ranked.counts_below(edges[1:-1]), int(ranked.cumulative[-1])]
-    return [
-        {"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)
-    ]
+    return [{"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)]
 
 
 def _numeric(state: ColumnState) -> Record:
@@ -198,5 +196,3 @@ def _numeric(state: ColumnState) -> Record:
             record["benford_deviation"] = deviation
             record["benford"] = deviation <= _BENFORD_MAD
     return record
-
-

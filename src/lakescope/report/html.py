@@ -23,7 +23,10 @@ def lake_html(info: dict[str, Any]) -> str:
         ("errors, warnings", f"{info['errors']:,}, {info['warnings']:,}"),
         ("indexed", info["created"]),
     ]
-    cells = "".join(f"<tr><th style='{_CELL}'>{escape(name)}</th><td style='{_CELL}'>{escape(value)}</td></tr>" for name, value in facts)
+    cells = "".join(
+        f"<tr><th style='{_CELL}'>{escape(name)}</th><td style='{_CELL}'>{escape(value)}</td></tr>"
+        for name, value in facts
+    )
     return f"<div><b>Lake</b> {escape(info['path'])}<table>{cells}</table></div>"
 
 
@@ -33,12 +36,15 @@ def profile_html(profile: TableProfile) -> str:
     head = "".join(f"<th style='{_CELL}'>{name}</th>" for name in names)
     body = "".join(_column_row(column) for column in profile.columns)
     problems = "".join(
-        f"<li>{escape(problem['severity'])}: {escape(problem['code'])} (&times;{problem['count']}): {escape(problem['detail'])}</li>"
+        f"<li>{escape(problem['severity'])}: {escape(problem['code'])} (&times;{problem['count']}): "
+        f"{escape(problem['detail'])}</li>"
         for problem in profile.problems
     )
     return (
         f"<div><b>{escape(profile.name)}</b>: {profile.rows:,} rows, {len(profile.columns)} columns"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + (f"<ul>{problems}</ul>" if problems else "") + "</div>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        + (f"<ul>{problems}</ul>" if problems else "")
+        + "</div>"
     )
 
 
@@ -63,8 +69,9 @@ def _bars(histogram: list[dict[str, Any]]) -> str:
     peak = max((bin_["count"] for bin_ in histogram), default=0)
     if not peak:
         return ""
+    heights = [20 * bin_["count"] / peak for bin_ in histogram]
     bars = "".join(
-        f"<rect x='{5 * i}' y='{20 - 20 * bin_['count'] / peak:.1f}' width='4' height='{20 * bin_['count'] / peak:.1f}'>"
+        f"<rect x='{5 * i}' y='{20 - heights[i]:.1f}' width='4' height='{heights[i]:.1f}'>"
         f"<title>{escape(str(bin_['low']))} to {escape(str(bin_['high']))}: {bin_['count']:,}</title></rect>"
         for i, bin_ in enumerate(histogram)
     )

@@ -13,7 +13,10 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TableProfile:
-    """One table: its record, the records of its columns, its problems. ``.to_dict()`` is the whole of it as plain data."""
+    """One table: its record, the records of its columns, its problems.
+
+    ``.to_dict()`` is the whole of it as plain data.
+    """
 
     table: Record
     _columns: list[Record]
@@ -90,7 +93,9 @@ def _moments_as_text(view: Record, kind: str) -> None:
         view[name] = text(view[name])
     view["std_seconds"] = view.pop("std")
     if view["histogram"]:
-        view["histogram"] = [{**bin_, "low": text(bin_["low"]), "high": text(bin_["high"])} for bin_ in view["histogram"]]
+        view["histogram"] = [
+            {**bin_, "low": text(bin_["low"]), "high": text(bin_["high"])} for bin_ in view["histogram"]
+        ]
 
 
 def alerts(record: Record) -> list[str]:

@@ -70,4 +70,6 @@ def size_text(size: float) -> str:
 def aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A header and rows as columns of even width."""
     widths = [max(len(name), *(len(row[i]) for row in rows)) if rows else len(name) for i, name in enumerate(names)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]
+    ]

@@ -1,0 +1,1 @@
+"""Small mergeable states over hashes. Pure: no files, no Spark."""

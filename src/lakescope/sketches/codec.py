@@ -1,7 +1,7 @@
 """Bytes of a state: a short self-describing header, then flat arrays. No pickles, nothing executed on reading.
 
-Layout: magic ``LKS1``, crc32 of the rest, length of the header, header (JSON: name, version, one entry per field), then the
-arrays one after the other in little-endian order.
+Layout: magic ``LKS1``, crc32 of the rest, length of the header, header (JSON: name, version, one entry per field),
+then the arrays one after the other in little-endian order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The most frequent values of a stream, with their text and a bound on the error of every count.
 
-Misra-Gries counters in the mergeable form of Agarwal et al. (2012): while at most ``limit`` distinct values have been seen,
-every count is exact and the number of distinct values with it. Beyond, the smallest counters pay for the others: a count is
-then a lower bound, at most ``error`` below the truth. Whether that happened depends on the set of values alone, not on
-order or partitioning: more than ``limit`` distinct values saturate any split, fewer saturate none.
+Misra-Gries counters in the mergeable form of Agarwal et al. (2012): while at most ``limit`` distinct values have been
+seen, every count is exact and the number of distinct values with it. Beyond, the smallest counters pay for the
+others: a count is then a lower bound, at most ``error`` below the truth. Whether that happened depends on the set of
+values alone, not on order or partitioning: more than ``limit`` distinct values saturate any split, fewer saturate
+none.
 """
 
 from __future__ import annotations
@@ -149,7 +150,8 @@ class FrequentValues:
         """The ``k`` values of the largest counts, ties broken by hash."""
         order = np.lexsort((self.keys[: self.used], -self.tallies[: self.used]))[:k]
         return [
-            Frequent(self.text_at(int(i)), int(self.tallies[i]), int(self.tallies[i]) + self.error) for i in order.tolist()
+            Frequent(self.text_at(int(i)), int(self.tallies[i]), int(self.tallies[i]) + self.error)
+            for i in order.tolist()
         ]
 
     def text_at(self, index: int) -> str:

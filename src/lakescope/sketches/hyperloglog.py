@@ -1,8 +1,8 @@
 """HyperLogLog++: distinct counts in at most 16 KiB, near exact for small sets.
 
 Structure and sparse mode as in spec section 2.4.8 (p = 14, p' = 25): while small, a sorted list of 32-bit entries
-(25-bit index, 6-bit rho) counts almost exactly; beyond 12 KiB the list folds losslessly into 2**14 registers. The estimate
-is Ertl's improved raw estimator (2017), which needs no empirical bias tables and no switch between ranges.
+(25-bit index, 6-bit rho) counts almost exactly; beyond 12 KiB the list folds losslessly into 2**14 registers. The
+estimate is Ertl's improved raw estimator (2017), which needs no empirical bias tables and no switch between ranges.
 """
 
 from __future__ import annotations

@@ -68,7 +68,23 @@ def hll_sparse_to_dense(registers, entries, precision):
 
 @njit(cache=True)
 def frequent_add(
-    begin, hashes, counts, plain, other, chosen, starts, ends, limit, keys, tallies, places, lengths, slots, used, arena, filled
+    begin,
+    hashes,
+    counts,
+    plain,
+    other,
+    chosen,
+    starts,
+    ends,
+    limit,
+    keys,
+    tallies,
+    places,
+    lengths,
+    slots,
+    used,
+    arena,
+    filled,
 ):
     """Add weighted hashes to an open-addressing table, keeping the text of each new key.
 

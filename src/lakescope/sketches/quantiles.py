@@ -105,7 +105,13 @@ class Quantiles:
     def fields(self) -> codec.Fields:
         parts = [np.sort(np.concatenate(arrays)) if arrays else np.empty(0) for arrays in self.levels]
         sizes = [part.size for part in parts]
-        return {"k": self.k, "n": self.n, "compactions": self.compactions, "sizes": sizes, "items": np.concatenate(parts)}
+        return {
+            "k": self.k,
+            "n": self.n,
+            "compactions": self.compactions,
+            "sizes": sizes,
+            "items": np.concatenate(parts),
+        }
 
     @classmethod
     def from_fields(cls, fields: codec.Fields) -> Quantiles:

@@ -90,7 +90,7 @@ def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) ->
         return 0.0
     share = float((widths == mode).mean())
     cells = int(widths.sum())
-    return share * (1 - unclean / cells) * (1 - min(1.0, stray / cells)) * (1 - 1 / mode) ** 0.25
+    return float(share * (1 - unclean / cells) * (1 - min(1.0, stray / cells)) * (1 - 1 / mode) ** 0.25)
 
 
 def _frame(
@@ -101,7 +101,6 @@ def _frame(
     encoding: Encoding,
 ) -> Dialect:
     """Find preamble and header, and name the columns."""
-    delimiter, quote, escape, newline = marks
     if widths.size == 0:
         return Dialect(*marks, [], False, 0, 0, 0, encoding.fallback)
     mode = _main_width(widths)
@@ -134,21 +133,17 @@ def _preamble(
     skipped = 0
     while skipped < min(20, widths.size - 1):
         comment = head[starts[skipped]] == ord("#") and widths[skipped] != mode
-        title = mode >= 2 and widths[skipped] == 1 or (mode >= 4 and widths[skipped] * 2 < mode)
+        title = (mode >= 2 and widths[skipped] == 1) or (mode >= 4 and widths[skipped] * 2 < mode)
         if not (comment or title):
             break
         skipped += 1
     return skipped if widths[skipped] > 1 or mode == 1 else 0
 
 
-def _records(
-    data: npt.NDArray[np.uint8], marks: tuple[int, int, int, int], width: int, rows: int
-) -> list[TextColumn]:
+def _records(data: npt.NDArray[np.uint8], marks: tuple[int, int, int, int], width: int, rows: int) -> list[TextColumn]:
     starts, ends = np.empty((width + 1, rows), np.int32), np.empty((width + 1, rows), np.int32)
     counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
-    n, _, _ = csv_kernel.tokenise(
-        *(data, 0, data.size, data.size, True, *marks, data.size, starts, ends, counters)
-    )
+    n, _, _ = csv_kernel.tokenise(*(data, 0, data.size, data.size, True, *marks, data.size, starts, ends, counters))
     return [TextColumn("", data, starts[c, :n], ends[c, :n]) for c in range(width)]
 
 
@@ -170,9 +165,9 @@ def _cell_text(column: TextColumn, row: int, fallback: str) -> str:
 def _has_header(sample: list[TextColumn]) -> bool:
     """Whether the first record names the columns.
 
-    A name above values of another kind (text over numbers) says yes. Failing that, a first record that itself holds values
-    says no, unless they stand over text (numbers over formatted figures) or are years over what are no years; and text over
-    text says yes, unless names reappear as values below in most columns.
+    A name above values of another kind (text over numbers) says yes. Failing that, a first record that itself holds
+    values says no, unless they stand over text (numbers over formatted figures) or are years over what are no years;
+    and text over text says yes, unless names reappear as values below in most columns.
     """
     named = values = contrast = opposite = years = repeats = 0
     for column in sample:
@@ -200,7 +195,10 @@ def _is_year(cell: Value) -> bool:
 
 
 def _declared_width(cells: list[str], widths: npt.NDArray[np.int32], skipped: int, mode: int) -> int:
-    """How many columns the table has: a header wider than every row ends in stray delimiters, a narrower one lacks names."""
+    """How many columns the table has.
+
+    A header wider than every row ends in stray delimiters, a narrower one lacks names.
+    """
     written = int(widths[skipped])
     while written > max(mode, 1) and not cells[written - 1]:
         written -= 1
@@ -208,7 +206,10 @@ def _declared_width(cells: list[str], widths: npt.NDArray[np.int32], skipped: in
 
 
 def _place_names(cells: list[str], written: int, width: int, sample: list[TextColumn]) -> list[str]:
-    """Names by column. A header one short of its rows (as R writes them) lacks the first name, unless rows end in nothing."""
+    """Names by column.
+
+    A header one short of its rows (as R writes them) lacks the first name, unless the rows end in nothing.
+    """
     names = cells[:width]
     if written == width - 1 and width > 1:
         last = sample[width - 1] if len(sample) >= width else None

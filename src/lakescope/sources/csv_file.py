@@ -1,15 +1,16 @@
 """CSV files as work units: a small or compressed file whole, a big one as byte ranges that prove that they met.
 
 Where a range starts inside a file nobody can know locally whether it lies inside quotes. Each range therefore guesses
-(speculative parsing: both suppositions are tried, the likelier kept), records where it began and where it ended, and the
-merge demands that every end meets the next beginning. If one does not, the table is scanned again in one piece. So the
-result is exact, and the file is read once unless the guess was wrong.
+(speculative parsing: both suppositions are tried, the likelier kept), records where it began and where it ended, and
+the merge demands that every end meets the next beginning. If one does not, the table is scanned again in one piece.
+So the result is exact, and the file is read once unless the guess was wrong.
 """
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -51,7 +52,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
             continue
         begin = encoding.bom + dialect.data_start
         cuts = np.linspace(begin, size, -(-size // target_bytes) + 1).astype(np.int64).tolist()
-        for low, high in zip(cuts, cuts[1:], strict=False):
+        for low, high in pairwise(cuts):
             options = {**base, "range": [low, high], "dialect": dialect.to_options(), "begin": begin}
             units.append(Unit(found.table, "csv", uri, high - low, options=options))
     return units
@@ -71,7 +72,8 @@ def _sniff(uri: str, compression: str | None) -> tuple[int, Encoding, Dialect]:
     head = files.read_head(uri, HEAD_BYTES, compression)
     encoding = detect_encoding(head)
     data = np.frombuffer(head, np.uint8)[encoding.bom :]
-    return len(head), encoding, detect_dialect(data, whole=False, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
+    whole = len(head) < HEAD_BYTES
+    return len(head), encoding, detect_dialect(data, whole=whole, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
 
 
 def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]:
@@ -83,9 +85,8 @@ def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]
         rest = _Utf8(head[encoding.bom :], stream, encoding.transcode)
         head, encoding = rest.read(HEAD_BYTES), Encoding()
     text = np.frombuffer(head, np.uint8)[encoding.bom :]
-    if not text.size or not (text > 32).any():
-        if len(head) < HEAD_BYTES:
-            raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
+    if len(head) < HEAD_BYTES and not (text > 32).any():
+        raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
     name = unit.uri.lower()
@@ -132,7 +133,7 @@ def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
                 guesses.append(((fitting - stray) / seen if seen else 0.0, not inside, low - 1 + start))
         at_end = data.size < size
         if guesses and (at_end or max(guesses)[0] > 0.5 or size >= LONGEST_RECORD):
-            return max(guesses)[2]
+            return int(max(guesses)[2])
         if at_end or size >= LONGEST_RECORD:
             return low - 1 + data.size
         size *= 8
@@ -163,7 +164,7 @@ class _Window:
         self.base += self.position
         self.position, self.fill = 0, left
         try:
-            got = self.stream.readinto(memoryview(self.data)[left:])  # type: ignore[union-attr]
+            got = self.stream.readinto(memoryview(self.data)[left:])  # type: ignore[union-attr, arg-type]
         except (OSError, EOFError, UnicodeError) as error:
             self.failure, got = error, 0
         self.fill += got or 0
@@ -276,9 +277,22 @@ def _tell_dialect(unit: Unit, dialect: Dialect, head: bytes, encoding: Encoding,
     if dialect.preamble:
         lines = head[encoding.bom :].splitlines()[: dialect.preamble]
         text = " / ".join(line.decode("utf-8", "replace").strip(" ,;\t") for line in lines)
-        _tell(unit, report, "info", "preamble", f"text before the header was passed over: {text[:200]!r}", dialect.preamble)
+        _tell(
+            unit,
+            report,
+            "info",
+            "preamble",
+            f"text before the header was passed over: {text[:200]!r}",
+            dialect.preamble,
+        )
     if not dialect.header:
-        _tell(unit, report, "info", "no-header", f"no header found; columns are called column_1 to column_{len(dialect.names)}")
+        _tell(
+            unit,
+            report,
+            "info",
+            "no-header",
+            f"no header found; columns are called column_1 to column_{len(dialect.names)}",
+        )
     if dialect.renamed:
         detail = "blank or repeated column names were replaced or numbered"
         _tell(unit, report, "warning", "renamed-columns", detail, dialect.renamed)
@@ -287,13 +301,25 @@ def _tell_dialect(unit: Unit, dialect: Dialect, head: bytes, encoding: Encoding,
 def _tell_failure(unit: Unit, failure: Exception, rows: int, report: Report) -> None:
     if rows == 0:
         raise SourceError(f"{unit.table} cannot be read: {failure}", code="truncated") from failure
-    _tell(unit, report, "warning", "truncated", f"reading stopped after {rows} rows: {failure}; the rows before are kept")
+    _tell(
+        unit, report, "warning", "truncated", f"reading stopped after {rows} rows: {failure}; the rows before are kept"
+    )
 
 
 def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, report: Report) -> None:
     said = [
-        (csv_kernel.SHORT, "warning", "short-rows", "rows with fewer cells than there are columns; what they lack counts as missing"),
-        (csv_kernel.LONG, "warning", "long-rows", f"rows with more cells than there are columns; the rest is kept in column {surplus}"),
+        (
+            csv_kernel.SHORT,
+            "warning",
+            "short-rows",
+            "rows with fewer cells than there are columns; what they lack counts as missing",
+        ),
+        (
+            csv_kernel.LONG,
+            "warning",
+            "long-rows",
+            f"rows with more cells than there are columns; the rest is kept in column {surplus}",
+        ),
         (csv_kernel.STRAY, "warning", "stray-quotes", "cells with text after their closing quote; kept as written"),
         (csv_kernel.UNCLOSED, "warning", "unclosed-quote", "quotes that are never closed; taken literally"),
         (csv_kernel.NUL, "warning", "nul-bytes", "NUL bytes in the text; kept"),

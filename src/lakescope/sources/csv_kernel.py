@@ -1,8 +1,8 @@
 """The CSV tokeniser: bytes in, cell boundaries out, nothing copied and nothing lost.
 
 Written by hand because no library keeps what real lakes hold: rows of uneven width, quotes that never close, bare
-carriage returns, NUL bytes and undecodable text make other readers stop or drop rows. Cells stay slices of the file's own
-bytes; only a cell with escaped quotes is unescaped, in place, once its record is complete.
+carriage returns, NUL bytes and undecodable text make other readers stop or drop rows. Cells stay slices of the file's
+own bytes; only a cell with escaped quotes is unescaped, in place, once its record is complete.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _LF, _CR, _SPACE, _BACKSLASH = 10, 13, 32, 92
 
 @njit(cache=True)
 def _field(data, i, n, delimiter, quote, escape, newline):
-    """Read one field from ``i``: (start, end, next, how it ended, escaped quotes inside?, text after the closing quote?).
+    """Read one field: (start, end, next, how it ended, escaped quotes inside?, text after the closing quote?).
 
-    ``quote`` 0 means quoting is off; ``newline`` is the byte that ends a record. OPEN means the data ran out inside quotes.
+    ``quote`` 0 means quoting is off; ``newline`` is the byte that ends a record. OPEN means the data ran out inside
+    quotes.
     """
     start = i
     j = i
@@ -100,11 +101,12 @@ def _unescape(data, start, end, quote, escape):
 
 @njit(cache=True)
 def tokenise(data, begin, n, stop, final, delimiter, quote, escape, newline, patience, starts, ends, counters):
-    """Cut ``data[begin:n]`` into records until the output is full, a record starts at or after ``stop``, or data runs out.
+    """Cut ``data[begin:n]`` into records, up to the first that starts at or after ``stop``.
 
-    ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, as one
-    piece. A record without its end is left for the next call unless ``final``. A quote still open after ``patience`` bytes
-    (or at the end of the file) is taken literally. Returns (rows, position of the next record, starved?).
+    ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, as
+    one piece. A record without its end is left for the next call unless ``final``. A quote still open after
+    ``patience`` bytes (or at the end of the file) is taken literally. Returns (rows, position of the next record,
+    starved?).
     """
     columns = starts.shape[0] - 1
     capacity = starts.shape[1]

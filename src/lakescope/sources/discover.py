@@ -13,6 +13,7 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -60,7 +61,6 @@ class Found:
 class _Root:
     """What one location holds."""
 
-    location: str
     label: str
     found: list[Found] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -88,7 +88,7 @@ def _look(location: str) -> _Root:
     """Everything at one location."""
     base, pattern = _split_glob(location)
     label = _label(base)
-    root = _Root(location, label)
+    root = _Root(label)
     try:
         entry = files.find(base)
         if entry is None:
@@ -119,7 +119,8 @@ def _split_glob(location: str) -> tuple[str, list[str]]:
     glob = _GLOB if path is not None else _REMOTE_GLOB
     if path is not None:
         if path.startswith("~") and not _exists(path):
-            path = str(Path(path).expanduser())
+            with suppress(RuntimeError):  # no such user: the name stays what it is
+                path = str(Path(path).expanduser())
         location = str(Path(path).absolute())
         if _exists(location):
             return location, []
@@ -134,14 +135,16 @@ def _split_glob(location: str) -> tuple[str, list[str]]:
 def _exists(path: str) -> bool:
     try:
         return Path(path).exists()
-    except (OSError, ValueError):
+    except (OSError, RuntimeError, ValueError):
         return False
 
 
 def _label(location: str) -> str:
     """The name of a root."""
     path = files.local_path(location)
-    name = Path(path).resolve().name if path is not None else PurePosixPath(files.path_of(location)).name
+    name = PurePosixPath(files.path_of(location)).name
+    if path is not None and name in ("", ".", ".."):
+        name = Path(path).resolve().name
     return files.readable(name) or "root"
 
 
@@ -167,7 +170,7 @@ def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
             alone.append(entry)
         else:
             groups[folder].append(entry)
-    judged = _judge_all(listing, alone, groups)
+    judged = _judge_all(alone, groups)
     documents: list[str] = []
     found = [
         Found(
@@ -204,9 +207,7 @@ def _table_folder(path: str, base: str, marked: set[str]) -> str | None:
     return None
 
 
-def _judge_all(
-    listing: Listing, alone: Iterable[Entry], groups: dict[str, list[Entry]]
-) -> dict[str, Judgement | Exception]:
+def _judge_all(alone: Iterable[Entry], groups: dict[str, list[Entry]]) -> dict[str, Judgement | Exception]:
     """What every file is. Remote heads are fetched side by side; of a table with remote parts only one per ending."""
     asked: list[Entry] = list(alone)
     same: dict[str, str] = {}
@@ -310,7 +311,8 @@ def _one_table(
         detail = "a Delta table is read as the Parquet files in it, deleted and replaced ones included"
         listing.tell(name, "warning", "table-format", detail)
     joinable = [key for key in by_format if key[0] in formats.JOINABLE]
-    main = max(joinable, key=lambda key: (len(by_format[key]), sum(e.size for e in by_format[key]), key), default=None)
+    weight = {key: (len(by_format[key]), sum(entry.size for entry in by_format[key]), str(key)) for key in joinable}
+    main = max(joinable, key=weight.__getitem__, default=None)
     for key in sorted(by_format, key=str):
         parts = by_format[key]
         if key == main:

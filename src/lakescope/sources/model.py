@@ -25,8 +25,8 @@ MISSING = -1
 class Problem:
     """Something about a table worth telling: it could not be read (error), or it was odd (warning, info).
 
-    ``code`` is a stable word (``ragged-rows``); ``detail`` says what, where and what was done about it. ``count`` adds up
-    when units of one table report the same code, and the detail of the earliest unit is kept.
+    ``code`` is a stable word (``ragged-rows``); ``detail`` says what, where and what was done about it. ``count``
+    adds up when units of one table report the same code, and the detail of the earliest unit is kept.
     """
 
     table: str
@@ -77,9 +77,9 @@ class TextColumn:
 class Batch:
     """Some rows of a unit. Columns a row lacks (a JSON key never seen here) are simply absent: they count as missing.
 
-    A batch is valid until the next one is asked for: readers reuse their buffers. ``fallback`` is the encoding of cells that
-    are not UTF-8. ``span`` is set by readers of byte ranges: where in the file the batch's first record starts and where
-    the next record after the batch starts, which is how ranges prove that they met.
+    A batch is valid until the next one is asked for: readers reuse their buffers. ``fallback`` is the encoding of
+    cells that are not UTF-8. ``span`` is set by readers of byte ranges: where in the file the batch's first record
+    starts and where the next record after the batch starts, which is how ranges prove that they met.
     """
 
     rows: int

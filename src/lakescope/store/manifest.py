@@ -1,6 +1,7 @@
 """The manifest: the one small file that says which segment files make up the index.
 
-A reader that has read it knows every file by name, size and checksum; replacing it by one rename is what publishes a build.
+A reader that has read it knows every file by name, size and checksum; replacing it by one rename is what publishes a
+build.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _no_index(index: Path) -> BadRequest:
 def file_checksum(path: str | os.PathLike[str]) -> str:
     """XXH64 of a file's bytes."""
     digest = xxhash.xxh64()
-    with open(path, "rb") as stream:
+    with Path(path).open("rb") as stream:
         while piece := stream.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()

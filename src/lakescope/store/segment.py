@@ -26,7 +26,14 @@ _F, _I, _S, _B = pa.float64(), pa.int64(), pa.string(), pa.bool_()
 #: Schema of the column catalog; docs/catalog.md explains every field.
 COLUMN_SCHEMA = pa.schema(
     [
-        *[("table", _S), ("position", pa.int32()), ("column", _S), ("source_type", _S), ("type", _S), ("type_share", _F)],
+        *[
+            ("table", _S),
+            ("position", pa.int32()),
+            ("column", _S),
+            ("source_type", _S),
+            ("type", _S),
+            ("type_share", _F),
+        ],
         *[("data_class", _S), ("rows", _I), ("nulls", _I), ("empty", _I), ("markers", _I), ("undecodable", _I)],
         *[("distinct", _I), ("distinct_low", _I), ("distinct_high", _I), ("distinct_exact", _B), ("uniqueness", _F)],
         *[("key", _S), ("constancy", _F), ("minimum", _S), ("maximum", _S)],
@@ -95,13 +102,16 @@ class ShardWriter:
         if self._writer is None:
             return None
         self._writer.close()
-        with open(self._path, "rb") as stream:
+        with self._path.open("rb") as stream:
             os.fsync(stream.fileno())
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
 def read_catalog(index: Path, files: list[SegmentFile], kind: str, *, table: str | None = None) -> pa.Table:
-    """Read the Parquet files of one kind, all of them or only the rows of one table; a damaged file is refused by name."""
+    """Read the Parquet files of one kind, all of them or only the rows of one table.
+
+    A damaged file is refused by name.
+    """
     tables = []
     for file in files:
         try:
@@ -131,7 +141,10 @@ def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
 
 
 def rows_of(catalog: pa.Table, table: str) -> pa.Table:
-    """The rows of one table in a catalog sorted by table (found by bisection; Arrow's own filter would import pandas)."""
+    """The rows of one table in a catalog sorted by table (found by bisection.
+
+    Arrow's own filter would import pandas).
+    """
     names = catalog["table"]
 
     def name_at(row: int) -> str:

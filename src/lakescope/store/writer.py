@@ -1,7 +1,7 @@
 """Writing an index: lock, staging area, atomic publish.
 
-Whatever happens before the rename of the manifest leaves the published index as it was; whatever happens after it leaves
-the new one. Segment files are never changed once published.
+Whatever happens before the rename of the manifest leaves the published index as it was; whatever happens after it
+leaves the new one. Segment files are never changed once published.
 """
 
 from __future__ import annotations
@@ -70,14 +70,16 @@ class IndexWriter:
         os.pwrite(lock, f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode(), 0)
         self._lock = lock
 
-    def publish(self, files: list[SegmentFile], *, version: str, sources: list[str], summary: dict[str, Any]) -> Manifest:
+    def publish(
+        self, files: list[SegmentFile], *, version: str, sources: list[str], summary: dict[str, Any]
+    ) -> Manifest:
         """Make staged files the index. ``files`` name paths below the staging area."""
         segment = Path(_SEGMENTS) / self.build
         (self.path / segment).mkdir(mode=0o700, parents=True)
         kept = []
         for file in files:
             name = Path(file.path).name
-            os.replace(self.staging / file.path, self.path / segment / name)
+            (self.staging / file.path).replace(self.path / segment / name)
             kept.append(SegmentFile(str(segment / name), file.kind, file.rows, file.size, file.checksum))
         _sync(self.path / segment)
         _sync(self.path / _SEGMENTS)
@@ -96,11 +98,11 @@ class IndexWriter:
 
     def _replace_manifest(self, manifest: Manifest) -> None:
         draft = self.path / f"{MANIFEST}.{self.build}"
-        with open(draft, "x", encoding="utf-8") as stream:
+        with draft.open("x", encoding="utf-8") as stream:
             stream.write(manifest.dump())
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(draft, self.path / MANIFEST)
+        draft.replace(self.path / MANIFEST)
         _sync(self.path)
 
     def _drop_old_segments(self, manifest: Manifest) -> None:
@@ -123,7 +125,8 @@ def _check_target(path: Path) -> None:
         foreign = [entry.name for entry in path.iterdir() if entry.name not in (_LOCK, _STAGING, _SEGMENTS)]
         if any(not name.startswith(MANIFEST) for name in foreign):
             raise BadRequest(
-                f"{path} exists, is not empty and is not an index", hint="choose a new directory for --out, or remove it"
+                f"{path} exists, is not empty and is not an index",
+                hint="choose a new directory for --out, or remove it",
             )
 
 

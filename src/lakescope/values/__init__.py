@@ -1,0 +1,1 @@
+"""What a value is: nulls, kinds, canonical text, the one hash."""

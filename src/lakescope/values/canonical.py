@@ -1,8 +1,8 @@
 """What a value is: the reference definition of nulls, kinds and canonical text.
 
-This module is the format promise in code (``docs/values.md`` is the same in words): every index ever written depends on
-it, so any change here is a new ``VALUES_VERSION``. It favours being read over being fast; ``values.kernels`` is the fast
-twin for the common cases and hands every cell it is not certain about back to :func:`canonical`.
+This module is the format promise in code (``docs/values.md`` is the same in words): every index ever written depends
+on it, so any change here is a new ``VALUES_VERSION``. It favours being read over being fast; ``values.kernels`` is
+the fast twin for the common cases and hands every cell it is not certain about back to :func:`canonical`.
 
 The canonical form is a function of the single value, never of its column (Law 1): that is what lets a value be hashed
 where it is read, before anybody knows the column's type.

@@ -24,9 +24,10 @@ F64 = npt.NDArray[np.float64]
 class Cells:
     """The distinct non-null cells of one column in one batch, with how often each occurs.
 
-    ``written[wstarts:wends]`` is the trimmed cell as the source has it. Its canonical form is ``text[cstarts:cends]`` where
-    ``altered``, else ``written[cstarts:cends]``, the same bytes. Two written forms of one value (``1`` and ``1.0``) stay apart
-    here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written, ``leading`` the first digit of a number that is not zero.
+    ``written[wstarts:wends]`` is the trimmed cell as the source has it. Its canonical form is ``text[cstarts:cends]``
+    where ``altered``, else ``written[cstarts:cends]``, the same bytes. Two written forms of one value (``1`` and
+    ``1.0``) stay apart here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written,
+    ``leading`` the first digit of a number that is not zero.
     """
 
     rows: int

@@ -8,6 +8,8 @@ A cell the kernel is not certain about (unusual Unicode, exponents, month names,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -35,7 +37,7 @@ def _rotate(x, r):
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
-def _unaligned_load(width):
+def _unaligned_load(width: int) -> Any:
     """An intrinsic that reads a little-endian word of ``width`` bits at any byte of an array, in one instruction."""
 
     @intrinsic
@@ -271,7 +273,7 @@ def _number(data, s, e, out, at):
         i += 1
     whole = i
     mantissa = np.int64(0)
-    taken = 0
+    taken = np.int64(0)
     dropped = 0
     while i < e and _digit(data[i]):
         if taken < 18:
@@ -556,7 +558,7 @@ def _word_kind(data, s, e):
         return BOOLEAN
     if a == 105 and b == 110 and c == 102 and (n == 3 or n == 8):
         return SLOW
-    if n > 48 or not _digit(data[e - 1]) and _lower(data[e - 1]) != 109:
+    if n > 48 or (not _digit(data[e - 1]) and _lower(data[e - 1]) != 109):
         return TEXT
     return SLOW if _is_month(data, s) else TEXT
 
@@ -593,10 +595,7 @@ def _plain_unicode(data, s, e, table):
                 if (data[i + k] & 0xC0) != 0x80:
                     return -1
             point = (
-                ((c & 0x07) << 18)
-                | ((data[i + 1] & 0x3F) << 12)
-                | ((data[i + 2] & 0x3F) << 6)
-                | (data[i + 3] & 0x3F)
+                ((c & 0x07) << 18) | ((data[i + 1] & 0x3F) << 12) | ((data[i + 2] & 0x3F) << 6) | (data[i + 3] & 0x3F)
             )
             if point < 0x10000 or point > 0x10FFFF:
                 return -1
@@ -661,11 +660,10 @@ def analyse(
 ):
     """Understand distinct trimmed cells.
 
-    Where a cell is its own canonical text, ``altered`` is 0 and ``cstarts``/``cends`` are its bounds in ``data``; else its
-    canonical text lies in ``out``, which must hold ``sum(length + GROWTH)`` bytes. ``table`` is
-    ``values.characters.character_table()``. ``lengths`` are in characters, ``leading`` is the first
-    digit of a number that is not zero. Returns the bytes used. Cells marked SLOW are
-    left for the reference.
+    Where a cell is its own canonical text, ``altered`` is 0 and ``cstarts``/``cends`` are its bounds in ``data``;
+    else its canonical text lies in ``out``, which must hold ``sum(length + GROWTH)`` bytes. ``table`` is
+    ``values.characters.character_table()``. ``lengths`` are in characters, ``leading`` is the first digit of a number
+    that is not zero. Returns the bytes used. Cells marked SLOW are left for the reference.
     """
     at = 0
     for i in range(starts.size):
@@ -717,7 +715,7 @@ def analyse(
         kinds[i] = kind
         numbers[i] = number
         lengths[i] = length
-        leading[i] = _leading_digit(data, s, e) if kind == INTEGER or kind == DECIMAL else 0
+        leading[i] = _leading_digit(data, s, e) if INTEGER <= kind <= DECIMAL else 0
         digits[i] = ndigits
         decimals[i] = ndecimals
     return at
