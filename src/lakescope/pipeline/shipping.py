@@ -114,7 +114,7 @@ def settle() -> None:
 
 
 def _loader() -> object:
-    return lakescope.__spec__.loader if lakescope.__spec__ else None
+    return getattr(lakescope.__spec__, "loader", None)
 
 
 def _unpacked(archive: Path, prefix: str) -> Path:

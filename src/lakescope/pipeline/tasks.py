@@ -114,7 +114,7 @@ class ScanFrame:
     def __call__(self, batches: Arrow) -> Arrow:
         from pyspark import TaskContext
 
-        from lakescope.values.typed import text_columns
+        from lakescope.sources.typed import text_columns
 
         context = TaskContext.get()
         scan = TableScan(self.table, context.partitionId() if context is not None else 0)

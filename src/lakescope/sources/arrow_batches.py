@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakescope.sources.model import Batch, Problem, Report
-from lakescope.values.typed import text_bytes, text_columns
+from lakescope.sources.typed import text_bytes, text_columns
 
 #: Bounds of one batch: rows, bytes of text, and cells (a very wide table has short batches).
 MAX_ROWS = 65536
@@ -80,7 +80,7 @@ def _text_batch(batch: Any, table: str, report: Report) -> Batch:
     columns = text_columns(batch, table, report)
     names = [column.name for column in columns]
     if "" in names or len(set(names)) < len(names):
-        from lakescope.sources.csv_dialect import unique_names
+        from lakescope.sources.names import unique_names
 
         unique, changed = unique_names(names)
         for column, name in zip(columns, unique, strict=True):

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from lakescope.sources import csv_kernel
 from lakescope.sources.encoding import Encoding
-from lakescope.sources.model import TextColumn
+from lakescope.sources.names import unique_names
 from lakescope.values.canonical import Kind, Value, decode
 from lakescope.values.cells import understand_each
+from lakescope.values.text import TextColumn
 
 #: Bytes of a file that decide its dialect.
 HEAD_BYTES = 64 * 1024
@@ -107,7 +108,7 @@ def _frame(
     skipped = _preamble(head, widths, starts, mode)
     width = max(mode, int(widths[skipped]))
     sample = _records(head[starts[skipped] :].copy(), marks, width, min(_SAMPLED, int(widths.size - skipped)))
-    header = _has_header(sample)
+    header = has_header(sample)
     names: list[str] = []
     if header:
         cells = [_cell_text(column, 0, encoding.fallback) for column in sample]
@@ -162,7 +163,7 @@ def _cell_text(column: TextColumn, row: int, fallback: str) -> str:
     return decode(column.data[column.starts[row] : column.ends[row]].tobytes(), fallback).strip()
 
 
-def _has_header(sample: list[TextColumn]) -> bool:
+def has_header(sample: list[TextColumn]) -> bool:
     """Whether the first record names the columns.
 
     A name above values of another kind (text over numbers) says yes. Failing that, a first record that itself holds
@@ -217,22 +218,3 @@ def _place_names(cells: list[str], written: int, width: int, sample: list[TextCo
         if not trailing:
             names = ["", *cells[: width - 1]]
     return names + [""] * (width - len(names))
-
-
-def unique_names(names: list[str]) -> tuple[list[str], int]:
-    """Give blank columns a name and duplicate names a number; also how many were changed."""
-    taken: set[str] = set()
-    given = {name for name in names if name}
-    result: list[str] = []
-    changed = 0
-    for position, name in enumerate(names, start=1):
-        wanted = name or f"column_{position}"
-        unique = wanted
-        number = 2
-        while unique in taken or (unique != name and unique in given):
-            unique = f"{wanted}_{number}"
-            number += 1
-        changed += unique != name
-        taken.add(unique)
-        result.append(unique)
-    return result, changed

@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from lakescope.errors import SourceError
 from lakescope.sources import csv_kernel, files
-from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect, unique_names
+from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
+from lakescope.sources.names import unique_names
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
 from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
-from lakescope.values.typed import text_columns
+from lakescope.sources.names import unique_names
+from lakescope.sources.typed import text_columns
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -118,10 +119,10 @@ def _titles(table: Any) -> int:
 
 def _names(table: Any, tell: Tell) -> tuple[list[str], int]:
     """Column names, and how many rows they take (0 or 1)."""
-    from lakescope.sources.csv_dialect import _has_header, unique_names
+    from lakescope.sources.csv_dialect import has_header
 
     sample = text_columns(table.slice(0, _SAMPLE))
-    if not _has_header(sample):
+    if not has_header(sample):
         tell("info", "no-header", f"no header found; columns are called column_1 to column_{len(sample)}", 1)
         return unique_names([""] * len(sample))[0], 0
     names, changed = unique_names([_first_cell(column) for column in sample])

@@ -12,13 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
+from lakescope.values.text import MISSING, TextColumn
+
+__all__ = ["MISSING", "Batch", "Problem", "Reader", "Report", "Severity", "TextColumn", "Unit"]
 
 Severity = Literal["error", "warning", "info"]
-
-#: Cell end that marks a missing cell: a typed null, or a short row.
-MISSING = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +55,6 @@ class Unit:
     @classmethod
     def from_json(cls, text: str) -> Unit:
         return cls(**json.loads(text))
-
-
-@dataclass(slots=True)
-class TextColumn:
-    """The cells of one column in one batch, as slices ``data[starts[i]:ends[i]]`` of UTF-8 (or undecodable) bytes.
-
-    ``ends[i] == MISSING`` means there is no cell (typed null, short row), which is not the same as an empty cell.
-    """
-
-    name: str
-    data: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int32]
-    ends: npt.NDArray[np.int32]
-    source_type: str = "text"
 
 
 @dataclass(slots=True)

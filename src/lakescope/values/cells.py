@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from lakescope.sources.model import TextColumn
 from lakescope.values import kernels
 from lakescope.values.canonical import NULL_VALUE, Kind, Value, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
+from lakescope.values.text import TextColumn
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]

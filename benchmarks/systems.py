@@ -1,0 +1,203 @@
+"""The systems compared, each run by the harness in a process of its own: ``systems.py SYSTEM JOB.json REPORT.json``.
+
+A job names ``files`` (or ``root``, a folder), ``warm_up`` files that are read before time counts, and options. The report tells
+CPU-seconds of ``start`` (imports, session, warm-up) and of the ``work``, files that could not be read, rows found per file.
+Only the standard library is imported at the top: ydata-profiling lives in an environment without ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common import Json, become_subreaper, python_workers, tree, tree_cpu
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _version(*packages: str) -> Json:
+    from importlib.metadata import version
+
+    return {package: version(package) for package in packages}
+
+
+def _per_file(job: Json, read: Callable[[str], int]) -> Json:
+    """Read every file by itself; a file that raises is a failure, not the end."""
+    for file in job["warm_up"]:
+        read(file)
+    start, began = tree_cpu(), time.monotonic()
+    rows: dict[str, int] = {}
+    failures: dict[str, str] = {}
+    for file in job["files"]:
+        try:
+            rows[file] = read(file)
+        except BaseException as error:  # Rust panics are no Exception
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            failures[file] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+    return {
+        "start": start,
+        "work": tree_cpu() - start,
+        "wall": time.monotonic() - began,
+        "rows": rows,
+        "failures": failures,
+    }
+
+
+def polars(job: Json) -> Json:
+    """The floor: nulls, exact distinct, min, max, mean of every column, as polars types it. One thread."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    import polars as pl
+    from polars import selectors
+
+    def read(file: str) -> int:
+        every = pl.all()
+        wanted = [
+            pl.len().alias(".rows"),
+            every.null_count().name.suffix(".nulls"),
+            every.n_unique().name.suffix(".distinct"),
+            every.min().name.suffix(".min"),
+            every.max().name.suffix(".max"),
+            selectors.numeric().mean().name.suffix(".mean"),
+        ]
+        if job.get("polars") == "streaming":
+            found = pl.scan_csv(file).select(wanted).collect(engine="streaming")
+        else:
+            found = pl.read_csv(file).select(wanted)
+        return int(found[".rows"][0])
+
+    return _per_file(job, read) | {"versions": _version("polars")}
+
+
+def duckdb(job: Json) -> Json:
+    """DuckDB's SUMMARIZE of each file, one connection, one thread."""
+    import duckdb as db
+
+    connection = db.connect()
+    connection.execute("SET threads = 1")
+    connection.execute("SET enable_progress_bar = false")
+
+    def read(file: str) -> int:
+        quoted = file.replace("'", "''")
+        found = connection.execute(f"SUMMARIZE FROM read_csv('{quoted}')")
+        at = [column[0] for column in found.description].index("count")
+        return int(found.fetchall()[0][at])
+
+    return _per_file(job, read) | {"versions": _version("duckdb")}
+
+
+def spark(job: Json) -> Json:
+    """One spark.read.csv and approx_count_distinct of all columns per table, in one session, without type inference."""
+    with _session(job) as session:
+        from pyspark.sql import functions as f
+
+        def read(file: str) -> int:
+            frame = session.read.csv(file, header=True, multiLine=bool(job.get("multiline")))
+            named = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])  # names with dots would need quoting
+            found = named.agg(f.count(f.lit(1)), *[f.approx_count_distinct(name) for name in named.columns]).collect()
+            return int(found[0][0])
+
+        return _per_file(job, read) | {"versions": _version("pyspark"), "workers": _workers()}
+
+
+def ydata(job: Json) -> Json:
+    """ydata-profiling's minimal report up to its numbers; writing its HTML is not counted."""
+    warnings.filterwarnings("ignore")
+    import pandas as pd
+
+    module, name = _ydata()
+
+    def read(file: str) -> int:
+        frame = pd.read_csv(file, low_memory=False)
+        module.ProfileReport(frame, minimal=True, progress_bar=False).get_description()
+        return len(frame)
+
+    return _per_file(job, read) | {"versions": _version(name, "pandas")}
+
+
+def _ydata() -> tuple[Any, str]:
+    for module, name in (("ydata_profiling", "ydata-profiling"), ("data_profiling", "fg-data-profiling")):
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(module), name
+    raise ImportError("no ydata-profiling here")
+
+
+def lakescope(job: Json) -> Json:
+    """Our whole scan of ``root`` or ``files`` in a warm session: discovery, plan, Spark job, index on disk.
+
+    With ``fewer``, a smaller lake is indexed first: the difference of the two is the marginal cost of a table.
+    """
+    import lakescope as ours
+
+    scratch = Path(job["scratch"])
+    with _session(job) as session:
+        if job["warm_up"]:
+            ours.index(job["warm_up"], scratch / "warm-up.idx", spark=session)
+        report: Json = {"start": tree_cpu(), "versions": _version("lakescope", "pyspark", "numba", "numpy", "pyarrow")}
+        if job.get("fewer"):
+            before = tree_cpu()
+            ours.index(job["fewer"], scratch / "fewer.idx", spark=session)
+            report["fewer"] = tree_cpu() - before
+        before, began = tree_cpu(), time.monotonic()
+        lake = ours.index(job.get("root") or job["files"], scratch / "lake.idx", spark=session)
+        report |= {"work": tree_cpu() - before, "wall": time.monotonic() - began, "workers": _workers()}
+    tables = lake.tables()
+    report["rows"] = dict(zip(tables["uri"].to_pylist(), tables["rows"].to_pylist(), strict=True))
+    errors = [problem for problem in lake.problems().to_pylist() if problem["severity"] == "error"]
+    report["failures"] = {problem["table"]: f"{problem['code']}: {problem['detail']}"[:200] for problem in errors}
+    report["index_bytes"] = lake.info()["index_bytes"]
+    return report
+
+
+def lakescope_cold(job: Json) -> Json:
+    """The same from nothing, as the command line does it: session start, no warm-up."""
+    return lakescope({**job, "warm_up": [], "fewer": None})
+
+
+@contextlib.contextmanager
+def _session(job: Json) -> Iterator[SparkSession]:
+    """Our local session; with ``jvm`` "stock", one with Spark's own defaults instead of our quick-start options."""
+    from lakescope.pipeline import session as ours
+
+    if job.get("jvm") == "stock":
+        ours._LOCAL_CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}
+    with ours.spark_session(master=job.get("master", "local[*]")) as session:
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+
+
+def _workers() -> dict[int, float]:
+    """CPU-seconds of Spark's Python workers, while they live."""
+    return {process.pid: process.own for process in python_workers(tree(os.getpid()))}
+
+
+SYSTEMS: dict[str, Callable[[Json], Json]] = {
+    "lakescope": lakescope,
+    "lakescope-cold": lakescope_cold,
+    "polars": polars,
+    "duckdb": duckdb,
+    "spark": spark,
+    "ydata": ydata,
+}
+
+
+def main() -> None:
+    if sys.argv[2] == "--check":
+        _ydata()
+        return
+    become_subreaper()
+    system, job, report = sys.argv[1:]
+    Path(report).write_text(json.dumps(SYSTEMS[system](json.loads(Path(job).read_text()))))
+
+
+if __name__ == "__main__":
+    main()

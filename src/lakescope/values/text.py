@@ -1,0 +1,25 @@
+"""Columns of raw cells: what sources hand over and kernels read, before anything is understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+#: Cell end that marks a missing cell: a typed null, or a short row.
+MISSING = -1
+
+
+@dataclass(slots=True)
+class TextColumn:
+    """The cells of one column in one batch, as slices ``data[starts[i]:ends[i]]`` of UTF-8 (or undecodable) bytes.
+
+    ``ends[i] == MISSING`` means there is no cell (typed null, short row), which is not the same as an empty cell.
+    """
+
+    name: str
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int32]
+    ends: npt.NDArray[np.int32]
+    source_type: str = "text"

@@ -1,0 +1,433 @@
+"""Law 1: the same index from any place, any order of rows, any partitioning, any cut of a file.
+
+What comes from hashes is compared byte for byte, sums to 1e-9, quantiles and frequent values exactly where they say that
+they are exact, and otherwise against the data, within the error they state.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import random
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakescope
+from lakescope.lake import Lake
+from lakescope.pipeline.build import build
+from lakescope.values.canonical import Kind, canonical
+
+if TYPE_CHECKING:
+    from cluster import Driver, Place
+    from pyspark.sql import SparkSession
+
+pytest_plugins = ["cluster"]
+
+#: Fields that follow from hashes or whole numbers: equal, whatever the way.
+EXACT = {
+    *{"column", "source_type", "type", "data_class", "rows", "nulls", "empty", "markers", "undecodable", "kinds"},
+    *{"distinct", "distinct_low", "distinct_high", "distinct_exact", "key", "minimum", "maximum", "sample"},
+    *{"zeros", "negatives", "infinite", "quantile_error", "benford", "length_min", "length_max", "length_median"},
+    *{"digits_max", "decimals_max"},
+}
+#: Sums, and shares of them.
+FLOATS = {"type_share", "uniqueness", "mean", "std", "first_digits", "benford_deviation", "length_mean"}
+#: Equal if quantiles are exact.
+QUANTILES = {"quartiles", "quantiles", "histogram", "outliers", "fence_low", "fence_high"}
+#: Equal if frequent values, and if patterns are exact.
+TOP, PATTERNS = {"top", "constancy"}, {"patterns"}
+OWN = {"table", "position", "top_error", "patterns_error"}
+
+Row = dict[str, str]
+
+
+# --- comparing ---------------------------------------------------------------------------------------------------------
+
+
+def columns_of(lake: Lake, table: str) -> dict[str, dict[str, Any]]:
+    return {record["column"]: record for record in lake._index.columns_of(table)}
+
+
+def assert_same_column(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """Two records of one column, scanned in different ways."""
+    assert set(one) == EXACT | FLOATS | QUANTILES | TOP | PATTERNS | OWN, "a new field: say how it may differ"
+    name = one["column"]
+    for field in EXACT:
+        assert one[field] == other[field], (name, field)
+    for field in FLOATS:
+        assert one[field] == (None if other[field] is None else pytest.approx(other[field], rel=1e-9)), (name, field)
+    for fields, exact in (
+        (QUANTILES, not one["quantile_error"]),
+        (TOP, one["top_error"] == 0),
+        (PATTERNS, one["patterns_error"] == 0),
+    ):
+        for field in fields if exact else ():
+            assert one[field] == other[field], (name, field)
+    assert (one["top_error"] == 0) == (other["top_error"] == 0), name
+    assert (one["patterns_error"] == 0) == (other["patterns_error"] == 0), name
+
+
+def assert_same_table(one: Lake, table: str, other: Lake, its_name: str) -> None:
+    """Two scans of one table: records, sketches and problems."""
+    mine, theirs = columns_of(one, table), columns_of(other, its_name)
+    assert sorted(mine) == sorted(theirs)
+    for column in mine:
+        assert_same_column(mine[column], theirs[column])
+        sketch = one._index.distinct_sketch(table, column)
+        assert sketch == other._index.distinct_sketch(its_name, column), column
+    assert one._index.table(table)["rows"] == other._index.table(its_name)["rows"]
+    assert problems_of(one, table) == problems_of(other, its_name)
+
+
+def problems_of(lake: Lake, table: str) -> list[tuple[str, str, int]]:
+    found = [problem for problem in lake.problems().to_pylist() if problem["table"] == table]
+    return sorted((problem["severity"], problem["code"], problem["count"]) for problem in found)
+
+
+def contents(lake: Lake) -> dict[str, Any]:
+    """Everything an index says that does not depend on when it was made."""
+    tables = lake.tables().to_pylist()
+    sketches = {
+        (record["table"], record["column"]): lake._index.distinct_sketch(record["table"], record["column"])
+        for record in lake.columns().select(["table", "column"]).to_pylist()
+    }
+    problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
+    summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
+    columns = lake.columns().to_pylist(maps_as_pydicts="strict")
+    return {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
+
+
+def assert_same_lake(one: Lake, other: Lake) -> None:
+    """Two indexes of the same files: every record, every sketch, every problem."""
+    mine, theirs = contents(one), contents(other)
+    for part in mine:
+        assert mine[part] == theirs[part], part
+
+
+# --- comparing with the data -------------------------------------------------------------------------------------------
+
+
+def assert_true(record: dict[str, Any], cells: Sequence[str | None]) -> None:
+    """A record against the cells of its column."""
+    values = [value for cell in cells if cell is not None and (value := canonical(cell)).kind is not Kind.NULL]
+    assert record["rows"] == len(cells)
+    assert record["nulls"] == len(cells) - len(values)
+    counts = Counter(value.text for value in values)
+    assert record["distinct_low"] <= len(counts) <= record["distinct_high"]
+    if record["distinct_exact"]:
+        assert record["distinct"] == len(counts)
+    assert_true_top(record["top"], record["top_error"], counts)
+    if record["quantiles"] is not None:
+        numeric = record["type"] in ("integer", "decimal")
+        kinds = (Kind.INTEGER, Kind.DECIMAL) if numeric else (Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
+        assert_true_distribution(record, sorted(value.number for value in values if value.kind in kinds))
+
+
+def assert_true_top(top: list[dict[str, Any]], error: int, counts: Counter[str]) -> None:
+    shown = {entry["value"]: entry["count"] for entry in top}
+    for value, count in shown.items():
+        assert count <= counts[value] <= count + error, value
+    least = min(shown.values(), default=0)
+    for value, count in counts.items():
+        assert value in shown or count <= least + error or len(shown) < len(top), value
+
+
+def assert_true_distribution(record: dict[str, Any], numbers: list[float]) -> None:
+    n, error = len(numbers), record["quantile_error"]
+    assert record["mean"] == pytest.approx(math.fsum(numbers) / n, rel=1e-9)
+    slack = error * n + 1
+    for i, quantile in enumerate(record["quantiles"]):
+        low, high = bisect_left(numbers, quantile), bisect_right(numbers, quantile)
+        wanted = n * i / (len(record["quantiles"]) - 1)
+        assert low - slack <= wanted <= high + slack, (record["column"], i)
+    for edge, bin_ in enumerate(record["histogram"]):
+        last = edge == len(record["histogram"]) - 1
+        inside = (bisect_right if last else bisect_left)(numbers, bin_["high"]) - bisect_left(numbers, bin_["low"])
+        assert abs(inside - bin_["count"]) <= 2 * error * n, (record["column"], edge)
+    outside = bisect_left(numbers, record["fence_low"]) + n - bisect_right(numbers, record["fence_high"])
+    assert abs(outside - record["outliers"]) <= 2 * error * n, record["column"]
+
+
+# --- tables ------------------------------------------------------------------------------------------------------------
+
+
+def make_rows(count: int) -> list[Row]:
+    """A table that takes every state beyond what it holds exactly, if it is long, and has every kind of value."""
+    dice = random.Random(42)
+    cities = ["Zürich", "Zu\u0308rich", " Oslo ", "Reykjavík", "São Paulo", "東京", 'Saint "Petersburg"', "Paris, Texas"]
+    forms = ["{}", "{}.0", "{}.00", "+{}", " {} "]
+    rows = []
+    for i in range(count):
+        start = datetime(2020, 1, 1, tzinfo=UTC)
+        rows.append(
+            {
+                "id": str(i),
+                "city": dice.choice(cities),
+                "amount": f"{1e6 + dice.gauss(0, 250):.2f}",
+                "share": f"{dice.random() * 2 - 1:.12g}",
+                "day": (date(2020, 1, 1) + timedelta(days=dice.randrange(700))).isoformat(),
+                "moment": (start + timedelta(seconds=dice.randrange(10**8))).strftime("%Y-%m-%d %H:%M:%S"),
+                "postcode": f"{dice.randrange(2000):05d}",
+                "flag": dice.choice(["true", "false", "yes", "NA", "", "-"]),
+                # Many ways of writing few values: they meet in one hash.
+                "written": dice.choice(forms).format(dice.randrange(300)),
+                # A few frequent values above a long tail.
+                "skewed": f"v{int(dice.paretovariate(0.6)) % 10**9}",
+                "note": f"line {dice.randrange(count)}\nsecond, \"quoted\" line {dice.randrange(9)}",
+                "sparse": str(dice.randrange(10**6)) if dice.random() < 0.05 else "",
+            }
+        )
+    return rows
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(csv_text(rows), "utf-8")
+
+
+def arrow_table(rows: Sequence[Row]) -> pa.Table:
+    """The same rows, typed."""
+
+    def column(name: str, kind: pa.DataType) -> pa.Array:
+        cells = [row[name] if canonical(row[name]).kind is not Kind.NULL else None for row in rows]
+        return pa.array(cells, pa.string()).cast(kind)
+
+    return pa.table(
+        {
+            "id": column("id", pa.int64()),
+            "city": column("city", pa.string()),
+            "amount": column("amount", pa.decimal128(12, 2)),
+            "share": column("share", pa.float64()),
+            "day": column("day", pa.date32()),
+            "moment": column("moment", pa.timestamp("us")),
+            "postcode": column("postcode", pa.string()),
+            "skewed": column("skewed", pa.string()),
+            "sparse": column("sparse", pa.int32()),
+            "tags": pa.array([[row["city"].strip(), row["postcode"]] for row in rows]),
+        }
+    )
+
+
+def write_parts(folder: Path, rows: Sequence[Row], parts: int) -> None:
+    """One table as a directory of part files, of uneven sizes."""
+    cuts = [round(len(rows) * (i / parts) ** 1.5) for i in range(parts + 1)]
+    for number, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+        write_csv(folder / f"part-{number:05d}.csv", rows[low:high])
+
+
+def write_trap(path: Path, *, records: int = 40, lines: int = 1500) -> list[Row]:
+    """A CSV whose quoted cells hold whole pages of lines that look exactly like records of the table."""
+    dice = random.Random(7)
+
+    def record() -> Row:
+        return {"id": str(dice.randrange(10**6)), "name": f"n{dice.randrange(50)}", "note": f"w{dice.randrange(99)}"}
+
+    rows = []
+    for _ in range(records):
+        page = [",".join(record().values()) for _ in range(lines)]
+        rows.append(record() | {"note": "\n".join(["see:", *page, "end"])})
+        rows += [record() for _ in range(20)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(csv_text(rows), "utf-8")
+    return rows
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return make_rows(24_000)
+
+
+@pytest.fixture(scope="module")
+def few_rows() -> list[Row]:
+    return make_rows(3_000)
+
+
+# --- one file, shuffled, split, cut ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cut_lake(
+    tmp_path_factory: pytest.TempPathFactory, spark: SparkSession, rows: list[Row], few_rows: list[Row]
+) -> dict[str, Lake]:
+    """One table in many guises, in two indexes: files whole, and files cut in pieces of 64 KB."""
+    folder = tmp_path_factory.mktemp("guises")
+    lake = folder / "lake"
+    dice = random.Random(1)
+    for name, table in (("long", rows), ("short", few_rows)):
+        shuffled = dice.sample(table, len(table))
+        by_value = sorted(table, key=lambda row: (row["skewed"], row["city"], row["id"]))
+        write_csv(lake / f"{name}.csv", table)
+        write_csv(lake / f"{name}-shuffled.csv", shuffled)
+        write_csv(lake / f"{name}-sorted.csv", by_value)
+        write_parts(lake / f"{name}-parts", shuffled, 10)
+        pq.write_table(arrow_table(table), lake / f"{name}.parquet")
+        pq.write_table(arrow_table(shuffled), lake / f"{name}-shuffled.parquet", row_group_size=701)
+        pq.write_table(arrow_table(by_value), lake / f"{name}-sorted.parquet", row_group_size=len(table) // 3)
+    built = {}
+    for name, unit_bytes in (("whole", 1 << 30), ("cut", 1 << 16)):
+        build(lake, folder / f"{name}.idx", spark=spark, unit_bytes=unit_bytes)
+        built[name] = lakescope.open(folder / f"{name}.idx")
+    return built
+
+
+@pytest.mark.parametrize("guise", ["{}-shuffled.csv", "{}-sorted.csv", "{}-parts"])
+@pytest.mark.parametrize("name", ["long", "short"])
+@pytest.mark.parametrize("way", ["whole", "cut"])
+def test_a_csv_table_gives_the_same_profile_in_any_order_and_any_cut(
+    cut_lake: dict[str, Lake], name: str, guise: str, way: str
+) -> None:
+    assert_same_table(cut_lake["whole"], f"{name}.csv", cut_lake[way], guise.format(name))
+
+
+@pytest.mark.parametrize("name", ["long", "short"])
+def test_one_csv_file_gives_the_same_profile_whole_and_cut(cut_lake: dict[str, Lake], name: str) -> None:
+    table = f"{name}.csv"
+    assert cut_lake["whole"]._index.table(table)["units"] == 1
+    assert cut_lake["cut"]._index.table(table)["units"] > 4
+    assert_same_table(cut_lake["whole"], table, cut_lake["cut"], table)
+
+
+@pytest.mark.parametrize("guise", ["{}.parquet", "{}-shuffled.parquet", "{}-sorted.parquet"])
+@pytest.mark.parametrize("name", ["long", "short"])
+@pytest.mark.parametrize("way", ["whole", "cut"])
+def test_a_parquet_table_gives_the_same_profile_in_any_order_and_any_cut(
+    cut_lake: dict[str, Lake], name: str, guise: str, way: str
+) -> None:
+    assert_same_table(cut_lake["whole"], f"{name}.parquet", cut_lake[way], guise.format(name))
+
+
+@pytest.mark.parametrize("way", ["whole", "cut"])
+@pytest.mark.parametrize("guise", ["{}.csv", "{}-shuffled.csv", "{}-sorted.csv", "{}-parts"])
+def test_profiles_are_true_or_within_their_stated_error(
+    cut_lake: dict[str, Lake], rows: list[Row], few_rows: list[Row], guise: str, way: str
+) -> None:
+    for name, table in (("long", rows), ("short", few_rows)):
+        records = columns_of(cut_lake[way], guise.format(name))
+        assert list(records) == list(table[0])
+        for column, record in records.items():
+            assert_true(record, [row[column] for row in table])
+
+
+def test_the_long_table_goes_beyond_every_exact_state_and_the_short_one_does_not(cut_lake: dict[str, Lake]) -> None:
+    long, short = columns_of(cut_lake["cut"], "long.csv"), columns_of(cut_lake["cut"], "short.csv")
+    assert long["amount"]["quantile_error"] > 0
+    assert long["moment"]["quantile_error"] > 0
+    assert not long["id"]["distinct_exact"]
+    assert long["skewed"]["top_error"] > 0
+    assert all(not record["quantile_error"] and record["top_error"] == 0 for record in short.values())
+
+
+def test_a_value_has_one_hash_whether_it_is_text_or_typed(cut_lake: dict[str, Lake]) -> None:
+    index = cut_lake["whole"]._index
+    for column in ("id", "city", "amount", "share", "day", "moment", "postcode", "skewed", "sparse"):
+        assert index.distinct_sketch("long.csv", column) == index.distinct_sketch("long.parquet", column), column
+
+
+# --- byte ranges that guess wrong --------------------------------------------------------------------------------------
+
+
+def test_a_csv_whose_quotes_fool_the_guess_is_scanned_again_and_right(tmp_path: Path, spark: SparkSession) -> None:
+    rows = write_trap(tmp_path / "lake" / "trap.csv")
+    write_csv(tmp_path / "lake" / "plain.csv", make_rows(300))
+    whole = build(tmp_path / "lake", tmp_path / "whole.idx", spark=spark, unit_bytes=1 << 30)
+    cut = build(tmp_path / "lake", tmp_path / "cut.idx", spark=spark, unit_bytes=20_000)
+    assert whole.summary["jobs"] == 1
+    assert cut.summary["jobs"] == 2, "no range was fooled: the trap is none"
+    assert (whole.summary["rescanned"], cut.summary["rescanned"]) == (0, 1)
+    one, other = lakescope.open(tmp_path / "whole.idx"), lakescope.open(tmp_path / "cut.idx")
+    for table in ("trap.csv", "plain.csv"):
+        assert_same_table(one, table, other, table)
+    for column, record in columns_of(other, "trap.csv").items():
+        assert_true(record, [row[column] for row in rows])
+
+
+# --- places ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def places_lake(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], few_rows: list[Row]) -> Path:
+    """A small lake with big and small tables of several formats, a broken one, and one whose quotes fool the guess."""
+    lake = tmp_path_factory.mktemp("places") / "lake"
+    write_csv(lake / "long.csv", rows[:12_000])
+    write_parts(lake / "parts", few_rows, 10)
+    write_trap(lake / "trap.csv", records=10)
+    pq.write_table(arrow_table(few_rows), lake / "typed.parquet", row_group_size=500)
+    with (lake / "events.jsonl").open("w") as stream:
+        for row in few_rows:
+            stream.write(json.dumps({"id": int(row["id"]), "at": {"city": row["city"], "day": row["day"]}}) + "\n")
+    (lake / "broken.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
+    (lake / "ragged.csv").write_bytes(b"a,b,c\n1,2\n\n1,2,3,4\n\xe9t\xe9,5,6\n" * 50)
+    for number in range(30):
+        write_csv(lake / "small" / f"{number}.csv", few_rows[number * 10 : number * 10 + 10])
+    return lake
+
+
+UNIT_BYTES = 1 << 16
+
+
+def build_at(lake: str, out: str, master: str, unit_bytes: int) -> dict[str, Any]:
+    from lakescope.pipeline.build import build
+
+    return build(lake, out, master=master, unit_bytes=unit_bytes).summary
+
+
+def build_with(spark: SparkSession, lake: str, out: str, unit_bytes: int) -> dict[str, Any]:
+    from lakescope.pipeline.build import build
+
+    return build(lake, out, spark=spark, unit_bytes=unit_bytes).summary
+
+
+@pytest.fixture(scope="module")
+def local_two(places_lake: Path, spark: SparkSession) -> Lake:
+    """The index every other place is compared with."""
+    out = places_lake.with_name("local-2.idx")
+    build_with(spark, str(places_lake), str(out), UNIT_BYTES)
+    return lakescope.open(out)
+
+
+def test_one_core_gives_the_index_of_two(places_lake: Path, local_two: Lake) -> None:
+    from cluster import run_driver
+
+    out = places_lake.with_name("local-1.idx")
+    run_driver(build_at, places_lake, out, "local[1]", UNIT_BYTES)
+    assert_same_lake(local_two, lakescope.open(out))
+
+
+@pytest.mark.cluster
+def test_a_standalone_cluster_gives_the_index_of_one_machine(
+    places_lake: Path, local_two: Lake, cluster: Place, cluster_driver: Driver
+) -> None:
+    out = places_lake.with_name("standalone.idx")
+    summary = cluster_driver.call(build_with, places_lake, out, UNIT_BYTES)
+    assert summary["tables"] > 30
+    assert len(cluster.executors()) == 2
+    assert_same_lake(local_two, lakescope.open(out))
+    assert_runs_from_cache(cluster)
+
+
+@pytest.mark.cluster
+def test_spark_connect_gives_the_index_of_one_machine(places_lake: Path, local_two: Lake, connect: Place) -> None:
+    from cluster import run_driver
+
+    out = places_lake.with_name("connect.idx")
+    run_driver(build_at, places_lake, out, connect.master, UNIT_BYTES, environment=connect.environment)
+    assert_same_lake(local_two, lakescope.open(out))
+    assert_runs_from_cache(connect)
