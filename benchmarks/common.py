@@ -7,7 +7,8 @@ behind (Spark's JVM outlives its driver) becomes the harness' own child and is w
 user and system time of all of them. One kind of process is missing there: PySpark's daemon ignores SIGCHLD, so the kernel drops
 the time of the Python workers it forked. Their time is read from /proc/PID/stat, by the child before it stops Spark and five
 times a second by the harness, and added unless the harness reaped the worker itself. Costs of a phase inside a run (start-up
-apart) are differences of the same numbers summed over the live process tree. Both are exact to the kernel's 10 ms tick.
+apart) are differences of the same numbers summed over the live process tree. A process other than the one that asks is exact
+to the kernel's tick (10 ms).
 """
 
 from __future__ import annotations
@@ -91,7 +92,10 @@ def tree(root: int) -> list[Process]:
 
 def tree_cpu(root: int | None = None) -> float:
     """CPU-seconds of a process tree so far, with those of its dead that were waited for."""
-    return sum(process.own + process.reaped for process in tree(root or os.getpid()))
+    root = root or os.getpid()
+    mine = resource.getrusage(resource.RUSAGE_SELF)  # to the microsecond
+    exact = {os.getpid(): mine.ru_utime + mine.ru_stime}
+    return sum(exact.get(process.pid, process.own) + process.reaped for process in tree(root))
 
 
 def python_workers(processes: Iterable[Process]) -> list[Process]:

@@ -119,7 +119,7 @@ def test_formats_print_the_same_records(command: str, run: Run, index: str, tabl
     arguments = [command, index] + ([table] if command == "profile" else [])
     as_json, as_csv = run(*arguments, "--format", "json"), run(*arguments, "--format", "csv")
     as_table, plain = run(*arguments, "--format", "table"), run(*arguments)
-    assert [as_json.code, as_csv.code, as_table.code] == [0, 0, 0], as_json.err
+    assert [as_json.code, as_csv.code, as_table.code] == [0, 0, 0], as_json.err + as_csv.err
     assert as_table.out == plain.out
     assert as_table.out.strip()
     answer = from_json(as_json.out)

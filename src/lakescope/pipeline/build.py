@@ -22,6 +22,7 @@ from lakescope.pipeline.progress import Listener, ProgressWatch
 from lakescope.pipeline.session import spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
+from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
@@ -136,7 +137,9 @@ def build(
         plan = make_plan(found, unit_bytes)
         problems += plan.problems
         _add_frames(plan, sources.frames, writer.staging, unit_bytes)
+        warming = start_warming()
         with spark_session(spark, master) as session:
+            warming.join()
             ship_package(session)
             frames = _spark_frames(session, sources)
             if not plan.bins and not frames and not problems:
@@ -145,7 +148,7 @@ def build(
                 )
             outcome = _run(session, plan, frames, writer.staging, progress)
         files = outcome.files + _write_problems(problems, writer.staging)
-        summary = _summary(plan, problems, outcome, time.monotonic() - began)
+        summary = _summary(problems, outcome, time.monotonic() - began)
         return writer.publish(files, version=__version__, sources=sources.names(), summary=summary)
 
 
@@ -216,7 +219,8 @@ def _job(
     write_plan(plan, staging)
     place = str(staging.absolute())
     states = [
-        frame.mapInArrow(Shipped.of(ScanFrame(name, source)), STATE_DDL) for name, (frame, source) in frames.items()
+        frame.mapInArrow(Shipped.of(ScanFrame(name, source, tuple(frame.columns))), STATE_DDL)
+        for name, (frame, source) in frames.items()
     ]
     if plan.bins:
         bins = session.range(0, len(plan.bins), 1, len(plan.bins))
@@ -287,13 +291,13 @@ def _write_problems(problems: list[Problem], staging: Path) -> list[SegmentFile]
     return [file] if file else []
 
 
-def _summary(plan: Plan, problems: list[Problem], outcome: _Outcome, seconds: float) -> dict[str, Any]:
+def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict[str, Any]:
     counts = outcome.counts
     return {
         "tables": counts.get("tables", 0),
         "columns": counts.get("columns", 0),
         "rows": counts.get("rows", 0),
-        "bytes": plan.bytes,
+        "bytes": counts.get("bytes", 0),
         "failed": counts.get("failed", 0) + sum(problem.severity == "error" for problem in problems),
         "rescanned": len(outcome.again) if outcome.jobs == 1 else 0,
         "jobs": outcome.jobs,

@@ -23,7 +23,7 @@ from lakescope.pipeline.scan import TablePart, TableScan, broken_spans
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import summarise
 from lakescope.sketches import codec
-from lakescope.sources.model import Batch, Problem
+from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 
@@ -106,24 +106,28 @@ class ScanBins:
 
 @dataclass(frozen=True, slots=True)
 class ScanFrame:
-    """Scan task over the rows of a Spark DataFrame: one table, one part per partition."""
+    """Scan task over the rows of a Spark DataFrame: one table, one part per partition.
+
+    ``columns`` are the frame's, so that a frame without rows is a table without rows and not a broken one.
+    """
 
     table: str
     source: str
+    columns: tuple[str, ...]
 
     def __call__(self, batches: Arrow) -> Arrow:
         from pyspark import TaskContext
 
-        from lakescope.sources.typed import text_columns
+        from lakescope.sources.arrow_batches import text_batches
 
         context = TaskContext.get()
         scan = TableScan(self.table, context.partitionId() if context is not None else 0)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
-        for batch in batches:
-            columns = text_columns(batch, self.table, scan.part.report)
-            scan.add(Batch(batch.num_rows, columns))
-            scan.part.size += batch.nbytes
+        empty = pa.schema([(name, pa.null()) for name in self.columns])
+        for batch in text_batches(batches, empty, self.table, scan.part.report):
+            scan.add(batch)
+            scan.part.size += sum(int((column.ends - column.starts).clip(0).sum()) for column in batch.columns)
         rows = _Rows()
         yield from rows.add(scan, whole=False)
         yield from rows.flush()
@@ -140,7 +144,7 @@ class MergeStates:
 
     def __call__(self, batches: Arrow) -> Arrow:
         shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
-        counts = dict.fromkeys(("tables", "columns", "rows", "failed"), 0)
+        counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
         for table, group in itertools.groupby(_rows(batches), key=lambda row: row[0]):
             parts, states = _parts(group)
@@ -195,6 +199,7 @@ def _merge_table(
         _add_table_record(whole, shards)
         counts["tables"] += 1
         counts["rows"] += whole.rows
+        counts["bytes"] += whole.size
         if whole.failed:
             detail = (
                 f"{whole.failed} of {whole.units} pieces could not be read: their rows are missing from the profile"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from lakescope.sketches import codec
 from lakescope.sketches.kernels import frequent_add, frequent_combine, frequent_rebuild, gather_text
+from lakescope.values.text import read_only
 
 #: Bytes of a value's text that are kept.
 TEXT_LIMIT = 120
@@ -36,7 +37,7 @@ class Texts:
     @classmethod
     def of(cls, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> Texts:
         """Texts that all lie in one buffer."""
-        return cls(data, data, np.zeros(starts.size, np.uint8), starts, ends)
+        return cls(read_only(data), data, np.zeros(starts.size, np.uint8), starts, ends)
 
     def take(self, indices: npt.NDArray[np.int64]) -> Texts:
         return Texts(self.plain, self.other, self.chosen[indices], self.starts[indices], self.ends[indices])
@@ -70,7 +71,7 @@ class FrequentValues:
     def update(
         self,
         hashes: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64],
         texts: Texts,
     ) -> None:
         """Add values by hash with their counts; ``texts`` says what each value is."""
@@ -97,7 +98,7 @@ class FrequentValues:
         self,
         keep: int,
         hashes: npt.NDArray[np.uint64],
-        counts: npt.NDArray[np.int32] | npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64],
         texts: Texts,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Texts]:
         """Once saturated, summarise a large batch before adding it: its rare values pay once instead of many times."""

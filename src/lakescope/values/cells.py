@@ -12,7 +12,7 @@ from lakescope.values import kernels
 from lakescope.values.canonical import NULL_VALUE, Kind, Value, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
-from lakescope.values.text import TextColumn
+from lakescope.values.text import TextColumn, read_only
 
 U8 = npt.NDArray[np.uint8]
 I32 = npt.NDArray[np.int32]
@@ -38,7 +38,7 @@ class Cells:
     kinds: U8
     hashes: U64
     numbers: F64
-    counts: I32
+    counts: npt.NDArray[np.int64]
     lengths: I32
     leading: U8
     digits: I32
@@ -60,10 +60,11 @@ class Cells:
 def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     """Distinct cells of a batch, each with kind, canonical text, hash and number."""
     n = column.starts.size
-    first, counts = np.empty(n, np.int32), np.empty(n, np.int32)
+    data = read_only(column.data)
+    first, counts = np.empty(n, np.int32), np.empty(n, np.int64)
     raw = np.empty(n, np.uint64)
     wstarts, wends = np.empty(n, np.int32), np.empty(n, np.int32)
-    found, missing = kernels.unique_cells(column.data, column.starts, column.ends, first, counts, raw, wstarts, wends)
+    found, missing = kernels.unique_cells(data, column.starts, column.ends, first, counts, raw, wstarts, wends)
     counts, raw, wstarts, wends = counts[:found], raw[:found], wstarts[:found], wends[:found]
     kinds = np.empty(found, np.uint8)
     hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
@@ -73,12 +74,12 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     room = int((wends - wstarts).sum(dtype=np.int64)) + kernels.GROWTH * found + 32
     text = np.empty(room, np.uint8)
     used = kernels.analyse(
-        *(column.data, wstarts, wends, raw, character_table(), text),
+        *(data, wstarts, wends, raw, character_table(), text),
         *(kinds, hashes, numbers, lengths, leading, digits, decimals, altered, cstarts, cends),
     )
     cells = Cells(
         *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, lengths, leading, digits, decimals),
-        *(column.data, wstarts, wends, text[:used], altered, cstarts, cends),
+        *(data, wstarts, wends, text[:used], altered, cstarts, cends),
     )
     slow = np.flatnonzero(kinds == kernels.SLOW)
     if slow.size:
@@ -124,7 +125,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
         text_at += len(form)
     cells.text = np.concatenate([cells.text, np.frombuffer(b"".join(texts), np.uint8)])
     if rewritten:
-        cells.written = np.concatenate([cells.written, np.frombuffer(b"".join(rewritten), np.uint8)])
+        cells.written = read_only(np.concatenate([cells.written, np.frombuffer(b"".join(rewritten), np.uint8)]))
 
 
 def _without_nulls(cells: Cells) -> Cells:

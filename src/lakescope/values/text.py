@@ -11,6 +11,16 @@ import numpy.typing as npt
 MISSING = -1
 
 
+def read_only(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The same bytes as an array that cannot be written to.
+
+    Buffers of Arrow are read-only, those of files are not; kernels would be compiled once for either.
+    """
+    view = data.view()
+    view.flags.writeable = False
+    return view
+
+
 @dataclass(slots=True)
 class TextColumn:
     """The cells of one column in one batch, as slices ``data[starts[i]:ends[i]]`` of UTF-8 (or undecodable) bytes.

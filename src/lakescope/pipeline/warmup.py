@@ -1,0 +1,56 @@
+"""Compiling the kernels once, while the JVM starts.
+
+The first build on a machine compiles the kernels (some 20 CPU-seconds). Left to the workers, each of them would compile
+all of them at the same time; compiled here they wait in numba's cache when the first worker looks. Later builds find
+the cache filled and skip this.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+
+def start_warming() -> threading.Thread:
+    """Compile in the background what is not compiled yet; join the thread before work begins."""
+    thread = threading.Thread(target=_warm_if_cold, name="lakescope-warmup", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm_if_cold() -> None:
+    import lakescope.values
+
+    beside = Path(lakescope.values.__file__).parent / "__pycache__"
+    if not any(beside.glob("kernels.analyse-*.nbi")):
+        warm()
+
+
+def warm() -> None:
+    """Run every kernel on a few cells."""
+    import numpy as np
+
+    from lakescope.profile.column import ColumnState
+    from lakescope.sketches.frequent import FrequentValues, Texts
+    from lakescope.sources import csv_kernel
+    from lakescope.sources.csv_dialect import detect_dialect
+    from lakescope.sources.encoding import Encoding
+    from lakescope.values.cells import understand
+    from lakescope.values.text import TextColumn
+
+    text = np.frombuffer(b"a,b\n1,2\n2021-03-04,x\n", np.uint8)
+    dialect = detect_dialect(text, whole=True, encoding=Encoding())
+    csv_kernel.resync(text, text.size, False, dialect.delimiter, dialect.quote, 0, dialect.newline, 2, 4)
+    starts, ends = np.array([4, 6, 8], np.int32), np.array([5, 7, 18], np.int32)
+    state = ColumnState(0)
+    state.update(understand(TextColumn("warm", text, starts, ends)))
+    state.merge(ColumnState.from_bytes(state.to_bytes()))
+    hashes = np.arange(1, 8000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state.distinct.update_hashes(hashes)
+    state.distinct.update_hashes(hashes)
+    state.distinct.estimate()
+    state.distinct.update_hashes(hashes)
+    places = np.zeros(hashes.size, np.int32)
+    few = FrequentValues(16)
+    for _ in range(2):
+        few.update(hashes, np.ones(hashes.size, np.int64), Texts.of(text.copy(), places, places + np.int32(1)))
