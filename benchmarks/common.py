@@ -374,8 +374,9 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 def alternated(systems: Sequence[str], round_: int) -> list[str]:
-    """The systems in another order each round: turned by one, and every second time backwards."""
-    turned = [*systems[round_ % len(systems) :], *systems[: round_ % len(systems)]]
+    """The systems in another order each round: every second round backwards, every pair of rounds turned by one."""
+    turn = round_ // 2 % len(systems)
+    turned = [*systems[turn:], *systems[:turn]]
     return turned[::-1] if round_ % 2 else turned
 
 

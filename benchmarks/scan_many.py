@@ -123,6 +123,7 @@ def describe(lake: Lake, systems: Sequence[str]) -> tuple[str, Json, list[Aim]]:
         against = None if system in (OURS, COLD) else common.ratios(ours, cost)
         if against:
             found[system] = against
+        marginal_against = common.ratios(lake.marginal(), cost) if against else None
         start = Spread.of([run.report["start"] for run in runs])
         different = row_differences(lake, system) if system not in (OURS, COLD) else []
         body["systems"][system] = {
@@ -133,26 +134,32 @@ def describe(lake: Lake, systems: Sequence[str]) -> tuple[str, Json, list[Aim]]:
             "everything_cpu_s": Spread.of([run.cpu for run in runs]),
             "wall_s": Spread.of([run.wall for run in runs]),
             "ours_over_it": against,
+            "ours_marginal_over_it": marginal_against,
             "unread": failed,
             "rows_differ": different,
         }
         rows.append(
             [
                 *(TITLES[system], len(files), Spread.of(cost), "in it" if system == COLD else start),
-                *(against or "", len(failed), len(different) if against else ""),
+                *(against or "", marginal_against or "", len(failed), len(different) if against else ""),
             ]
         )
         if system == OURS:
             marginal = Spread.of(lake.marginal())
             body["systems"][OURS]["marginal_cpu_ms_per_table"] = marginal
-            rows.append([f"lakescope, marginal (against {lake.fewer_files} tables)", len(lake.files), marginal, "", "", "", ""])
-    headers = ["system", "tables", "CPU-ms a table", "start-up CPU-s", "ours / it", "unread", "rows differ"]
+            rows.append([f"lakescope, marginal (against {lake.fewer_files} tables)", len(lake.files), marginal, "", "", "", "", ""])
+    headers = ["system", "tables", "CPU-ms a table", "start-up CPU-s", "ours warm / it", "ours marginal / it", "unread", "rows differ"]
     text = f"## {lake.name}: {len(lake.files)} tables, {common.show_bytes(body['bytes'])}\n\n" + common.table(headers, rows)
     for system in systems:
         failed = unread(lake, system)
         if failed and system != COLD:
             shown = "\n".join(f"- {name}: {reason}" for name, reason in list(failed.items())[:20])
-            text += f"\n\nNot read by {system}: {len(failed)} ({len(failed) / body['systems'][system]['tables']:.1%})\n\n{shown}"
+            share = len(failed) / body["systems"][system]["tables"]
+            text += f"\n\nNot read by {system}: {len(failed)} ({share:.1%})\n\n{shown}"
+        different = body["systems"][system]["rows_differ"]
+        if different:
+            shown = "\n".join(f"- {line}" for line in different[:10])
+            text += f"\n\nRows counted differently by {system}: {len(different)}\n\n{shown}"
     return text, body, aims_of(lake, found)
 
 

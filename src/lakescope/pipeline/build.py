@@ -102,6 +102,7 @@ class _Outcome:
     files: list[SegmentFile] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
+    rescanned: int = 0
     jobs: int = 0
 
     def add(self, results: list[str]) -> None:
@@ -203,6 +204,7 @@ def _run(
     outcome = _Outcome()
     outcome.add(_job(session, plan, frames, staging, progress))
     if outcome.again:
+        outcome.rescanned = len(outcome.again)
         whole = make_plan([plan.tables[table] for table in outcome.again], unit_bytes=1 << 62)
         outcome.add(_job(session, whole, {}, staging, progress))
     return outcome
@@ -299,7 +301,7 @@ def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict
         "rows": counts.get("rows", 0),
         "bytes": counts.get("bytes", 0),
         "failed": counts.get("failed", 0) + sum(problem.severity == "error" for problem in problems),
-        "rescanned": len(outcome.again) if outcome.jobs == 1 else 0,
+        "rescanned": outcome.rescanned,
         "jobs": outcome.jobs,
         "seconds": round(seconds, 3),
     }

@@ -1,7 +1,7 @@
 """What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
-Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: a column
-already profiled, because its table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it,
+Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: all columns
+profiled, because the table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it,
 ``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after the other.
 """
 
@@ -25,7 +25,7 @@ from lakescope.profile.summary import summarise
 from lakescope.sketches import codec
 from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import SCHEMAS, ShardWriter
 
 STATE_SCHEMA = pa.schema(
     [
@@ -43,7 +43,7 @@ RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
 _PAYLOAD_BYTES = 4 * 1024 * 1024
-_PART, _STATE, _RECORD = 0, 1, 2
+_PART, _STATE, _RECORDS = 0, 1, 2
 
 Arrow = Iterator[pa.RecordBatch]
 _Row = tuple[str, int, str, int, bytes]
@@ -60,12 +60,11 @@ class _Rows:
         """Rows of a scanned part; a table scanned ``whole`` has its columns profiled at once."""
         part = scan.part
         yield from self._put((part.table, _PART, "", part.ordinal, part.to_json()))
+        if whole and scan.states:
+            yield from self._put((part.table, _RECORDS, "", part.ordinal, _pack_records(scan)))
+            return
         for name, state in scan.states.items():
-            if whole:
-                payload = _pack_record(summarise(part.table, name, state, part.rows), state)
-                yield from self._put((part.table, _RECORD, name, part.ordinal, payload))
-            else:
-                yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
+            yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
 
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
@@ -218,28 +217,43 @@ def _write_columns(
 ) -> None:
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(states, key=lambda row: row[2]):
-        first = next(group)
-        if first[1] == _RECORD:
-            record, sketch = _unpack_record(first[4])
-        else:
-            state = ColumnState.from_bytes(first[4])
-            for row in group:
+        state: ColumnState | None = None
+        for row in group:
+            if row[1] == _RECORDS:
+                records, sketches = _unpack_records(row[4])
+                shards["columns"].add_batch(records)
+                shards["sketches"].add_batch(sketches)
+            elif state is None:
+                state = ColumnState.from_bytes(row[4])
+            else:
                 state.merge(ColumnState.from_bytes(row[4]))
+        if state is not None:
             state.position = positions[name]
-            record, sketch = summarise(whole.table, name, state, whole.rows), state.distinct.to_bytes()
-        shards["columns"].add(record)
-        place = {"table": whole.table, "column": name, "position": positions[name]}
-        shards["sketches"].add({**place, "distinct": sketch})
-        counts["columns"] += 1
+            shards["columns"].add(summarise(whole.table, name, state, whole.rows))
+            shards["sketches"].add(_sketch(whole.table, name, state))
+    counts["columns"] += len(whole.columns)
 
 
-def _pack_record(record: dict[str, Any], state: ColumnState) -> bytes:
-    return codec.pack("record", 1, {"record": record, "distinct": state.distinct.to_bytes()})
+def _sketch(table: str, name: str, state: ColumnState) -> dict[str, Any]:
+    return {"table": table, "column": name, "position": state.position, "distinct": state.distinct.to_bytes()}
 
 
-def _unpack_record(payload: bytes) -> tuple[dict[str, Any], bytes]:
-    fields = codec.unpack(payload, "record", 1)
-    return fields["record"], fields["distinct"]
+def _pack_records(scan: TableScan) -> bytes:
+    """The catalog records and sketches of a table that is complete, as Arrow batches without their schema."""
+    table, rows = scan.part.table, scan.part.rows
+    records = [summarise(table, name, state, rows) for name, state in scan.states.items()]
+    sketches = [_sketch(table, name, state) for name, state in scan.states.items()]
+    blocks = [
+        pa.RecordBatch.from_pylist(made, SCHEMAS[kind]).serialize().to_pybytes()
+        for made, kind in ((records, "columns"), (sketches, "sketches"))
+    ]
+    return codec.pack("records", 1, {"columns": blocks[0], "sketches": blocks[1]})
+
+
+def _unpack_records(payload: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    fields = codec.unpack(payload, "records", 1)
+    columns = pa.ipc.read_record_batch(pa.py_buffer(fields["columns"]), SCHEMAS["columns"])
+    return columns, pa.ipc.read_record_batch(pa.py_buffer(fields["sketches"]), SCHEMAS["sketches"])
 
 
 def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:

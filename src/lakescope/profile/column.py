@@ -26,8 +26,6 @@ _NAME, _VERSION = "column", 1
 
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
-#: Values in the sample of a column: those of the smallest hashes, hence the same for any order of the rows.
-SAMPLE_SIZE = 12
 _SHAPES_LIMIT = 512
 _KINDS = [kind for kind in Kind if kind is not Kind.NULL]
 
@@ -67,7 +65,6 @@ class ColumnState:
     shapes: FrequentValues = field(default_factory=lambda: FrequentValues(_SHAPES_LIMIT))
     numbers: Quantiles = field(default_factory=Quantiles)
     moments: Quantiles = field(default_factory=Quantiles)
-    sample: dict[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.values = FrequentValues(values_limit(self.position))
@@ -89,7 +86,6 @@ class ColumnState:
         self.distinct.update_hashes(cells.hashes)
         self._update_shapes(cells)
         self._update_extremes(cells)
-        self._update_sample(cells)
         finite = np.isfinite(cells.numbers)
         if finite.any():
             numeric = finite & (cells.kinds <= Kind.DECIMAL)
@@ -118,20 +114,6 @@ class ColumnState:
         if high is not None and (self.high is None or high > self.high):
             self.high = high
 
-    def _update_sample(self, cells: Cells) -> None:
-        worst = max(self.sample) if len(self.sample) >= SAMPLE_SIZE else None
-        hashes = cells.hashes
-        chosen = np.arange(hashes.size) if worst is None else np.flatnonzero(hashes < np.uint64(worst))
-        if chosen.size > SAMPLE_SIZE:
-            chosen = chosen[np.argpartition(hashes[chosen], SAMPLE_SIZE)[: SAMPLE_SIZE + 1]]
-        for index in chosen.tolist():
-            self.sample[int(hashes[index])] = cells.canonical_at(index)[:EXTREME_LIMIT]
-        self._cut_sample()
-
-    def _cut_sample(self) -> None:
-        if len(self.sample) > SAMPLE_SIZE:
-            self.sample = {key: self.sample[key] for key in sorted(self.sample)[:SAMPLE_SIZE]}
-
     def merge(self, other: ColumnState) -> None:
         """Add everything another state of the same column has seen."""
         self.cells += other.cells
@@ -147,8 +129,6 @@ class ColumnState:
         self.shapes.merge(other.shapes)
         self.numbers.merge(other.numbers)
         self.moments.merge(other.moments)
-        self.sample.update(other.sample)
-        self._cut_sample()
 
     def _merge_statistics(self, other: ColumnState) -> None:
         mine, theirs = self.ints, other.ints
@@ -180,7 +160,6 @@ class ColumnState:
 
     def to_bytes(self) -> bytes:
         lengths = np.flatnonzero(self.lengths)
-        keys = sorted(self.sample)
         fields: codec.Fields = {
             "position": self.position,
             "source_type": self.source_type,
@@ -192,9 +171,6 @@ class ColumnState:
             "has_extremes": self.low is not None,
             "low": self.low or b"",
             "high": self.high or b"",
-            "sample": np.array(keys, np.uint64),
-            "sample_lengths": [len(self.sample[key]) for key in keys],
-            "sample_text": b"".join(self.sample[key] for key in keys),
         }
         for prefix, part in self._parts().items():
             fields.update({f"{prefix}.{name}": value for name, value in part.fields().items()})
@@ -217,9 +193,6 @@ class ColumnState:
         state.lengths[fields["length_bins"]] = fields["length_counts"]
         if fields["has_extremes"]:
             state.low, state.high = fields["low"], fields["high"]
-        cuts = np.cumsum([0, *fields["sample_lengths"]]).tolist()
-        text = fields["sample_text"]
-        state.sample = {int(key): text[cuts[i] : cuts[i + 1]] for i, key in enumerate(fields["sample"].tolist())}
 
         def part(prefix: str) -> codec.Fields:
             return {name[2:]: value for name, value in fields.items() if name.startswith(prefix + ".")}

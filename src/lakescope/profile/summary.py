@@ -49,7 +49,7 @@ def summarise(table: str, column: str, state: ColumnState, rows: int) -> Record:
         "markers": state.markers,
         "undecodable": state.undecodable,
         "kinds": {_KIND_NAMES[name]: count for name, count in kinds.items() if count},
-        "sample": [state.sample[key].decode("utf-8", "ignore") for key in sorted(state.sample)],
+        "sample": state.values.sample(),
     }
     record |= _distinct(state, rows, filled)
     record |= _frequent(state, rows)

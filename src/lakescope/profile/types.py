@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lakescope.values.canonical import Kind
 
 #: Share of the non-null cells a type must cover; a little dirt does not make a number column a text column.
@@ -12,7 +14,7 @@ NUMERIC_TYPES = ("integer", "decimal")
 TEMPORAL_TYPES = ("date", "time", "timestamp")
 
 
-def infer_type(kinds: dict[Kind, int]) -> tuple[str, float]:
+def infer_type(kinds: Mapping[Kind, int]) -> tuple[str, float]:
     """Most specific type that covers the column, and the share of the non-null cells that have it.
 
     Integer before decimal before text, date before timestamp. Codes win over integers: one ``00501`` among zip codes

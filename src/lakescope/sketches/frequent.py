@@ -20,6 +20,8 @@ from lakescope.values.text import read_only
 
 #: Bytes of a value's text that are kept.
 TEXT_LIMIT = 120
+#: Values in the sample.
+SAMPLE_SIZE = 12
 
 _FIRST_KEYS = 64
 
@@ -38,6 +40,10 @@ class Texts:
     def of(cls, data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], ends: npt.NDArray[np.int32]) -> Texts:
         """Texts that all lie in one buffer."""
         return cls(read_only(data), data, np.zeros(starts.size, np.uint8), starts, ends)
+
+    def at(self, index: int) -> bytes:
+        source = self.other if self.chosen[index] else self.plain
+        return source[self.starts[index] : self.ends[index]].tobytes()
 
     def take(self, indices: npt.NDArray[np.int64]) -> Texts:
         return Texts(self.plain, self.other, self.chosen[indices], self.starts[indices], self.ends[indices])
@@ -67,6 +73,12 @@ class FrequentValues:
     lengths: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int32))
     arena: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(1024, np.uint8))
     slots: npt.NDArray[np.int32] = field(default_factory=lambda: np.full(4 * _FIRST_KEYS, -1, np.int32))
+    smallest: dict[int, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.keys.size > self.limit >= self.used:
+            for name in ("keys", "tallies", "places", "lengths"):
+                setattr(self, name, getattr(self, name)[: self.limit])
 
     def update(
         self,
@@ -76,6 +88,7 @@ class FrequentValues:
     ) -> None:
         """Add values by hash with their counts; ``texts`` says what each value is."""
         keep = self.limit // 2
+        given = hashes, texts
         if self.saturated and hashes.size > keep:
             hashes, counts, texts = self._prune_batch(keep, hashes, counts, texts)
         at = 0
@@ -86,13 +99,26 @@ class FrequentValues:
                 *(self.used, self.arena, self.filled),
             )
             if at >= hashes.size:
-                return
+                break
             if self.used < self.keys.size:
                 self.arena = np.concatenate([self.arena, np.empty(max(self.arena.size, TEXT_LIMIT), np.uint8)])
             elif self.used < self.limit:
                 self._grow()
             else:
                 self._prune()
+        if self.saturated:
+            self._sample_batch(*given)
+
+    def _sample_batch(self, hashes: npt.NDArray[np.uint64], texts: Texts) -> None:
+        """Keep the values of the smallest hashes, once the table cannot hold all."""
+        chosen = np.flatnonzero(hashes <= np.uint64(max(self.smallest)))
+        for index in chosen[np.argsort(hashes[chosen])[:SAMPLE_SIZE]].tolist():
+            self.smallest[int(hashes[index])] = texts.at(index)[:TEXT_LIMIT]
+        self._cut_sample()
+
+    def _cut_sample(self) -> None:
+        if len(self.smallest) > SAMPLE_SIZE:
+            self.smallest = {key: self.smallest[key] for key in sorted(self.smallest)[:SAMPLE_SIZE]}
 
     def _prune_batch(
         self,
@@ -125,9 +151,15 @@ class FrequentValues:
         keep = self.limit // 2
         price = int(np.partition(self.tallies[: self.used], self.used - keep - 1)[self.used - keep - 1])
         self.error += price
-        self.saturated = True
+        if not self.saturated:
+            self.smallest = self._smallest_in_table()
+            self.saturated = True
         self._keep(np.flatnonzero(self.tallies[: self.used] > price))
         self.tallies[: self.used] -= price
+
+    def _smallest_in_table(self) -> dict[int, bytes]:
+        order = np.argsort(self.keys[: self.used])[:SAMPLE_SIZE].tolist()
+        return {int(self.keys[index]): self.bytes_at(index) for index in order}
 
     def _keep(self, order: npt.NDArray[np.intp]) -> None:
         arena = np.empty(max(1024, int(self.lengths[order].sum())), np.uint8)
@@ -145,7 +177,12 @@ class FrequentValues:
         starts = other.places[:n]
         self.update(other.keys[:n], other.tallies[:n], Texts.of(other.arena, starts, starts + other.lengths[:n]))
         self.error += other.error
-        self.saturated |= other.saturated
+        if self.saturated or other.saturated:
+            mine = self.smallest if self.saturated else self._smallest_in_table()
+            theirs = other.smallest if other.saturated else other._smallest_in_table()
+            self.smallest = mine | theirs
+            self._cut_sample()
+            self.saturated = True
 
     def top(self, k: int) -> list[Frequent]:
         """The ``k`` values of the largest counts, ties broken by hash."""
@@ -155,9 +192,17 @@ class FrequentValues:
             for i in order.tolist()
         ]
 
+    def sample(self) -> list[str]:
+        """A few values: those of the smallest hashes, hence the same for any order of the rows."""
+        chosen = self.smallest if self.saturated else self._smallest_in_table()
+        return [chosen[key].decode("utf-8", "ignore") for key in sorted(chosen)]
+
     def text_at(self, index: int) -> str:
-        raw = self.arena[self.places[index] : self.places[index] + self.lengths[index]].tobytes()
-        return raw.decode("utf-8", "ignore")
+        return self.bytes_at(index).decode("utf-8", "ignore")
+
+    def bytes_at(self, index: int) -> bytes:
+        start = int(self.places[index])
+        return self.arena[start : start + int(self.lengths[index])].tobytes()
 
     @property
     def distinct(self) -> int | None:
@@ -176,6 +221,8 @@ class FrequentValues:
             "tallies": self.tallies[order],
             "lengths": self.lengths[order].astype(np.uint8),
             "text": text,
+            "sample": np.array(sorted(self.smallest), np.uint64),
+            "sample_text": [self.smallest[key].decode("utf-8", "ignore") for key in sorted(self.smallest)],
         }
 
     @classmethod
@@ -189,4 +236,5 @@ class FrequentValues:
         return cls(
             *(fields["limit"], fields["error"], fields["saturated"], keys.size, text.size),
             *(keys, fields["tallies"].copy(), places, lengths, text, slots),
+            {int(key): word.encode() for key, word in zip(fields["sample"], fields["sample_text"], strict=True)},
         )

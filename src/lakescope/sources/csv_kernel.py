@@ -20,7 +20,7 @@ N_COUNTERS = 6
 _LF, _CR, _SPACE, _BACKSLASH = 10, 13, 32, 92
 
 
-@njit(cache=True)
+@njit(inline="always", cache=True)
 def _field(data, i, n, delimiter, quote, escape, newline):
     """Read one field: (start, end, next, how it ended, escaped quotes inside?, text after the closing quote?).
 

@@ -74,22 +74,39 @@ class ShardWriter:
         self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind == 'sketches' else 'parquet'}"
         self._path = Path(staging) / self.name
         self._rows = 0
-        self._waiting: list[dict[str, Any]] = []
+        self._records: list[dict[str, Any]] = []
+        self._batches: list[pa.RecordBatch] = []
+        self._waiting = 0
         self._writer: pq.ParquetWriter | pa.ipc.RecordBatchFileWriter | None = None
 
     def add(self, record: dict[str, Any]) -> None:
-        self._waiting.append(record)
-        if len(self._waiting) >= _ROWS_PER_WRITE:
+        """Append one record."""
+        self._records.append(record)
+        if len(self._records) >= _ROWS_PER_WRITE:
+            self._settle()
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Append records that are an Arrow batch already."""
+        self._settle()
+        self._batches.append(batch)
+        self._waiting += batch.num_rows
+        if self._waiting >= _ROWS_PER_WRITE:
             self._flush()
 
+    def _settle(self) -> None:
+        records, self._records = self._records, []
+        if records:
+            self.add_batch(pa.RecordBatch.from_pylist(records, self.schema))
+
     def _flush(self) -> None:
-        if not self._waiting:
+        self._settle()
+        if not self._batches:
             return
         if self._writer is None:
             self._writer = self._open()
-        self._writer.write_batch(pa.RecordBatch.from_pylist(self._waiting, self.schema))
-        self._rows += len(self._waiting)
-        self._waiting = []
+        self._writer.write_table(pa.Table.from_batches(self._batches, self.schema).combine_chunks())
+        self._rows += self._waiting
+        self._batches, self._waiting = [], 0
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
         if self.kind == "sketches":
