@@ -475,3 +475,15 @@ def test_problems_do_not_show_credentials() -> None:
             assert "sec" not in problem.detail
             assert "KEY" not in problem.detail
             assert "KEY" not in problem.table
+
+
+def test_an_index_inside_the_lake_is_not_data(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    for published in ("old.idx/segments/1", "new.idx/staging/2"):
+        (tmp_path / published).mkdir(parents=True)
+        (tmp_path / published / "columns-1.parquet").write_bytes(b"PAR1")
+    (tmp_path / "old.idx/manifest.json").write_text("{}")
+    (tmp_path / "new.idx/.lock").write_text("")
+    found, problems = discover([str(tmp_path)])
+    assert [table.table for table in found] == ["a.csv"]
+    assert sorted(problem.table for problem in problems if problem.code == "lakescope-index") == ["new.idx", "old.idx"]

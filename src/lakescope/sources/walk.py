@@ -70,6 +70,9 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
         except OSError as error:
             listing.tell(folder, "error", "unreadable", f"the directory cannot be listed: {error.strerror}")
             continue
+        if _is_index({entry.name for entry in found}):
+            listing.tell(folder, "info", "lakescope-index", "an index, not data: passed over")
+            continue
         for entry in found:
             path = f"{folder}/{entry.name}" if folder else entry.name
             if is_hidden(entry.name):
@@ -81,6 +84,11 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
                 _add_local(listing, entry, path, real_root)
     listing.files.sort(key=lambda entry: entry.path)
     return listing
+
+
+def _is_index(names: set[str]) -> bool:
+    """Whether a directory is an index of ours, published or being built: users keep them beside their data."""
+    return {"manifest.json", "segments"} <= names or {".lock", "staging"} <= names
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
