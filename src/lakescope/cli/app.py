@@ -102,12 +102,11 @@ def _print_summary(path: str, form: Format) -> None:
         typer.echo("no problems")
         return
     typer.echo(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
-    counts: dict[tuple[str, str], int] = {}
+    tables: dict[tuple[str, str], set[str]] = {}
     for problem in lake.problems().to_pylist():
-        key = problem["severity"], problem["code"]
-        counts[key] = counts.get(key, 0) + 1
-    for (severity, code), count in sorted(counts.items()):
-        typer.echo(f"  {severity}: {code} in {count:,} {'table' if count == 1 else 'tables'}")
+        tables.setdefault((problem["severity"], problem["code"]), set()).add(problem["table"])
+    for (severity, code), names in sorted(tables.items()):
+        typer.echo(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
     typer.echo(f"see them all: lakescope problems {path}")
 
 

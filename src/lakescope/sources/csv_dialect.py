@@ -6,6 +6,7 @@ understood alike.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ HEAD_BYTES = 64 * 1024
 _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
 _RECORDS = 200
 _SAMPLED = 12
-_QUOTE, _APOSTROPHE, _LF, _CR = 34, 39, 10, 13
+_QUOTE, _APOSTROPHE, _BACKSLASH, _LF, _CR = 34, 39, 92, 10, 13
+#: A quote escaped by doubling it, which an empty quoted field is not.
+_DOUBLED = re.compile(rb'(?<![\\,;|\t\n])""(?![,;|\t\r\n])')
 _VALUE_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
 
 
@@ -80,7 +83,7 @@ def _quoting(head: bytes) -> tuple[int, int]:
         closing = sum(head.count(mark) for mark in (b"',", b"';", b"'\t", b"'|"))
         if marks >= 2 and closing >= 2:
             return _APOSTROPHE, 0
-    return _QUOTE, (92 if b'\\"' in head and b'""' not in head.replace(b',"",', b",,") else 0)
+    return _QUOTE, (_BACKSLASH if b'\\"' in head and not _DOUBLED.search(head) else 0)
 
 
 def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) -> float:

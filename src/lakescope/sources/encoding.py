@@ -2,7 +2,8 @@
 
 UTF-8 unless proven otherwise. For the rest, guessers made for web pages fail on lakes, where a file of a million ASCII
 cells holds three accents: so each candidate is judged by whether the characters it yields fit the letters next to them
-(an upper-case Z with caron inside a lower-case word does not, nor does a Cyrillic letter between Latin ones).
+(an upper-case Z with caron inside a lower-case word does not, nor does a Cyrillic letter between Latin ones, nor a
+word of accents only).
 """
 
 from __future__ import annotations
@@ -85,12 +86,17 @@ def _judge(before: str, char: str, after: str) -> float:
     if not char.isalpha():
         return -1.0
     neighbours = [near for near in (before, after) if near.isalpha()]
-    if any(_script(near) != _script(char) for near in neighbours):
+    script = _script(char)
+    if any(_script(near) != script for near in neighbours):
         return -1.0
+    if script == "LATIN" and any(ord(near) > 127 for near in neighbours):
+        # Accents seldom stand side by side.
+        return -0.5
     if before.islower() and char.isupper():
         return -1.0
     return 1.0 if neighbours else 0.2
 
 
 def _script(char: str) -> str:
-    return unicodedata.name(char, "?").split(" ")[0]
+    script = unicodedata.name(char, "?").split(" ")[0]
+    return "JAPANESE" if script in ("CJK", "HIRAGANA", "KATAKANA") else script

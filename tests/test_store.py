@@ -1,0 +1,199 @@
+"""The index on disk: atomic publish, one writer, checksums, refusal of damage by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from lakescope.errors import BadRequest, IndexDamaged, IndexLocked
+from lakescope.store import Index, IndexWriter
+from lakescope.store.manifest import MANIFEST, Manifest
+from lakescope.store.segment import ShardWriter, rows_of
+
+SUMMARY = {"tables": 1, "columns": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
+
+
+def problem(table: str, code: str = "odd") -> dict[str, Any]:
+    return {"table": table, "severity": "warning", "code": code, "detail": "text", "count": 1}
+
+
+def publish(path: Path, *tables: str) -> Manifest:
+    """An index that holds only problems, which are enough to tell generations apart."""
+    with IndexWriter(path) as writer:
+        shard = ShardWriter(writer.staging, "problems")
+        for table in tables:
+            shard.add(problem(table))
+        file = shard.close()
+        return writer.publish([file] if file else [], version="test", sources=["somewhere"], summary=SUMMARY)
+
+
+def names(index: Index) -> list[str]:
+    return [str(name) for name in index.catalog("problems")["table"].to_pylist()]
+
+
+def test_publish_replaces_the_generation_before(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    assert publish(path, "a").generation == 1
+    before = Index(path)
+    assert publish(path, "b", "c").generation == 2
+    assert names(Index(path)) == ["b", "c"]
+    assert before.manifest.generation == 1
+    assert len(list((path / "segments").iterdir())) == 1
+    assert not (path / "staging").exists()
+    assert not list(path.glob(f"{MANIFEST}.*"))
+
+
+def test_an_open_reader_keeps_what_it_has_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    reader = Index(path)
+    assert names(reader) == ["a"]
+    publish(path, "b")
+    assert names(reader) == ["a"]
+
+
+def test_a_failed_build_leaves_the_old_index(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+
+    def fail() -> None:
+        with IndexWriter(path) as writer:
+            shard = ShardWriter(writer.staging, "problems")
+            shard.add(problem("b"))
+            shard.close()
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert names(Index(path)) == ["a"]
+    assert not (path / "staging").exists()
+
+
+def test_a_failed_first_build_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    with pytest.raises(RuntimeError, match="stop"), IndexWriter(path):
+        raise RuntimeError("stop")
+    assert not path.exists()
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    with IndexWriter(path), pytest.raises(IndexLocked, match=f"process {os.getpid()}"), IndexWriter(path):
+        pass
+    assert publish(path, "b").generation == 2
+
+
+def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    code = (
+        "import os, sys\n"
+        "from lakescope.store import IndexWriter\n"
+        "IndexWriter(sys.argv[1]).__enter__()\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert killed.returncode == -9
+    assert list((path / "staging").iterdir())
+    assert publish(path, "b").generation == 2
+    assert not (path / "staging").exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "missing"])
+def test_damage_is_refused_by_name(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "x.idx"
+    file = path / publish(path, *(f"table {i}" for i in range(100))).files[0].path
+    data = bytearray(file.read_bytes())
+    if damage == "truncated":
+        file.write_bytes(data[:-10])
+    elif damage == "missing":
+        file.unlink()
+    else:
+        data[len(data) // 4] ^= 0xFF
+        file.write_bytes(data)
+    if damage == "flipped":
+        index = Index(path)
+        assert index.verify() == [f"{file} is damaged: its checksum does not match"]
+        with pytest.raises(IndexDamaged, match=file.name):
+            index.catalog("problems")
+    else:
+        with pytest.raises(IndexDamaged, match=file.name):
+            Index(path)
+
+
+def test_every_flipped_byte_of_the_manifest_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    manifest = path / MANIFEST
+    whole = manifest.read_bytes()
+    for position in range(0, len(whole), 7):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x01
+        manifest.write_bytes(damaged)
+        try:
+            found = Manifest.load(path)
+        except (IndexDamaged, BadRequest):
+            continue
+        # Only white space may change without consequence.
+        assert chr(whole[position]).isspace() or found.dump().encode() == whole
+    manifest.write_bytes(whole)
+    assert Manifest.load(path).generation == 1
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    body = json.loads((path / MANIFEST).read_text())
+    body["format"] = 99
+    (path / MANIFEST).write_text(json.dumps(body))
+    with pytest.raises(IndexDamaged, match="format 99"):
+        Index(path)
+
+
+def test_what_is_no_index(tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match="there is no index"):
+        Index(tmp_path / "nothing")
+    with pytest.raises(BadRequest, match="not a Lakescope index"):
+        Index(tmp_path)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(BadRequest, match="is a file"), IndexWriter(tmp_path / "file"):
+        pass
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.doc").write_text("x")
+    with pytest.raises(BadRequest, match="not empty"), IndexWriter(tmp_path / "full"):
+        pass
+    assert (tmp_path / "full" / "thesis.doc").exists()
+
+
+def test_only_the_owner_may_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_shards_are_bounded_row_groups_and_rows_are_found(tmp_path: Path) -> None:
+    shard = ShardWriter(tmp_path, "problems")
+    for i in range(1500):
+        shard.add(problem(f"t{i // 3:04d}"))
+    file = shard.close()
+    assert file is not None
+    assert file.rows == 1500
+    source = pq.ParquetFile(tmp_path / file.path)
+    assert source.num_row_groups == 3
+    catalog = source.read()
+    assert rows_of(catalog, "t0123").num_rows == 3
+    assert rows_of(catalog, "nowhere").num_rows == 0
+    assert rows_of(catalog, "").num_rows == 0
+
+
+def test_an_empty_shard_is_no_file(tmp_path: Path) -> None:
+    assert ShardWriter(tmp_path, "columns").close() is None
+    assert list(tmp_path.iterdir()) == []
