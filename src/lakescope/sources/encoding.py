@@ -22,7 +22,7 @@ _BOMS = [
 #: In order of preference: an earlier one wins a draw.
 _CANDIDATES = ("cp1252", "mac_roman", "cp1250", "cp1251", "koi8_r", "cp1253", "shift_jis", "gb18030", "big5", "euc_kr")
 _MULTIBYTE = ("shift_jis", "gb18030", "big5", "euc_kr")
-_MULTIBYTE_LEAST = 32
+_MULTIBYTE_LEAST = 16
 _EVIDENCE = 4096
 _PUNCTUATION = (
     "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u2022\u00a0\u00b0\u00a3\u20ac\u00ae\u00a9\u2122\u00bd\u00a7\u00b2"
