@@ -393,7 +393,7 @@ def warm_up_tables() -> list[str]:
 def prime() -> None:
     """One uncounted build, so that no run pays for compiling kernels: numba keeps them for all later processes."""
     say("an uncounted build first (compiled kernels are cached from now on)")
-    run_system("lakescope", {"root": str(DATA / "warm-up"), "warm_up": warm_up_tables()})
+    run_system("prime", {"warm_up": warm_up_tables()})
 
 
 def ydata_python() -> tuple[str | None, str]:

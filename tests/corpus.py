@@ -484,6 +484,16 @@ def quote_opened_in_the_last_row() -> bytes:
     return text(rows).encode()
 
 
+_SWALLOWED = _codes("unclosed-quote", "stray-quotes")
+
+
+@kind("quotes/unclosed_twice.csv", Table(60, HEAD, {"name": '"Ada'}, {"id": 60, "city": 5}, may=_SWALLOWED))
+def quotes_opened_in_two_rows_far_apart() -> bytes:
+    rows = cells(60)
+    rows[7][1] = rows[42][1] = '"Ada'
+    return text(rows).encode()
+
+
 @kind("quotes/stray.csv", Table(60, HEAD, {"name": '"Ada"x'}, {"id": 60, "city": 5}, must=_codes("stray-quotes")))
 def text_after_a_closing_quote() -> bytes:
     return people(60).replace("Ada", '"Ada"x').encode()
