@@ -2,19 +2,21 @@
 
 Standard library only, since peers run in environments of their own. Linux only: it reads /proc.
 
-How CPU time is counted. A system runs in a child process of its own. The harness is a "subreaper": whatever the child leaves
-behind (Spark's JVM outlives its driver) becomes the harness' own child and is waited for, so the kernel's RUSAGE_CHILDREN holds
-user and system time of all of them. One kind of process is missing there: PySpark's daemon ignores SIGCHLD, so the kernel drops
-the time of the Python workers it forked. Their time is read from /proc/PID/stat, by the child before it stops Spark and five
-times a second by the harness, and added unless the harness reaped the worker itself. Costs of a phase inside a run (start-up
-apart) are differences of the same numbers summed over the live process tree. A process other than the one that asks is exact
-to the kernel's tick (10 ms).
+How CPU time is counted. A system runs in a child process of its own. The harness is a "subreaper": whatever the child
+leaves behind (Spark's JVM outlives its driver) becomes the harness' own child and is waited for, so the kernel's
+RUSAGE_CHILDREN holds user and system time of all of them. One kind of process is missing there: PySpark's daemon
+ignores SIGCHLD, so the kernel drops the time of the Python workers it forked. Their time is read from /proc/PID/stat,
+by the child before it stops Spark and five times a second by the harness, and added unless the harness reaped the
+worker itself. Costs of a phase inside a run (start-up apart) are differences of the same numbers summed over the live
+process tree. A process other than the one that asks is exact to the kernel's tick (10 ms).
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import ctypes
+import functools
 import json
 import os
 import platform
@@ -44,7 +46,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 Json = dict[str, Any]
 
 
-# --- processes ---------------------------------------------------------------------------------------------------------
+# --- processes -------------------------------------------------------------------------------------------------------
 
 
 def become_subreaper() -> None:
@@ -187,7 +189,8 @@ def run_system(system: str, job: Json, *, python: str = sys.executable, env: dic
         report = json.loads(report_file.read_text())
         workers = {**sampler.worker_cpu, **{int(pid): cpu for pid, cpu in report.get("workers", {}).items()}}
         lost = sum(cpu for pid, cpu in workers.items() if pid not in reaped)
-        return Run(report, _children_cpu() - before + lost, wall, list(sampler.worker_peak.values()), sampler.other_peak)
+        cpu = _children_cpu() - before + lost
+        return Run(report, cpu, wall, list(sampler.worker_peak.values()), sampler.other_peak)
 
 
 def _children_cpu() -> float:
@@ -211,7 +214,7 @@ def _reap(seconds: float = 60.0) -> set[int]:
     return reaped
 
 
-# --- numbers -----------------------------------------------------------------------------------------------------------
+# --- numbers ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +262,7 @@ def show_bytes(size: float) -> str:
     return f"{size:.2f} GB"
 
 
-# --- results -----------------------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,8 +331,9 @@ def publish(
     """Print the result and write NAME.json and NAME.md."""
     here = machine()
     date = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    head = {"name": name, "date": date, "command": command(), "machine": here, "versions": dict(sorted(versions.items()))}
-    told = ", ".join(f"{library} {version}" for library, version in head["versions"].items())
+    sorted_versions = dict(sorted(versions.items()))
+    head = {"name": name, "date": date, "command": command(), "machine": here, "versions": sorted_versions}
+    told = ", ".join(f"{library} {version}" for library, version in sorted_versions.items())
     text = [
         f"# {title}",
         f"{date}; `{head['command']}`  \n{here['cores']} cores, {here['memory_gb']} GB, {here['cpu']}, {here['os']}; "
@@ -362,7 +366,7 @@ def free_bytes() -> int:
     return shutil.disk_usage(DATA).free
 
 
-# --- what runs need ----------------------------------------------------------------------------------------------------
+# --- what runs need --------------------------------------------------------------------------------------------------
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -380,13 +384,23 @@ def alternated(systems: Sequence[str], round_: int) -> list[str]:
     return turned[::-1] if round_ % 2 else turned
 
 
+def data_folder(name: str, *, keep: bool = False) -> Path:
+    """A fresh folder in benchmarks/data that goes when the process ends, however it ends, unless it is to be kept."""
+    folder = DATA / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if not keep:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+@functools.cache
 def warm_up_tables() -> list[str]:
     """Sixteen small tables that every system reads before its time counts; not those of the comparison."""
     from lakescope.demo import write_many_csvs
 
-    folder = DATA / "warm-up"
-    if not folder.exists():
-        write_many_csvs(folder, tables=16, seed=7)
+    folder = data_folder("warm-up")
+    write_many_csvs(folder, tables=16, seed=7)
     return sorted(str(path) for path in folder.rglob("*.csv"))
 
 

@@ -1,9 +1,10 @@
 """One big CSV: CPU time of our whole scan against DuckDB, polars and Spark; memory of our workers; cost by file size.
 
-Each round runs every system once on the same file, in a process of its own and in another order. Start-up apart: a system first
-reads sixteen small tables, then its time counts. Then we alone scan files of growing size, each in a fresh session: the
-largest resident set of any Python worker (VmHWM, as the kernel keeps it) must not grow, the cost must grow linearly.
-DuckDB and polars get one thread, which costs them the least CPU time; Spark gets its default JVM options.
+Each round runs every system once on the same file, in a process of its own and in another order. Start-up apart: a
+system first reads sixteen small tables, then its time counts. Then we alone scan files of growing size, each in a
+fresh session: the largest resident set of any Python worker (VmHWM, as the kernel keeps it) must not grow, the cost
+must grow linearly. DuckDB and polars get one thread, which costs them the least CPU time; Spark gets its default JVM
+options.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ TITLES = {
     "spark": "spark.read.csv + approx_count_distinct",
 }
 _SPARE = 2 << 30
-#: Cost per byte and memory at the largest size, over those at the smallest: what still counts as linear and as constant.
+#: Cost per byte and memory at the largest size over those at the smallest: what counts as linear, and as constant.
 LINEAR, CONSTANT = 1.15, 1.15
 
 
@@ -64,8 +65,11 @@ def run(system: str, file: Path, polars: str) -> Run:
     return result
 
 
-def compare(file: Path, rows: int, systems: Sequence[str], repeats: int, polars: str) -> tuple[str, Json, dict[str, list[Run]]]:
-    runs: dict[str, list[Run]] = {}
+Runs = dict[str, list[Run]]
+
+
+def compare(file: Path, rows: int, systems: Sequence[str], repeats: int, polars: str) -> tuple[str, Json, Runs]:
+    runs: Runs = {}
     for round_ in range(repeats):
         for system in common.alternated(systems, round_):
             runs.setdefault(system, []).append(run(system, file, polars))
@@ -143,10 +147,11 @@ def grow(sizes: Sequence[int], repeats: int, keep: bool, notes: list[str]) -> tu
         gb = [point["bytes"] / (1 << 30) for point in points]
         fit = statistics.linear_regression(gb, [point["cpu_s"].median for point in points])
         body["fit"] = {"cpu_s_per_gb": fit.slope, "cpu_s_fixed": fit.intercept}
+        cost, memory = body["cost_per_gb_largest_over_smallest"], body["worker_peak_largest_over_smallest"]
         text += (
             f"\n\nStraight line through the medians: {fit.intercept:.1f} CPU-s + {fit.slope:.1f} CPU-s per GB. "
-            f"{show_bytes(last['bytes'])} against {show_bytes(first['bytes'])}: cost per GB x"
-            f"{body['cost_per_gb_largest_over_smallest']:.2f}, largest worker x{body['worker_peak_largest_over_smallest']:.2f}."
+            f"{show_bytes(last['bytes'])} against {show_bytes(first['bytes'])}: cost per GB x{cost:.2f}, "
+            f"largest worker x{memory:.2f}."
         )
     return text, body
 
@@ -155,7 +160,7 @@ def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--bytes", type=common.parse_bytes, default="2G", help="size of the file all systems scan")
     parser.add_argument(
-        "--sizes", default="256M,512M,1G,2G,4G,8G", help="sizes we scan alone; those that do not fit on the disk are skipped"
+        "--sizes", default="256M,512M,1G,2G,4G,8G", help="sizes we scan alone, as far as the disk allows"
     )
     parser.add_argument("--size-repeats", type=int, default=2, help="runs at each of these sizes")
     parser.add_argument("--polars", choices=["auto", "eager", "streaming"], default="auto")
@@ -181,9 +186,10 @@ def main() -> None:
         Aim(f"{show_bytes(options.bytes)}: largest worker", "< 1 GB", show_bytes(peak), peak < 1 << 30),
     ]
     if len(growth.get("points", [])) > 1:
+        cost, memory = growth["cost_per_gb_largest_over_smallest"], growth["worker_peak_largest_over_smallest"]
         aims += [
-            common.at_most("cost per GB, largest / smallest file", LINEAR, growth["cost_per_gb_largest_over_smallest"]),
-            common.at_most("largest worker, largest / smallest file", CONSTANT, growth["worker_peak_largest_over_smallest"]),
+            common.at_most("cost per GB, largest / smallest file", LINEAR, cost),
+            common.at_most("largest worker, largest / smallest file", CONSTANT, memory),
         ]
     versions: Json = {}
     for some in runs.values():

@@ -1,15 +1,17 @@
 """Many small CSVs: CPU time of our whole scan against DuckDB, polars, Spark per table and ydata-profiling.
 
-Each round runs every system once, in a process of its own and in another order. Start-up apart: a system first reads sixteen
-other tables, then its time counts. Ours is shown three ways: everything (JVM, session, imports, scan, index), in a warm session
-(everything but start-up; the aims are judged by it), and marginal (the difference to a smaller lake, per table).
-Files are in the page cache for all. DuckDB and polars get one thread, which costs them the least CPU time.
+Each round runs every system once, in a process of its own and in another order. Start-up apart: a system first reads
+sixteen other tables, then its time counts. Ours is shown three ways: everything (JVM, session, imports, scan, index),
+in a warm session (everything but start-up; the aims are judged by it), and marginal (the difference to a smaller
+lake, per table). Files are in the page cache for all. DuckDB and polars get one thread, which costs them the least
+CPU time.
 """
 
 from __future__ import annotations
 
 import csv
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,8 +64,7 @@ def spaced(files: Sequence[str], count: int) -> list[str]:
 
 def prepare(name: str, root: Path, fewer: int, subset: int) -> Lake:
     files = sorted(str(path) for path in root.rglob("*.csv") if path.is_file())
-    folder = common.DATA / f"{name}-fewer"
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = common.data_folder(f"{name}-fewer")
     chosen = spaced(files, min(fewer, len(files) // 2))
     for file in chosen:
         target = folder / Path(file).relative_to(root)
@@ -81,8 +82,8 @@ def run_rounds(lake: Lake, systems: Sequence[str], repeats: int, ydata: str | No
             job: Json = {"warm_up": warm_up, "files": lake.subset if system in SUBSET else lake.files}
             if system in (OURS, COLD):
                 job |= {"root": str(lake.root.resolve()), "fewer": str(lake.fewer)}
-            options = {"python": ydata} if system == "ydata" and ydata else {}
-            run = common.run_system(system, job, **options)
+            python = ydata if system == "ydata" and ydata else sys.executable
+            run = common.run_system(system, job, python=python)
             lake.runs.setdefault(system, []).append(run)
             common.say(f"{lake.name}, round {round_ + 1}: {system}, {run.cpu:.1f} CPU-s, {run.wall:.0f} s")
 
@@ -108,10 +109,12 @@ def holds_nothing(file: Path) -> bool:
 def row_differences(lake: Lake, system: str) -> list[str]:
     """Files whose number of rows a system sees differently from us; neither need be wrong."""
     mine, theirs = (lake.runs[name][0].report["rows"] for name in (OURS, system))
-    both = [file for file in theirs if file in mine and theirs[file] != mine[file]]
-    return [
-        f"{Path(file).relative_to(lake.root)}: {theirs[file]}, ours {mine[file]}, Python's csv {csv_rows(file)}" for file in both
-    ]
+    lines = []
+    for file in theirs:
+        if file in mine and theirs[file] != mine[file]:
+            name = Path(file).relative_to(lake.root)
+            lines.append(f"{name}: {theirs[file]}, ours {mine[file]}, Python's csv {csv_rows(file)}")
+    return lines
 
 
 def csv_rows(file: str) -> int:
@@ -123,7 +126,8 @@ def csv_rows(file: str) -> int:
 def describe(lake: Lake, systems: Sequence[str]) -> tuple[str, Json, list[Aim]]:
     ours = lake.cost(OURS)
     rows: list[list[object]] = []
-    body: Json = {"tables": len(lake.files), "bytes": sum(Path(file).stat().st_size for file in lake.files), "systems": {}}
+    size = sum(Path(file).stat().st_size for file in lake.files)
+    body: Json = {"tables": len(lake.files), "bytes": size, "systems": {}}
     found: dict[str, Spread] = {}
     for system in [COLD, OURS, *[name for name in systems if name not in (OURS, COLD)]]:
         cost, runs = lake.cost(system), lake.runs[system]
@@ -156,9 +160,11 @@ def describe(lake: Lake, systems: Sequence[str]) -> tuple[str, Json, list[Aim]]:
         if system == OURS:
             marginal = Spread.of(lake.marginal())
             body["systems"][OURS]["marginal_cpu_ms_per_table"] = marginal
-            rows.append([f"lakescope, marginal (against {lake.fewer_files} tables)", len(lake.files), marginal, "", "", "", "", ""])
-    headers = ["system", "tables", "CPU-ms a table", "start-up CPU-s", "ours warm / it", "ours marginal / it", "unread", "rows differ"]
-    text = f"## {lake.name}: {len(lake.files)} tables, {common.show_bytes(body['bytes'])}\n\n" + common.table(headers, rows)
+            title = f"lakescope, marginal (against {lake.fewer_files} tables)"
+            rows.append([title, len(lake.files), marginal, *[""] * 5])
+    headers = ["system", "tables", "CPU-ms a table", "start-up CPU-s", "ours warm / it", "ours marginal / it"]
+    text = f"## {lake.name}: {len(lake.files)} tables, {common.show_bytes(body['bytes'])}\n\n"
+    text += common.table([*headers, "unread", "rows differ"], rows)
     for system in systems:
         failed = unread(lake, system)
         if failed and system != COLD:
@@ -205,8 +211,7 @@ def main() -> None:
     common.prime()
     lakes = []
     if options.tables:
-        root = common.DATA / "many"
-        shutil.rmtree(root, ignore_errors=True)
+        root = common.data_folder("many", keep=options.keep)
         write_many_csvs(root, tables=options.tables)
         lakes.append(prepare("generated", root, options.fewer, options.subset))
     if options.lake and options.lake.is_dir():
@@ -214,7 +219,9 @@ def main() -> None:
     elif options.lake:
         notes.append(f"the lake {options.lake.name} is not here and was left out")
     body: Json = {"repeats": options.repeats, "notes": notes, "lakes": {}}
-    sections, aims, versions = [], [], {}
+    sections: list[str] = []
+    aims: list[Aim] = []
+    versions: Json = {}
     for lake in lakes:
         run_rounds(lake, systems, options.repeats, ydata)
         text, body["lakes"][lake.name], more = describe(lake, systems)
@@ -222,13 +229,10 @@ def main() -> None:
         aims += more
         for runs in lake.runs.values():
             versions |= runs[0].report["versions"]
-        shutil.rmtree(lake.fewer)
     how = f"Medians of {options.repeats} rounds (smallest-largest); ratios are taken within a round. " + " ".join(
         " ".join(line.split()) for line in (__doc__ or "").split("\n\n", 1)[1:]
     )
     sections += [how, *(f"Note: {note}" for note in notes)]
-    if not options.keep:
-        shutil.rmtree(common.DATA / "many", ignore_errors=True)
     common.publish("scan_many", "Many small tables", body, sections, aims, versions, options.out)
 
 

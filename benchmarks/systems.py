@@ -1,8 +1,9 @@
 """The systems compared, each run by the harness in a process of its own: ``systems.py SYSTEM JOB.json REPORT.json``.
 
-A job names ``files`` (or ``root``, a folder), ``warm_up`` files that are read before time counts, and options. The report tells
-CPU-seconds of ``start`` (imports, session, warm-up) and of the ``work``, files that could not be read, rows found per file.
-Only the standard library is imported at the top: ydata-profiling lives in an environment without ours.
+A job names ``files`` (or ``root``, a folder), ``warm_up`` files that are read before time counts, and options. The
+report tells CPU-seconds of ``start`` (imports, session, warm-up) and of the ``work``, files that could not be read,
+rows found per file. Only the standard library is imported at the top: ydata-profiling lives in an environment without
+ours.
 """
 
 from __future__ import annotations
@@ -175,14 +176,24 @@ def prime(job: Json) -> Json:
 
 @contextlib.contextmanager
 def _session(job: Json) -> Iterator[SparkSession]:
-    """Our local session; with ``jvm`` "stock", one with Spark's own defaults instead of our quick-start options."""
-    from lakescope.pipeline import session as ours
+    """The local session that ``lakescope index`` starts; with ``jvm`` "stock", one with Spark's own defaults."""
+    from lakescope.pipeline.session import spark_session
 
-    if job.get("jvm") == "stock":
-        ours._LOCAL_CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}
-    with ours.spark_session(master=job.get("master", "local[*]")) as session:
-        session.sparkContext.setLogLevel("ERROR")
+    if job.get("jvm") != "stock":
+        with spark_session(master="local[*]") as session:
+            yield session
+        return
+    from pyspark.sql import SparkSession as Session
+
+    from lakescope.pipeline.java import find_java
+
+    os.environ |= {"JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    stock = Session.builder.master("local[*]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")
+    session = stock.getOrCreate()
+    try:
         yield session
+    finally:
+        session.stop()
 
 
 def _workers() -> dict[int, float]:

@@ -27,6 +27,8 @@ from typing import Any
 
 import pytest
 
+from lakescope.lake import Lake
+
 _HOST = "127.0.0.1"
 #: Small and quick to start: the first compiler tier, the serial collector.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
@@ -60,18 +62,30 @@ def run_driver(
 
     It travels as source: what it needs it imports, what it returns is JSON.
     """
+    process = start_driver(function, *arguments, environment=environment)
+    try:
+        out, err = process.communicate(timeout=seconds)
+    finally:
+        end(process)
+    if process.returncode:
+        raise AssertionError(f"the driver ended with {process.returncode}\n{out[-2000:]}\n{err[-6000:]}")
+    return json.loads(out.splitlines()[-1])
+
+
+def start_driver(
+    function: Callable[..., Any], *arguments: object, environment: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start what ``run_driver`` runs, as the leader of a process group of its own."""
     code = f"{_source(function)}\nprint(json.dumps({function.__name__}(*json.loads(sys.argv[1]))))"
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", code, json.dumps(arguments, default=str)],
         env=environment or driver_environment(),
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=seconds,
-        check=False,
+        start_new_session=True,
     )
-    if done.returncode:
-        raise AssertionError(f"the driver ended with {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 class Driver:
@@ -121,7 +135,7 @@ class Driver:
                 pipe.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
-        _end(self._process)
+        end(self._process)
 
 
 def _serve(master: str) -> None:
@@ -157,6 +171,16 @@ def driver_environment(**more: str) -> dict[str, str]:
     """The environment of this process without what would point Spark elsewhere."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
     return {**kept, **more}
+
+
+def contents(lake: Lake) -> dict[str, Any]:
+    """Everything an index says that does not depend on when and where it was made."""
+    columns = lake.columns().to_pylist(maps_as_pydicts="strict")
+    sketches = {(c["table"], c["column"]): lake._index.distinct_sketch(c["table"], c["column"]) for c in columns}
+    problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
+    summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
+    tables = lake.tables().to_pylist()
+    return {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
 
 
 def bare_python(folder: Path) -> Path:
@@ -277,7 +301,7 @@ class _Starter:
                 cwd=self._folder,
                 start_new_session=True,
             )
-        self._stack.callback(_end, process)
+        self._stack.callback(end, process)
         self._started[role] = process
         self.processes[role] = process.pid
 
@@ -295,23 +319,20 @@ class _Starter:
             time.sleep(0.1)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
     """End a process and its children: they share a process group, which is theirs alone."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
 
 
 def _running() -> list[tuple[int, int, str]]:
     """Every process: its id, its parent's, its command."""
-    listed = subprocess.run(["ps", "-axo", "pid=,ppid=,command="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-axww", "-o", "pid=,ppid=,command="], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
     return [(int(row[0]), int(row[1]), row[2] if len(row) > 2 else "") for row in rows]
 

@@ -6,7 +6,9 @@ and merge in this process.
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import io
 import os
 import re
@@ -16,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -32,9 +34,10 @@ from lakescope.lake import Lake
 from lakescope.pipeline.plan import make_plan, write_plan
 from lakescope.pipeline.scan import TableScan, broken_spans
 from lakescope.pipeline.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
-from lakescope.sources.csv_dialect import Dialect, unique_names
+from lakescope.sources.csv_dialect import Dialect
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Batch, Problem, Unit
+from lakescope.sources.names import unique_names
 from lakescope.store.segment import read_catalog
 
 if TYPE_CHECKING:
@@ -303,8 +306,8 @@ _SAMPLES = {
     "y.parquet": corpus.parquet(corpus.typed(300), compression="none"),
     "x.jsonl": b"".join(b'{"id": %d, "tags": ["a", {"b": "\\u00fc%d"}]}\n' % (i, i) for i in range(30)),
     "x.json": b"[" + b",\n".join(b'{"id": %d, "x": {"y": null}}' % i for i in range(30)) + b"]",
-    "x.csv.gz": corpus.gzip.compress(corpus.people(100).encode(), mtime=0),
-    "x.csv.bz2": corpus.bz2.compress(corpus.people(100).encode()),
+    "x.csv.gz": gzip.compress(corpus.people(100).encode(), mtime=0),
+    "x.csv.bz2": bz2.compress(corpus.people(100).encode()),
     "x.csv.zst": bytes(pa.compress(corpus.people(100).encode(), codec="zstd", asbytes=True)),
     "x.xlsx": corpus.xlsx(one=corpus.typed(20), two=corpus.typed(3)),
     "x.sqlite": corpus.sqlite(
@@ -370,10 +373,17 @@ class Written:
     dialect: Dialect
 
 
-def write(rows: list[Row], delimiter: str, quote: str, escape: bool, quoting: int, end: str) -> Written:
+def write(rows: list[Row], delimiter: str, quote: str, escape: bool, quoting: Literal[0, 1], end: str) -> Written:
     out = io.StringIO(newline="")
-    options = {"escapechar": "\\", "doublequote": False} if escape else {}
-    writer = csv.writer(out, delimiter=delimiter, quotechar=quote, quoting=quoting, lineterminator=end, **options)
+    writer = csv.writer(
+        out,
+        delimiter=delimiter,
+        quotechar=quote,
+        escapechar="\\" if escape else None,
+        doublequote=not escape,
+        quoting=quoting,
+        lineterminator=end,
+    )
     writer.writerows(rows)
     newline = 13 if end == "\r" else 10
     marks = (ord(delimiter), ord(quote), 92 if escape else 0, newline)
@@ -394,7 +404,7 @@ def tables(draw: st.DrawFn) -> Written:
     rows = draw(st.lists(st.lists(_CELL, min_size=width, max_size=width), min_size=1, max_size=12))
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     escape = draw(st.booleans())
-    quoting = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+    quoting: Literal[0, 1] = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
     if escape or any("\r" in cell for row in rows for cell in row):
         # Unquoted, an escape means nothing to us, and a bare carriage return may end a line.
         quoting = csv.QUOTE_ALL
@@ -487,7 +497,9 @@ def usual_tables(draw: st.DrawFn, cell: st.SearchStrategy[str]) -> Written:
     ]
     delimiter = draw(st.sampled_from(",;|\t"))
     others = set(",;|\t\"'") - {delimiter}
-    quoting = csv.QUOTE_ALL if any(others & set(text) for row in rows for text in row) else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = (
+        csv.QUOTE_ALL if any(others & set(text) for row in rows for text in row) else csv.QUOTE_MINIMAL
+    )
     head = ["number", "alpha", "beta", "gamma"][: width + 1]
     return write([head, *rows], delimiter, '"', False, quoting, draw(st.sampled_from(["\n", "\r\n"])))
 

@@ -96,21 +96,10 @@ def problems_of(lake: Lake, table: str) -> dict[tuple[str, str, str], int]:
     return {(problem["severity"], problem["code"], problem["detail"]): problem["count"] for problem in found}
 
 
-def contents(lake: Lake) -> dict[str, Any]:
-    """Everything an index says that does not depend on when it was made."""
-    tables = lake.tables().to_pylist()
-    sketches = {
-        (record["table"], record["column"]): lake._index.distinct_sketch(record["table"], record["column"])
-        for record in lake.columns().select(["table", "column"]).to_pylist()
-    }
-    problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
-    summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
-    columns = lake.columns().to_pylist(maps_as_pydicts="strict")
-    return {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
-
-
 def assert_same_lake(one: Lake, other: Lake) -> None:
     """Two indexes of the same files: every record, every sketch, every problem."""
+    from cluster import contents
+
     mine, theirs = contents(one), contents(other)
     for part in mine:
         assert mine[part] == theirs[part], part
@@ -314,8 +303,8 @@ def write_corners(lake: Path) -> None:
     limit = values_limit(0)
     values = [{"id": f"k{number}"} for number in range(limit + 1)]
     repeated = values[: limit - 1]
-    write_csv(lake / "over-limit-apart" / "part-0.csv", values)
-    write_csv(lake / "over-limit-apart" / "part-1.csv", repeated)
+    for number, part in enumerate([values, repeated[:4_000], repeated[4_000:8_000], repeated[8_000:]]):
+        write_csv(lake / "over-limit-apart" / f"part-{number}.csv", part)
     write_csv(lake / "over-limit-beside.csv", sorted([*values, *repeated], key=lambda row: row["id"]))
     # Keys that show up early, or after a hundred others.
     events = [{f"key{number % 100}": number, f"key{(number * 7) % 100}": "x"} for number in range(200)]

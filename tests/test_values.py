@@ -66,6 +66,8 @@ GOLDEN = [
     ("3/4/21 5:06 PM", Kind.TIMESTAMP, "3/4/21 5:06 PM"),
     ("05:06:07.50", Kind.TIME, "05:06:07.5"),
     ("5:06", Kind.TIME, "5:06"),
+    ("05:06", Kind.TIME, "05:06:00"),
+    ("5:06 PM", Kind.TIME, "5:06 PM"),
     ("24:00", Kind.TEXT, "24:00"),
     ("1.2.3", Kind.TEXT, "1.2.3"),
     ("e\u0301", Kind.TEXT, "\u00e9"),

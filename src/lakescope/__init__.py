@@ -1,4 +1,4 @@
-"""Lakescope looks into a data lake: what is in each table, which tables belong together, without being told.
+"""Lakescope looks into a data lake: a pile of tables nobody described.
 
 >>> import lakescope
 >>> lake = lakescope.index("path/to/data", "lake.idx")  # one scan on Spark
@@ -25,14 +25,13 @@ from lakescope.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from lakescope.lake import Lake
+    from lakescope.lake import Lake, TableProfile
+    from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
-    from lakescope.report.profile import TableProfile
 
 __all__ = [
     "BadRequest",
@@ -51,7 +50,7 @@ __all__ = [
 
 
 def index(
-    source: str | Path | Sequence[str | Path] | Mapping[str, Any],
+    source: Given,
     out: str | Path,
     *,
     spark: SparkSession | None = None,
@@ -82,12 +81,8 @@ def open(path: str | Path) -> Lake:
 
 def __getattr__(name: str) -> Any:
     # Importing lakescope stays fast: the heavier names are loaded when first asked for.
-    if name == "Lake":
-        from lakescope.lake import Lake
+    if name in ("Lake", "TableProfile"):
+        from lakescope import lake
 
-        return Lake
-    if name == "TableProfile":
-        from lakescope.report.profile import TableProfile
-
-        return TableProfile
+        return getattr(lake, name)
     raise AttributeError(f"module 'lakescope' has no attribute {name!r}")

@@ -49,10 +49,16 @@ class NotFound(BadRequest):
     def among(cls, what: str, name: str, known: Iterable[str]) -> NotFound:
         """Build the error for ``name``, hinting at close matches among ``known``."""
         names = list(known)
-        close = difflib.get_close_matches(name, names, n=5, cutoff=0.5) or sorted(names)[:5]
-        listed = ", ".join(repr(n) for n in close)
-        more = f" (of {len(names)})" if len(names) > len(close) else ""
-        hint = f"did you mean {listed}{more}?" if close else f"there is no {what} at all"
+        close = difflib.get_close_matches(name, names, n=5, cutoff=0.6)
+        listed = ", ".join(repr(n) for n in close or sorted(names)[:5])
+        more = f" and {len(names) - 5} more" if len(names) > 5 and not close else ""
+        hint = (
+            f"did you mean {listed}?"
+            if close
+            else f"there is {listed}{more}"
+            if names
+            else f"there is no {what} at all"
+        )
         return cls(f"no {what} named {name!r}", hint=hint)
 
 

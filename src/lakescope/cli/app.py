@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import io
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
 
 from lakescope._version import __version__
-from lakescope.cli.output import Format, print_record, print_records
+from lakescope.cli.output import Format, print_record, print_records, write
 from lakescope.errors import BadRequest, LakescopeError
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ _IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Directory 
 _FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")]
 _LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Print at most this many (0: all).")]
 
+_SEVERITIES = ["error", "warning", "info"]
 _TABLE_FIELDS = ["table", "format", "bytes", "rows", "columns", "problems"]
 _COLUMN_FIELDS = ["table", "column", "type", "rows", "nulls", "distinct", "key", "minimum", "maximum"]
 _PROBLEM_FIELDS = ["severity", "table", "code", "count", "detail"]
@@ -71,14 +73,14 @@ def index_command(
     form: _FormatOption = Format.table,
 ) -> None:
     """Scan tables once on Spark and write the index."""
+    import lakescope
     from lakescope.cli.progress import ProgressLine
-    from lakescope.pipeline.build import build
 
     line = None if quiet else ProgressLine()
     if line:
         typer.echo("starting Spark ...", err=True)
     try:
-        build(paths, out, master=master, progress=line)
+        lakescope.index(paths, out, master=master, progress=line)
     finally:
         if line:
             line.close()
@@ -105,7 +107,7 @@ def _print_summary(path: str, form: Format) -> None:
     tables: dict[tuple[str, str], set[str]] = {}
     for problem in lake.problems().to_pylist():
         tables.setdefault((problem["severity"], problem["code"]), set()).add(problem["table"])
-    for (severity, code), names in sorted(tables.items()):
+    for (severity, code), names in sorted(tables.items(), key=lambda item: (_SEVERITIES.index(item[0][0]), item[0][1])):
         typer.echo(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
     typer.echo(f"see them all: lakescope problems {path}")
 
@@ -144,14 +146,16 @@ def columns(
 ) -> None:
     """List the columns of all tables, or of one."""
     lake = _lake(index)
-    found = lake.profile(table).columns if table is not None else None
-    if found is not None:
-        records = [{"table": table, "column": column.pop("name"), **column} for column in found]
-    else:
-        records = lake.columns().to_pylist(maps_as_pydicts="strict")
+    if table is not None:
+        lake.profile(table)  # says which names are near if there is no such table
     records = [
-        record for record in records if _contains(record["column"], like) and (kind is None or record["type"] == kind)
+        record
+        for record in lake.columns().to_pylist(maps_as_pydicts="strict")
+        if table in (None, record["table"]) and _contains(record["column"], like) and kind in (None, record["type"])
     ]
+    if form is Format.table:
+        for record in records:
+            record["distinct"] = ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"
     _print_list(records, _COLUMN_FIELDS, form, limit, "no column matches")
 
 
@@ -170,7 +174,7 @@ def profile(
     if column is not None:
         print_record(found.column(column), form)
     elif form is Format.table:
-        typer.echo(str(found))
+        write(str(found))
     elif form is Format.json:
         print_record(found.to_dict(), form)
     else:
@@ -185,20 +189,24 @@ def problems(
     form: _FormatOption = Format.table,
 ) -> None:
     """What could not be read, and what was odd."""
-    if severity not in (None, "error", "warning", "info"):
+    if severity not in (None, *_SEVERITIES):
         raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
     records = [record for record in _lake(index).problems().to_pylist() if severity in (None, record["severity"])]
-    order = {"error": 0, "warning": 1, "info": 2}
-    records.sort(key=lambda record: (order[record["severity"]], record["table"], record["code"]))
+    records.sort(key=lambda record: (_SEVERITIES.index(record["severity"]), record["table"], record["code"]))
     _print_list(records, _PROBLEM_FIELDS, form, limit, "no problems")
 
 
 @app.command(epilog="Example: lakescope verify lake.idx")
-def verify(index: _IndexArgument) -> None:
+def verify(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
     """Read every byte of the index and check it against its checksums."""
     lake = _lake(index)
     lake.verify()
-    typer.echo(f"{lake.path}: every file is whole")
+    if form is Format.table:
+        write(f"{lake.path}: every file is whole")
+    else:
+        info = lake.info()
+        record = {"path": lake.path, "generation": info["generation"], "bytes": info["index_bytes"], "whole": True}
+        print_record(record, form)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")
@@ -236,15 +244,16 @@ def run() -> None:
 
     Exit code 2 means a bad request, 1 a failure, 130 that Ctrl-C was pressed.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows a question mark instead.
+            stream.reconfigure(errors="replace")
     try:
         app(standalone_mode=False)
     except LakescopeError as error:
         _fail(error, str(error), error.exit_code)
     except typer.Abort:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output went away, as `| head` does: nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         typer.echo("interrupted; an index that was there before is untouched", err=True)
         sys.exit(130)
@@ -265,6 +274,7 @@ def _handle(error: Exception) -> None:
 
 def _fail(error: Exception, message: str, code: int) -> None:
     if _state["debug"]:
-        raise error
-    typer.echo(f"error: {message}", err=True)
+        traceback.print_exception(error)
+    else:
+        typer.echo(f"error: {message}", err=True)
     sys.exit(code)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,25 +29,25 @@ class Format(StrEnum):
 def print_records(records: Sequence[Record], fields: Sequence[str], form: Format, *, empty: str) -> None:
     """Print records: the chosen fields as a table, or everything as JSON or CSV."""
     if form is Format.json:
-        _write(json.dumps(list(records), ensure_ascii=False, indent=1, default=_plain))
+        write(json.dumps(list(records), ensure_ascii=False, indent=1, default=_plain))
     elif form is Format.csv:
-        _write(_csv(records).rstrip("\n"))
+        write(_csv(records).rstrip("\n"))
     elif not records:
-        _write(empty)
+        write(empty)
     else:
         rows = [[_cell(record.get(field)) for field in fields] for record in records]
-        _write("\n".join(aligned(list(fields), rows)))
+        write("\n".join(aligned(list(fields), rows)))
 
 
 def print_record(record: Record, form: Format) -> None:
     """Print one record: name and value lines, or JSON or CSV."""
     if form is Format.table:
         width = max(len(name) for name in record)
-        _write("\n".join(f"{name.ljust(width)}  {_cell(value, 200)}" for name, value in record.items()))
+        write("\n".join(f"{name.ljust(width)}  {_cell(value, 200)}" for name, value in record.items()))
     elif form is Format.json:
-        _write(json.dumps(record, ensure_ascii=False, indent=1, default=_plain))
+        write(json.dumps(record, ensure_ascii=False, indent=1, default=_plain))
     else:
-        _write(_csv([record]).rstrip("\n"))
+        write(_csv([record]).rstrip("\n"))
 
 
 def _csv(records: Sequence[Record]) -> str:
@@ -80,10 +82,20 @@ def _cell(value: Any, width: int = 80) -> str:
         return f"{value:.4g}"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")[:19]
+    if isinstance(value, dict):
+        if value.keys() == {"value", "count"}:
+            return f"{_cell(value['value'], 40)} ({value['count']:,})"
+        if value.keys() == {"low", "high", "count"}:
+            return f"{_cell(value['low'])} to {_cell(value['high'])} ({value['count']:,})"
+        return shorten(", ".join(f"{name} {_cell(item)}" for name, item in value.items()), width)
     if isinstance(value, list):
         return shorten(", ".join(_cell(item) for item in value), width)
     return shorten(str(value), width)
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
+    """Print an answer. Where the reader goes away, as `| head` does, end like any other tool: silently."""
+    with contextlib.suppress(ValueError):  # not the main thread: somebody else's process
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+    sys.stdout.flush()

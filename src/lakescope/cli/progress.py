@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
-from lakescope.pipeline.progress import Progress
 from lakescope.report.text import size_text
+
+if TYPE_CHECKING:
+    from lakescope.pipeline.progress import Progress
 
 _LOG_EVERY = 10.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import typer
@@ -12,9 +13,8 @@ from lakescope.report.text import aligned, size_text
 
 def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     """Write the demo lake, index it on Spark, show tables, a profile and the problems."""
+    import lakescope
     from lakescope.demo import write_demo_lake
-    from lakescope.lake import Lake
-    from lakescope.pipeline.build import build
 
     lake_path, index_path = Path(folder) / "lake", Path(folder) / "lake.idx"
     typer.echo(f"writing a demo lake to {lake_path} ...", err=True)
@@ -22,10 +22,9 @@ def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     typer.echo("starting Spark ...", err=True)
     line = ProgressLine()
     try:
-        build(lake_path, index_path, master=master, progress=line)
+        lake = lakescope.index(lake_path, index_path, master=master, progress=line)
     finally:
         line.close()
-    lake = Lake.open(index_path)
     info = lake.info()
     typer.echo(
         f"\n{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows, {size_text(info['bytes'])}, "
@@ -39,6 +38,8 @@ def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     typer.echo(f"{len(errors)} files could not be read, and nothing else suffered:")
     typer.echo("\n".join(aligned(["table", "reason"], [[e["table"], e["detail"][:90]] for e in errors])) + "\n")
     typer.echo("now ask for yourself:")
+    # ./run says how it is called; installed by pip, the command is on the path.
+    program = os.environ.get("LAKESCOPE_COMMAND", "lakescope")
     for command in ("tables", "columns", "problems", "info"):
-        typer.echo(f"  ./run lakescope {command} {index_path}")
-    typer.echo(f"  ./run lakescope profile {index_path} {records[1]['table']}")
+        typer.echo(f"  {program} {command} {index_path}")
+    typer.echo(f"  {program} profile {index_path} {records[1]['table']}")

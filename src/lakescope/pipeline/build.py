@@ -7,26 +7,27 @@ if byte ranges of a CSV did not meet (a quote fooled the guess) are those tables
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import uuid
+from concurrent.futures import Future, wait
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
+from lakescope.pipeline.inputs import Given, Inputs, SparkFrame
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, ProgressWatch
-from lakescope.pipeline.session import spark_session
+from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
-from lakescope.sources.frames import as_batches
-from lakescope.sources.model import Problem, Unit
+from lakescope.sources.model import Problem
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
@@ -34,65 +35,11 @@ from lakescope.store.writer import IndexWriter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Location prefix of tables in Spark's own catalog: ``spark:sales.orders`` or ``spark:sales.*``.
-CATALOG_PREFIX = "spark:"
-
 #: Rows a Python worker is handed at a time; states are large, rows of them few.
 _ROWS_PER_BATCH = "128"
 
-
-@dataclass(slots=True)
-class Sources:
-    """What to index, sorted by how it is read."""
-
-    locations: list[str] = field(default_factory=list)
-    catalog: list[str] = field(default_factory=list)
-    frames: dict[str, Any] = field(default_factory=dict)
-    spark_frames: dict[str, DataFrame] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, given: str | Path | Sequence[str | Path] | Mapping[str, Any]) -> Sources:
-        """Sort out a path, several paths, or a mapping of table names to frames or paths."""
-        result = cls()
-        if isinstance(given, Mapping):
-            for name, thing in given.items():
-                if isinstance(thing, str | Path):
-                    result._add_location(str(thing))
-                elif _is_spark_frame(thing):
-                    result.spark_frames[name] = thing
-                else:
-                    result.frames[name] = thing
-        elif isinstance(given, str | Path):
-            result._add_location(str(given))
-        else:
-            for location in given:
-                if not isinstance(location, str | Path):
-                    raise BadRequest(
-                        f"cannot index a {type(location).__name__} without a name",
-                        hint='give frames as a mapping: lakescope.index({"name": frame}, "lake.idx")',
-                    )
-                result._add_location(str(location))
-        if not (result.locations or result.catalog or result.frames or result.spark_frames):
-            raise BadRequest("nothing to index", hint="give at least one path, glob, URI or frame")
-        return result
-
-    def _add_location(self, location: str) -> None:
-        if location.startswith(CATALOG_PREFIX):
-            self.catalog.append(location.removeprefix(CATALOG_PREFIX))
-        else:
-            self.locations.append(location)
-
-    def names(self) -> list[str]:
-        """How the sources are listed in the manifest."""
-        return [
-            *[display(location) for location in self.locations],
-            *[CATALOG_PREFIX + name for name in self.catalog],
-            *[f"frame:{name}" for name in [*self.frames, *self.spark_frames]],
-        ]
-
-
-def _is_spark_frame(thing: object) -> bool:
-    return type(thing).__module__.startswith("pyspark.sql") and hasattr(thing, "mapInArrow")
+#: How long an interrupted build waits for its job to be gone.
+_CANCEL_SECONDS = 10.0
 
 
 @dataclass(slots=True)
@@ -102,11 +49,10 @@ class _Outcome:
     files: list[SegmentFile] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
-    rescanned: int = 0
+    problems: list[Problem] = field(default_factory=list)
     jobs: int = 0
 
     def add(self, results: list[str]) -> None:
-        self.again = []
         for text in results:
             files, counts, again = parse_result(text)
             self.files += files
@@ -117,7 +63,7 @@ class _Outcome:
 
 
 def build(
-    given: str | Path | Sequence[str | Path] | Mapping[str, Any],
+    given: Given,
     out: str | Path,
     *,
     spark: SparkSession | None = None,
@@ -126,104 +72,85 @@ def build(
     progress: Listener | None = None,
 ) -> Manifest:
     """Index what was given into ``out`` and publish it; the index that was there before stays until then."""
-    sources = Sources.of(given)
+    inputs = Inputs.of(given)
     if unit_bytes < 1:
         raise BadRequest(f"unit_bytes must be positive, not {unit_bytes}")
+    if "://" in str(out):
+        raise BadRequest(f"the index must be a local or mounted directory, not {display(str(out))}")
     began = time.monotonic()
     with IndexWriter(out) as writer:
-        found, problems = discover(sources.locations) if sources.locations else ([], [])
-        missing = [problem.detail for problem in problems if problem.code == "not-found"]
-        if missing:
-            raise BadRequest("; ".join(missing), hint="check the path; quote globs so that the shell leaves them alone")
-        plan = make_plan(found, unit_bytes)
-        problems += plan.problems
-        _add_frames(plan, sources.frames, writer.staging, unit_bytes)
+        plan = _plan(inputs, writer.staging, unit_bytes)
         warming = start_warming()
         with spark_session(spark, master) as session:
             warming.join()
             ship_package(session)
-            frames = _spark_frames(session, sources)
-            if not plan.bins and not frames and not problems:
-                raise BadRequest(
-                    "found nothing to index: " + ", ".join(sources.names()), hint="check the paths and patterns"
-                )
+            frames = inputs.spark_frames(session)
+            _check(plan, frames, inputs)
+            plan.bins += pack(inputs.declare(frames, writer.staging), unit_bytes)
             outcome = _run(session, plan, frames, writer.staging, progress)
+        problems = plan.problems + outcome.problems
         files = outcome.files + _write_problems(problems, writer.staging)
         summary = _summary(problems, outcome, time.monotonic() - began)
-        return writer.publish(files, version=__version__, sources=sources.names(), summary=summary)
+        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary)
 
 
-def _add_frames(plan: Plan, frames: dict[str, Any], staging: Path, unit_bytes: int) -> None:
-    """Frames in memory become Arrow files in the staging area, which workers read like any other."""
-    units = []
-    for number, (name, frame) in enumerate(frames.items()):
-        path = staging / f"frame-{number}.arrow"
-        batches = iter(as_batches(frame))
-        first = next(batches, None)
-        if first is None:
-            plan.problems.append(Problem(name, "error", "empty-file", "the frame holds no column"))
-            continue
-        with pa.ipc.new_file(str(path), first.schema) as writer:
-            writer.write_batch(first)
-            for batch in batches:
-                writer.write_batch(batch)
-        source = {"uri": f"frame:{name}", "format": "frame", "modified": None}
-        options = {"source": source}
-        units.append(Unit(name, "arrow", str(path.absolute()), path.stat().st_size, options=options))
-    plan.bins.extend(pack(units, unit_bytes))
+def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
+    """Find the tables, cut them into units, add the frames."""
+    found, problems = discover(inputs.locations) if inputs.locations else ([], [])
+    missing = [problem.detail for problem in problems if problem.code == "not-found"]
+    if missing:
+        raise BadRequest("; ".join(missing), hint="check the path; quote globs so that the shell leaves them alone")
+    plan = make_plan(found, unit_bytes)
+    plan.problems = problems + plan.problems
+    plan.bins += pack(inputs.write_frames(staging), unit_bytes)
+    return plan
 
 
-def _spark_frames(session: SparkSession, sources: Sources) -> dict[str, tuple[DataFrame, str]]:
-    """Spark DataFrames and catalog tables, by table name, with where they came from."""
-    frames = {name: (frame, f"frame:{name}") for name, frame in sources.spark_frames.items()}
-    for pattern in sources.catalog:
-        for name in _catalog_tables(session, pattern):
-            frames[name] = (session.table(name), CATALOG_PREFIX + name)
-    return frames
-
-
-def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
-    if not pattern.endswith("*"):
-        if not session.catalog.tableExists(pattern):
-            raise BadRequest(
-                f"Spark's catalog has no table {pattern!r}", hint="try spark:DATABASE.* for all of a database"
-            )
-        return [pattern]
-    database = pattern.rstrip("*").rstrip(".")
-    tables = session.catalog.listTables(database or None)
-    return sorted(".".join([*(table.namespace or []), table.name]) for table in tables)
+def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
+    """Refuse to build an index of nothing, or one in which two tables have one name."""
+    if not plan.bins and not frames:
+        why = "; ".join(problem.detail for problem in plan.problems[:3])
+        hint = "check the paths and patterns; the index that was there before is untouched"
+        raise BadRequest(f"found no table in {', '.join(inputs.names())}" + (f": {why}" if why else ""), hint=hint)
+    names = [*inputs.frames, *(frame.table for frame in frames if frame.table not in inputs.frames)]
+    doubled = [name for name in names if name in plan.tables]
+    if doubled:
+        raise BadRequest(f"a frame and a file are both called {doubled[0]!r}", hint="give the frame another name")
 
 
 def _run(
-    session: SparkSession,
-    plan: Plan,
-    frames: dict[str, tuple[DataFrame, str]],
-    staging: Path,
-    progress: Listener | None,
+    session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
 ) -> _Outcome:
+    """The job; one more for tables whose byte ranges did not meet, one for each frame if a frame broke the first."""
     outcome = _Outcome()
-    outcome.add(_job(session, plan, frames, staging, progress))
+    try:
+        outcome.add(_job(session, plan, frames, staging, progress))
+    except BuildFailed:
+        if not frames:
+            raise
+        # One bad table never stops a lake: a frame that Spark cannot read takes only itself down.
+        outcome.add(_job(session, plan, [], staging, progress))
+        for frame in frames:
+            try:
+                outcome.add(_job(session, Plan({}, []), [frame], staging, None))
+            except BuildFailed as error:
+                outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
     if outcome.again:
-        outcome.rescanned = len(outcome.again)
-        whole = make_plan([plan.tables[table] for table in outcome.again], unit_bytes=1 << 62)
-        outcome.add(_job(session, whole, {}, staging, progress))
+        again, outcome.again = outcome.again, []
+        detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
+        outcome.problems += [Problem(table, "info", "rescanned", detail) for table in again]
+        whole = make_plan([plan.tables[table] for table in again], unit_bytes=1 << 62)
+        outcome.add(_job(session, whole, [], staging, progress))
     return outcome
 
 
 def _job(
-    session: SparkSession,
-    plan: Plan,
-    frames: dict[str, tuple[DataFrame, str]],
-    staging: Path,
-    progress: Listener | None,
+    session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
 ) -> list[str]:
     """One Spark job: scan everything, merge by table, write shards."""
     write_plan(plan, staging)
     place = str(staging.absolute())
-    states = [
-        frame.mapInArrow(Shipped.of(ScanFrame(name, source, tuple(frame.columns))), STATE_DDL)
-        for name, (frame, source) in frames.items()
-    ]
+    states = [_scan_frame(frame) for frame in frames]
     if plan.bins:
         bins = session.range(0, len(plan.bins), 1, len(plan.bins))
         states.append(bins.mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL))
@@ -244,7 +171,7 @@ def _job(
         watch.start()
     try:
         with _FewRowsPerBatch(session):
-            return [row.result for row in merged.collect()]
+            return [row.result for row in _collect(session, merged)]
     except LakescopeError:
         raise
     except Exception as error:
@@ -255,6 +182,39 @@ def _job(
     finally:
         if watch:
             watch.end()
+
+
+def _scan_frame(given: SparkFrame) -> DataFrame:
+    """The states of a frame's partitions. Columns travel under plain names: theirs may hold dots or be repeated."""
+    names = tuple(given.frame.columns)
+    plain = given.frame.toDF(*(f"c{number}" for number in range(len(names))))
+    return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names)), STATE_DDL)
+
+
+def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
+    """Collect in a thread of its own: Ctrl-C then finds this thread waiting, and the job is cancelled.
+
+    Else PySpark's handler of the signal would talk to Spark on a connection that is still waiting for an answer.
+    """
+    rows: Future[list[Any]] = Future()
+    tag = f"lakescope-{uuid.uuid4().hex}"
+
+    def work() -> None:
+        try:
+            session.addTag(tag)
+            rows.set_result(frame.collect())
+        except BaseException as error:
+            rows.set_exception(error)
+
+    threading.Thread(target=inheriting(session, work), name="lakescope-job", daemon=True).start()
+    try:
+        return rows.result()
+    except BaseException:
+        if not rows.done():
+            with contextlib.suppress(Exception):
+                session.interruptTag(tag)
+            wait([rows], _CANCEL_SECONDS)
+        raise
 
 
 class _FewRowsPerBatch:
@@ -284,8 +244,6 @@ def _reason(error: Exception) -> str:
 
 
 def _write_problems(problems: list[Problem], staging: Path) -> list[SegmentFile]:
-    from dataclasses import asdict
-
     shard = ShardWriter(staging, "problems")
     for problem in problems:
         shard.add(asdict(problem))
@@ -301,7 +259,6 @@ def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict
         "rows": counts.get("rows", 0),
         "bytes": counts.get("bytes", 0),
         "failed": counts.get("failed", 0) + sum(problem.severity == "error" for problem in problems),
-        "rescanned": outcome.rescanned,
         "jobs": outcome.jobs,
         "seconds": round(seconds, 3),
     }

@@ -25,13 +25,8 @@ class Progress:
     bytes: int
     bytes_total: int
     seconds: float
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Time left if work goes on as it did; None before anything is done."""
-        if not self.bytes or not self.units:
-            return None
-        return max(0.0, self.seconds * (self.bytes_total - self.bytes) / self.bytes)
+    seconds_left: float | None = None
+    """Time left if work goes on as it did since the first piece was done; None before that."""
 
 
 Listener = Callable[[Progress], None]
@@ -64,6 +59,7 @@ class ProgressWatch(threading.Thread):
         self._every = every
         self._ended = threading.Event()
         self._began = time.monotonic()
+        self._first: tuple[float, int] | None = None
 
     def run(self) -> None:
         while not self._ended.wait(self._every):
@@ -73,7 +69,14 @@ class ProgressWatch(threading.Thread):
         """Report the present state."""
         sizes = [int(line) for log in self._folder.glob("*.log") for line in log.read_text("ascii").split("\n")[:-1]]
         units, done = min(len(sizes), self._units), min(sum(sizes), self._bytes)
-        self._listener(Progress("scan", units, self._units, done, self._bytes, time.monotonic() - self._began))
+        now = time.monotonic()
+        # Not counted from the start: before the first piece is done, workers start and kernels may be compiled.
+        if done and self._first is None:
+            self._first = now, done
+        left = None
+        if self._first is not None and done > self._first[1]:
+            left = (self._bytes - done) * (now - self._first[0]) / (done - self._first[1])
+        self._listener(Progress("scan", units, self._units, done, self._bytes, now - self._began, left))
 
     def end(self) -> None:
         self._ended.set()

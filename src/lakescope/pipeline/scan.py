@@ -13,11 +13,13 @@ from typing import Any
 
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.profile.column import ColumnState
+from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.values.cells import understand
 
+#: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
+_JSON_LIMIT = 2048
 
 
 @dataclass(slots=True)
@@ -42,6 +44,10 @@ class TablePart:
                 self.problems[index] = replace(known, count=known.count + problem.count)
                 return
         if len(self.problems) < _PROBLEM_KINDS:
+            self.problems.append(problem)
+        elif problem.code != "more-problems":
+            self.report(Problem(self.table, "warning", "more-problems", "further problems are counted, not listed"))
+        else:
             self.problems.append(problem)
 
     def to_json(self) -> bytes:
@@ -85,7 +91,7 @@ class TableScan:
         """Add one batch of rows."""
         undecodable = 0
         for column in batch.columns:
-            undecodable += self._add_column(column, batch.fallback)
+            undecodable += self._add_column(column, batch)
         self.part.rows += batch.rows
         if unit is not None and batch.span is not None:
             self._add_span(unit, batch.span)
@@ -93,13 +99,15 @@ class TableScan:
             detail = f"cells that are not UTF-8 were read as {batch.fallback}"
             self.part.report(Problem(self.part.table, "warning", "encoding", detail, undecodable))
 
-    def _add_column(self, column: TextColumn, fallback: str) -> int:
+    def _add_column(self, column: TextColumn, batch: Batch) -> int:
         state = self.states.get(column.name)
         if state is None:
-            state = ColumnState(len(self.states), column.source_type)
+            # The keys of JSON come and go: their number says nothing that another cut of the file would say, too.
+            limit = _JSON_LIMIT if column.source_type == "json" else values_limit(len(batch.columns))
+            state = ColumnState(len(self.states), column.source_type, limit)
             self.states[column.name] = state
             self.part.columns.append(column.name)
-        cells = understand(column, fallback)
+        cells = understand(column, batch.fallback)
         state.update(cells)
         return cells.undecodable
 

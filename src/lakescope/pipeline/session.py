@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lakescope.errors import BadRequest, BuildFailed
 from lakescope.pipeline.java import find_java
@@ -22,6 +22,7 @@ _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "lakescope-warehouse"),
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.driver.extraJavaOptions": _LOCAL_JVM,
@@ -30,20 +31,58 @@ _LOCAL_CONF = {
 
 @contextmanager
 def spark_session(spark: SparkSession | None = None, master: str | None = None) -> Iterator[SparkSession]:
-    """A session to build with. One that was passed in stays open; one that is made here is stopped."""
+    """A session to build with. One that was passed in or is active stays open; one that is made here is stopped."""
     if spark is not None and master is not None:
         raise BadRequest("give either spark= or master=, not both", hint="spark= already knows its master")
     if spark is not None:
         yield spark
         return
-    session = _start(master or "local[*]")
+    active = _active_session()
+    if active is not None:
+        if master is not None:
+            raise BadRequest(
+                f"there is a Spark session already, so master={master!r} would be ignored",
+                hint="pass the session as spark=, or stop it first",
+            )
+        yield active
+        return
+    log = _log_path()
+    session = _start(master or "local[*]", log)
     try:
         yield session
     finally:
         session.stop()
+        log.unlink(missing_ok=True)
 
 
-def _start(master: str) -> SparkSession:
+def _active_session() -> SparkSession | None:
+    """A session that somebody else has started in this process."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _log_path() -> Path:
+    return Path(tempfile.gettempdir()) / f"lakescope-spark-{os.getuid()}-{os.getpid()}.log"
+
+
+def is_connect(session: SparkSession) -> bool:
+    """Whether a session talks to a Spark Connect server."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def inheriting(session: SparkSession, work: Callable[[], None]) -> Callable[[], None]:
+    """Work for another thread, which takes over the job group, the pool and the tags of this one."""
+    if is_connect(session):
+        return work
+    from pyspark.util import inheritable_thread_target
+
+    return cast(Callable[[], None], inheritable_thread_target(session)(work))
+
+
+def _start(master: str, log: Path) -> SparkSession:
     """Start or connect a session of our own."""
     # Workers must run this interpreter: another one would lack pyarrow, or be another version.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -59,7 +98,7 @@ def _start(master: str) -> SparkSession:
     builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
     for key, value in _LOCAL_CONF.items() if local else ():
         builder = builder.config(key, value)
-    with _quiet_jvm() as log:
+    with _quiet_jvm(log):
         try:
             return builder.getOrCreate()
         except Exception as error:
@@ -70,18 +109,17 @@ def _start(master: str) -> SparkSession:
 
 
 @contextmanager
-def _quiet_jvm() -> Iterator[Path]:
+def _quiet_jvm(log: Path) -> Iterator[None]:
     """Let a JVM that is started inside inherit a log file as its standard error: its chatter is not the user's.
 
-    The log lies in the temporary directory and is shown when Spark does not start.
+    The log lies in the temporary directory, is shown when Spark does not start and removed when the session ends.
     """
-    log = Path(tempfile.gettempdir()) / f"lakescope-spark-{os.getuid()}-{os.getpid()}.log"
     target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     sys.stderr.flush()
     kept = os.dup(2)
     os.dup2(target, 2)
     try:
-        yield log
+        yield
     finally:
         os.dup2(kept, 2)
         os.close(kept)

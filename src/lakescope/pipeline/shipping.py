@@ -33,6 +33,7 @@ from zipimport import zipimporter
 
 import lakescope
 from lakescope.errors import BuildFailed
+from lakescope.pipeline.session import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,7 +78,7 @@ def ship_package(session: SparkSession) -> None:
 
 
 def _shares_interpreter(session: SparkSession) -> bool:
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(session):
         return False
     master = session.conf.get("spark.master", "") or ""
     return master == "local" or master.startswith("local[")

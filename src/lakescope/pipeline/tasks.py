@@ -124,7 +124,8 @@ class ScanFrame:
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
         empty = pa.schema([(name, pa.null()) for name in self.columns])
-        for batch in text_batches(batches, empty, self.table, scan.part.report):
+        named = (batch.rename_columns(list(self.columns)) for batch in batches)
+        for batch in text_batches(named, empty, self.table, scan.part.report):
             scan.add(batch)
             scan.part.size += sum(int((column.ends - column.starts).clip(0).sum()) for column in batch.columns)
         rows = _Rows()
@@ -206,7 +207,7 @@ def _merge_table(
             whole.report(Problem(table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1
-        if not whole.failed:
+        if not whole.problems:
             whole.report(Problem(table, "error", "empty-file", "it holds no column"))
     for problem in whole.problems:
         shards["problems"].add(asdict(problem))
@@ -270,7 +271,6 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
             "columns": len(whole.columns),
             "units": whole.units,
             "complete": whole.failed == 0,
-            "problems": len(whole.problems),
         }
     )
 

@@ -27,12 +27,14 @@ _NAME, _VERSION = "column", 1
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
 _SHAPES_LIMIT = 512
+#: For each family of cells with a number, which kinds belong to it.
+_FAMILIES = [np.array([k.family_of(kind) == family for kind in range(9)]) for family in range(k.N_FAMILIES)]
 _KINDS = [kind for kind in Kind if kind is not Kind.NULL]
 
 
-def values_limit(position: int) -> int:
-    """Distinct values counted exactly, by position of the column: very wide tables pay with their later columns."""
-    return 8192 if position < 64 else (1024 if position < 512 else 256)
+def values_limit(columns: int) -> int:
+    """Distinct values counted exactly in each column, by the width of the table: very wide tables count less."""
+    return 8192 if columns <= 64 else (1024 if columns <= 512 else 256)
 
 
 def _fresh_integers() -> npt.NDArray[np.int64]:
@@ -42,7 +44,7 @@ def _fresh_integers() -> npt.NDArray[np.int64]:
 
 
 def _fresh_floats() -> npt.NDArray[np.float64]:
-    return np.array([np.inf, -np.inf, 0.0, 0.0, np.inf, -np.inf, 0.0, 0.0])
+    return np.array([np.inf, -np.inf, 0.0, 0.0] * k.N_FAMILIES)
 
 
 @dataclass(slots=True)
@@ -51,6 +53,7 @@ class ColumnState:
 
     position: int
     source_type: str = "text"
+    limit: int = 8192
     cells: int = 0
     empty: int = 0
     markers: int = 0
@@ -65,9 +68,10 @@ class ColumnState:
     shapes: FrequentValues = field(default_factory=lambda: FrequentValues(_SHAPES_LIMIT))
     numbers: Quantiles = field(default_factory=Quantiles)
     moments: Quantiles = field(default_factory=Quantiles)
+    clocks: Quantiles = field(default_factory=Quantiles)
 
     def __post_init__(self) -> None:
-        self.values = FrequentValues(values_limit(self.position))
+        self.values = FrequentValues(self.limit)
 
     def update(self, cells: Cells) -> None:
         """Add the cells of one batch."""
@@ -88,10 +92,9 @@ class ColumnState:
         self._update_extremes(cells)
         finite = np.isfinite(cells.numbers)
         if finite.any():
-            numeric = finite & (cells.kinds <= Kind.DECIMAL)
-            temporal = finite & (cells.kinds >= Kind.DATE) & (cells.kinds <= Kind.TIMESTAMP)
-            self.numbers.update(np.repeat(cells.numbers[numeric], cells.counts[numeric]))
-            self.moments.update(np.repeat(cells.numbers[temporal], cells.counts[temporal]))
+            for sketch, kinds in zip((self.numbers, self.moments, self.clocks), _FAMILIES, strict=True):
+                chosen = finite & kinds[cells.kinds]
+                sketch.update(np.repeat(cells.numbers[chosen], cells.counts[chosen]))
 
     def _update_shapes(self, cells: Cells) -> None:
         n = cells.kinds.size
@@ -129,6 +132,7 @@ class ColumnState:
         self.shapes.merge(other.shapes)
         self.numbers.merge(other.numbers)
         self.moments.merge(other.moments)
+        self.clocks.merge(other.clocks)
 
     def _merge_statistics(self, other: ColumnState) -> None:
         mine, theirs = self.ints, other.ints
@@ -137,7 +141,7 @@ class ColumnState:
             merged[index] = max(mine[index], theirs[index])
         merged[k.LENGTH_MIN] = min(mine[k.LENGTH_MIN], theirs[k.LENGTH_MIN])
         self.ints = merged
-        for family in (k.NUMBERS, k.MOMENTS):
+        for family in range(k.N_FAMILIES):
             merged[k.PLACED + family] = mine[k.PLACED + family]
             at = 4 * family
             self.floats[at + k.MINIMUM] = min(self.floats[at + k.MINIMUM], other.floats[at + k.MINIMUM])
@@ -163,6 +167,7 @@ class ColumnState:
         fields: codec.Fields = {
             "position": self.position,
             "source_type": self.source_type,
+            "limit": self.limit,
             "counts": [self.cells, self.empty, self.markers, self.undecodable],
             "ints": self.ints,
             "floats": self.floats,
@@ -183,12 +188,13 @@ class ColumnState:
             "s": self.shapes,
             "n": self.numbers,
             "m": self.moments,
+            "c": self.clocks,
         }
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> ColumnState:
         fields = codec.unpack(data, _NAME, _VERSION)
-        state = cls(fields["position"], fields["source_type"], *fields["counts"])
+        state = cls(fields["position"], fields["source_type"], fields["limit"], *fields["counts"])
         state.ints, state.floats = fields["ints"].copy(), fields["floats"].copy()
         state.lengths[fields["length_bins"]] = fields["length_counts"]
         if fields["has_extremes"]:
@@ -202,4 +208,5 @@ class ColumnState:
         state.shapes = FrequentValues.from_fields(part("s"))
         state.numbers = Quantiles.from_fields(part("n"))
         state.moments = Quantiles.from_fields(part("m"))
+        state.clocks = Quantiles.from_fields(part("c"))
         return state

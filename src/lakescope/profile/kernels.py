@@ -7,18 +7,17 @@ from numba import njit
 
 #: Layout of the integer statistics. KIND_0 onwards: one count per kind; DIGIT_1 onwards: leading digits 1 to 9.
 KIND_0 = 0
-#: PLACED and the one after it: cells with a finite number, and with a moment in time (the two families).
+#: PLACED and the two after it: cells with a finite number, with a moment in time, with a time of day (the families).
 LENGTH_MIN, LENGTH_MAX, LENGTH_SUM, DIGITS_MAX, DECIMALS_MAX, ZEROS, NEGATIVES, INFINITE, UNPLACED, PLACED = range(
     9, 19
 )
-DIGIT_1 = 20
-N_INTEGERS = 29
+DIGIT_1 = 21
+N_INTEGERS = 30
 
-#: Layout of the float statistics of a family: extremes, mean, second central moment. Numbers first, then moments in
-#: time.
+#: Layout of the float statistics of a family: extremes, mean, second central moment.
 MINIMUM, MAXIMUM, MEAN, M2 = range(4)
-N_FLOATS = 8
-NUMBERS, MOMENTS = 0, 1
+NUMBERS, MOMENTS, CLOCKS = range(3)
+N_FAMILIES = 3
 
 #: Lengths up to this are counted one by one, longer ones by powers of two.
 LENGTHS_EXACT = 256
@@ -45,11 +44,11 @@ def length_bin(length):
 def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, floats, histogram):
     """Add the distinct cells, each ``counts`` times, to the statistics of their column.
 
-    Numbers are those of integer and decimal cells, moments the epoch seconds of dates and times. A cell whose moment
-    only its column could tell (``3/4/2021``) counts as UNPLACED.
+    Numbers are those of integer and decimal cells, moments the epoch seconds of dates and timestamps, clocks the
+    seconds of times of day. A cell whose moment only its column could tell (``3/4/2021``) counts as UNPLACED.
     """
-    placed = np.zeros(2, np.int64)
-    totals = np.zeros(2)
+    placed = np.zeros(N_FAMILIES, np.int64)
+    totals = np.zeros(N_FAMILIES)
     for i in range(kinds.size):
         count = counts[i]
         kind = kinds[i]
@@ -85,11 +84,11 @@ def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, fl
         floats[at + MAXIMUM] = max(floats[at + MAXIMUM], x)
         placed[family] += count
         totals[family] += x * count
-    if placed[0] + placed[1] == 0:
+    if placed.sum() == 0:
         return
     means = totals / np.maximum(placed, 1)
-    squares = np.zeros(2)
-    shifts = np.zeros(2)
+    squares = np.zeros(N_FAMILIES)
+    shifts = np.zeros(N_FAMILIES)
     for i in range(kinds.size):
         family = family_of(kinds[i])
         x = numbers[i]
@@ -98,7 +97,7 @@ def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, fl
         d = x - means[family]
         squares[family] += d * d * counts[i]
         shifts[family] += d * counts[i]
-    for family in range(2):
+    for family in range(N_FAMILIES):
         n = placed[family]
         if n > 0:
             shift = shifts[family] / n
@@ -107,10 +106,12 @@ def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, fl
 
 @njit(inline="always", cache=True)
 def family_of(kind):
-    """NUMBERS for integers and decimals, MOMENTS for dates and times, -1 for the rest."""
+    """NUMBERS for integers and decimals, MOMENTS for dates and timestamps, CLOCKS for times, -1 for the rest."""
     if kind == 1 or kind == 2:
         return NUMBERS
-    return MOMENTS if 4 <= kind <= 6 else -1
+    if kind == 5:
+        return CLOCKS
+    return MOMENTS if kind == 4 or kind == 6 else -1
 
 
 @njit(cache=True)

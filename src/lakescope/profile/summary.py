@@ -55,10 +55,13 @@ def summarise(table: str, column: str, state: ColumnState, rows: int) -> Record:
     record |= _frequent(state, rows)
     record |= _lengths(state, filled)
     record |= _extremes(state, kind)
+    if kind in NUMERIC_TYPES:
+        record |= _numeric(state)
     if kind in NUMERIC_TYPES and state.ints[k.PLACED]:
-        record |= _distribution(state, state.numbers, k.NUMBERS) | _numeric(state)
-    elif kind in TEMPORAL_TYPES and state.ints[k.PLACED + 1] and not state.ints[k.UNPLACED]:
-        record |= _distribution(state, state.moments, k.MOMENTS)
+        record |= _distribution(state, state.numbers, k.NUMBERS)
+    elif kind in TEMPORAL_TYPES and not state.ints[k.UNPLACED]:
+        family, sketch = (k.CLOCKS, state.clocks) if kind == "time" else (k.MOMENTS, state.moments)
+        record |= _distribution(state, sketch, family)
     record["data_class"] = data_class(
         kind, rows=rows, distinct=record["distinct"], key=record["key"], median_length=record["length_median"] or 0.0
     )
@@ -133,7 +136,8 @@ def _extremes(state: ColumnState, kind: str) -> Record:
     if kind in TEMPORAL_TYPES:
         if state.ints[k.UNPLACED]:
             return {"minimum": None, "maximum": None}
-        low, high = state.floats[4 + k.MINIMUM], state.floats[4 + k.MAXIMUM]
+        at = 4 * (k.CLOCKS if kind == "time" else k.MOMENTS)
+        low, high = state.floats[at + k.MINIMUM], state.floats[at + k.MAXIMUM]
         return {"minimum": moment_text(float(low), kind), "maximum": moment_text(float(high), kind)}
     if state.low is None or state.high is None:
         return {"minimum": None, "maximum": None}
@@ -141,7 +145,7 @@ def _extremes(state: ColumnState, kind: str) -> Record:
 
 
 def _number_text(x: float) -> str:
-    return str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x)
+    return str(int(x)) if x.is_integer() and abs(x) < 1e22 else repr(x)
 
 
 def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
@@ -156,16 +160,21 @@ def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
     outside = ranked.counts_below([fences[0]])[0] + n - ranked.counts_below([fences[1]], inclusive=True)[0]
     variance = float(state.floats[at + k.M2]) / (n - 1) if n > 1 else None
     return {
-        "mean": float(state.floats[at + k.MEAN]),
-        "std": math.sqrt(max(0.0, variance)) if variance is not None else None,
+        "mean": _finite(float(state.floats[at + k.MEAN])),
+        "std": _finite(math.sqrt(max(0.0, variance))) if variance is not None else None,
         "quartiles": quartiles,
         "quantiles": [low, *inner, high],
         "quantile_error": sketch.rank_error,
         "histogram": _histogram(ranked, low, high),
         "outliers": outside,
-        "fence_low": fences[0],
-        "fence_high": fences[1],
+        "fence_low": _finite(fences[0]),
+        "fence_high": _finite(fences[1]),
     }
+
+
+def _finite(x: float) -> float | None:
+    """A number, or None where numbers near the limit of floats made it overflow."""
+    return x if math.isfinite(x) else None
 
 
 def _histogram(ranked: RankedItems, low: float, high: float) -> list[Record]:

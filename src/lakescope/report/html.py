@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakescope.report.text import percent, shorten, size_text
-
-if TYPE_CHECKING:
-    from lakescope.report.profile import TableProfile
 
 _CELL = "padding:2px 10px 2px 0;text-align:left;vertical-align:middle"
 
@@ -30,18 +27,18 @@ def lake_html(info: dict[str, Any]) -> str:
     return f"<div><b>Lake</b> {escape(info['path'])}<table>{cells}</table></div>"
 
 
-def profile_html(profile: TableProfile) -> str:
+def profile_html(profile: dict[str, Any]) -> str:
     """A table's profile: one row per column, a small histogram and the missing share in each."""
     names = ["column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note"]
     head = "".join(f"<th style='{_CELL}'>{name}</th>" for name in names)
-    body = "".join(_column_row(column) for column in profile.columns)
+    body = "".join(_column_row(column) for column in profile["columns"])
     problems = "".join(
         f"<li>{escape(problem['severity'])}: {escape(problem['code'])} (&times;{problem['count']}): "
         f"{escape(problem['detail'])}</li>"
-        for problem in profile.problems
+        for problem in profile["problems"]
     )
     return (
-        f"<div><b>{escape(profile.name)}</b>: {profile.rows:,} rows, {len(profile.columns)} columns"
+        f"<div><b>{escape(profile['table'])}</b>: {profile['rows']:,} rows, {len(profile['columns'])} columns"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         + (f"<ul>{problems}</ul>" if problems else "")
         + "</div>"

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lakescope.report.profile import TableProfile
+from typing import Any
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def profile_text(profile: TableProfile) -> str:
-    """A table's profile as aligned text."""
-    head = f"{profile.name}: {profile.rows:,} rows, {len(profile.columns)} columns"
-    rows = [column_line(column) for column in profile.columns]
+def profile_text(profile: dict[str, Any]) -> str:
+    """A table's profile, as ``TableProfile.to_dict`` gives it, as aligned text."""
+    head = f"{printable(profile['table'])}: {profile['rows']:,} rows, {len(profile['columns'])} columns"
+    rows = [column_line(column) for column in profile["columns"]]
     names = ["column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note"]
     lines = [head, "", *aligned(names, rows)]
-    for problem in profile.problems:
-        lines.append(f"{problem['severity']}: {problem['code']} (x{problem['count']}): {problem['detail']}")
+    for problem in profile["problems"]:
+        lines.append(f"{problem['severity']}: {problem['code']} (x{problem['count']}): {printable(problem['detail'])}")
     return "\n".join(lines)
 
 
@@ -52,10 +50,23 @@ def sparkline(counts: Sequence[int]) -> str:
     return "".join(_BARS[0 if not count else max(1, round(8 * count / peak))] for count in counts) if peak else ""
 
 
+def printable(text: str) -> str:
+    """Text that stays on its line and moves no cursor."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 def shorten(text: str, width: int) -> str:
-    """Text on one line, cut to a width."""
-    flat = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    """Printable text cut to a width."""
+    flat = printable(text[: 2 * width])
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def columns_of(text: str) -> int:
+    """Columns a text takes on a terminal: ideographs take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
 def size_text(size: float) -> str:
@@ -69,7 +80,9 @@ def size_text(size: float) -> str:
 
 def aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A header and rows as columns of even width."""
-    widths = [max(len(name), *(len(row[i]) for row in rows)) if rows else len(name) for i, name in enumerate(names)]
+    table = [names, *rows]
+    widths = [max(columns_of(row[i]) for row in table) for i in range(len(names))]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [names, *rows]
+        "  ".join(cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
     ]

@@ -137,7 +137,7 @@ class FrequentValues:
         return hashes[first], totals, texts.take(first)
 
     def _grow(self) -> None:
-        size = min(2 * self.keys.size, self.limit)
+        size = min(max(_FIRST_KEYS, 2 * self.keys.size), self.limit)
         for name in ("keys", "tallies", "places", "lengths"):
             old = getattr(self, name)
             new = np.empty(size, old.dtype)

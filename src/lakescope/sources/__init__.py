@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.sources.model import Batch, Report, Unit
+from lakescope.sources.model import MISSING, Batch, Problem, Report, TextColumn, Unit
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -50,13 +50,32 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
-    """Read a unit in bounded batches."""
+    """Read a unit in bounded batches; columns that the path spells (``year=2021/``) are added to every batch."""
+    constants: dict[str, str | None] = unit.options.get("constants", {})
+    told = False
     try:
-        yield from _module(unit.reader).read(unit, report)
+        for batch in _module(unit.reader).read(unit, report):
+            present = {column.name for column in batch.columns}
+            doubled = [name for name in constants if name in present]
+            if doubled and not told:
+                told = True
+                detail = f"column {doubled[0]!r} is also spelt by the path; the values in the file count"
+                report(Problem(unit.table, "info", "partition-column", detail, len(doubled)))
+            batch.columns += [_constant(name, constants[name], batch.rows) for name in constants if name not in present]
+            yield batch
     except BaseException as error:
         if _passes(error):
             raise
         raise _explained(error, unit.table, unit.uri) from error
+
+
+def _constant(name: str, value: str | None, rows: int) -> TextColumn:
+    """A column of one value: every cell is the same slice."""
+    import numpy as np
+
+    data = np.frombuffer((value or "").encode("utf-8", "replace"), np.uint8)
+    end = MISSING if value is None else data.size
+    return TextColumn(name, data, np.zeros(rows, np.int32), np.full(rows, end, np.int32), "partition")
 
 
 def _module(name: str) -> Any:

@@ -27,6 +27,12 @@ _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
 _RECORDS = 200
 _SAMPLED = 12
 _QUOTE, _APOSTROPHE, _BACKSLASH, _LF, _CR = 34, 39, 92, 10, 13
+#: What quotes enclose.
+_QUOTED = re.compile(rb'"[^"]*"')
+#: A quote escaped by a backslash, which the last quote of a field is not.
+_ESCAPED = re.compile(rb'\\"(?![,;|\t\r\n]|$)')
+#: How Excel is told the delimiter.
+_TOLD = re.compile(rb'"?sep=([,;|\t])"?\r?\n')
 #: A quote escaped by doubling it, which an empty quoted field is not.
 _DOUBLED = re.compile(rb'(?<![\\,;|\t\n])""(?![,;|\t\r\n])')
 _VALUE_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
@@ -54,9 +60,9 @@ class Dialect:
 def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encoding, tabs: bool = False) -> Dialect:
     """Understand the head of a file (without its byte order mark). ``whole``: the head is the entire file."""
     text = head.tobytes()
-    bare_cr = text.count(b"\r") - text.count(b"\r\n") if b"\r" in text else 0
-    newline = _CR if bare_cr > text.count(b"\n") else _LF
+    newline = _line_end(text)
     quote, escape = _quoting(text)
+    told = _TOLD.match(text)
     widths, starts = np.empty(_RECORDS, np.int32), np.empty(_RECORDS, np.int32)
     best_score, delimiter = -1.0, ord("\t") if tabs else ord(",")
     for candidate in _DELIMITERS:
@@ -66,14 +72,22 @@ def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encodi
             head, head.size, whole, candidate, quote, escape, newline, widths, starts
         )
         score = _delimiter_score(widths[:n], stray, unclean)
-        if tabs and candidate == ord("\t"):
-            score *= 2
+        if (tabs and candidate == ord("\t")) or (told and candidate == told[1][0]):
+            score *= 4
         if score > best_score:
             best_score, delimiter = score, candidate
     n, _, _ = csv_kernel.record_widths(head, head.size, whole, delimiter, quote, escape, newline, widths, starts)
     if n == 0:
         n, _, _ = csv_kernel.record_widths(head, head.size, True, delimiter, 0, 0, newline, widths, starts)
     return _frame(head, widths[:n], starts[:n], (delimiter, quote, escape, newline), encoding)
+
+
+def _line_end(head: bytes) -> int:
+    """The byte that ends records: a bare carriage return only where those outnumber line feeds outside quotes."""
+    if b"\r" not in head:
+        return _LF
+    plain = _QUOTED.sub(b"", head)
+    return _CR if plain.count(b"\r") - plain.count(b"\r\n") > plain.count(b"\n") else _LF
 
 
 def _quoting(head: bytes) -> tuple[int, int]:
@@ -83,7 +97,7 @@ def _quoting(head: bytes) -> tuple[int, int]:
         closing = sum(head.count(mark) for mark in (b"',", b"';", b"'\t", b"'|"))
         if marks >= 2 and closing >= 2:
             return _APOSTROPHE, 0
-    return _QUOTE, (_BACKSLASH if b'\\"' in head and not _DOUBLED.search(head) else 0)
+    return _QUOTE, (_BACKSLASH if _ESCAPED.search(head) and not _DOUBLED.search(head) else 0)
 
 
 def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) -> float:
@@ -136,7 +150,8 @@ def _preamble(
     """Number of leading records that are titles or comments, not header or data."""
     skipped = 0
     while skipped < min(20, widths.size - 1):
-        comment = head[starts[skipped]] == ord("#") and widths[skipped] != mode
+        line = head[starts[skipped] : starts[skipped] + 5].tobytes().lstrip(b'"')
+        comment = (line.startswith(b"#") and widths[skipped] != mode) or (skipped == 0 and line.startswith(b"sep="))
         title = (mode >= 2 and widths[skipped] == 1) or (mode >= 4 and widths[skipped] * 2 < mode)
         if not (comment or title):
             break

@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 CHUNK = 4 * 1024 * 1024
 #: Longest record: a quote still open after this many bytes is taken literally.
 LONGEST_RECORD = 64 * 1024 * 1024
+#: Bytes asked of a stream at a time: what a cut compressed file loses at most.
+_PIECE = 64 * 1024
 _CELLS_PER_BATCH = 1 << 20
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
+_LOOK_BACK = 256
 _TAB_NAMES = (".tsv", ".tab")
 
 #: Column that keeps what long rows have beyond the header.
@@ -47,8 +50,8 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
         if found.compression or size <= target_bytes:
             units.append(Unit(found.table, "csv", uri, size, options=base))
             continue
-        head, encoding, dialect = _sniff(uri, None)
-        if encoding.transcode or dialect.data_start >= head:
+        head, encoding, dialect = _sniff(uri)
+        if encoding.transcode or _binary(head) or dialect.data_start >= len(head):
             units.append(Unit(found.table, "csv", uri, size, options=base))
             continue
         begin = encoding.bom + dialect.data_start
@@ -69,31 +72,30 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
             yield from _read_range(unit, stream, Dialect(**dialect_options), report)
 
 
-def _sniff(uri: str, compression: str | None) -> tuple[int, Encoding, Dialect]:
-    head = files.read_head(uri, HEAD_BYTES, compression)
+def _sniff(uri: str) -> tuple[bytes, Encoding, Dialect]:
+    with files.open_stream(uri) as stream:
+        head, whole = _read_head(stream, uri)
     encoding = detect_encoding(head)
     data = np.frombuffer(head, np.uint8)[encoding.bom :]
-    whole = len(head) < HEAD_BYTES
-    return len(head), encoding, detect_dialect(data, whole=whole, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
+    return head, encoding, detect_dialect(data, whole=whole, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
 
 
 def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]:
-    head = _read_head(stream, unit)
+    head, whole = _read_head(stream, unit.table)
     encoding = detect_encoding(head)
     rest: BinaryIO | _Utf8 = stream
     if encoding.transcode:
         _tell(unit, report, "info", "encoding", f"{encoding.transcode} text, read as such")
         rest = _Utf8(head[encoding.bom :], stream, encoding.transcode)
-        head, encoding = rest.read(HEAD_BYTES), Encoding()
+        (head, whole), encoding = _read_head(rest, unit.table), Encoding()
     text = np.frombuffer(head, np.uint8)[encoding.bom :]
-    if len(head) < HEAD_BYTES and not (text > 32).any():
+    if whole and not (text > 32).any():
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
     name = unit.uri.lower()
     for ending in (".gz", ".bz2", ".zst"):
         name = name.removesuffix(ending)
-    whole = len(head) < HEAD_BYTES
     dialect = detect_dialect(text, whole=whole, encoding=encoding, tabs=name.endswith(_TAB_NAMES))
     _tell_dialect(unit, dialect, head, encoding, report)
     window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start)
@@ -123,20 +125,27 @@ def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
     size = _SYNC_WINDOW
     marks = (dialect.delimiter, dialect.quote, dialect.escape, dialect.newline)
     while True:
-        stream.seek(low - 1)
-        data = np.frombuffer(stream.read(size), np.uint8)
+        before = min(low - 1, _LOOK_BACK)
+        stream.seek(low - 1 - before)
+        data = np.frombuffer(stream.read(before + size), np.uint8)
+        # Not to begin in the middle of a doubled quote, go back over the quotes before.
+        begin = before
+        while begin > 0 and data[begin - 1] == dialect.quote:
+            begin -= 1
+        data = data[begin:]
+        origin = low - 1 - before + begin
         guesses = []
         for inside in (False, True):
             start, fitting, seen, stray = csv_kernel.resync(
                 data, data.size, inside, *marks, len(dialect.names), _SYNC_RECORDS
             )
             if start >= 0:
-                guesses.append(((fitting - stray) / seen if seen else 0.0, not inside, low - 1 + start))
-        at_end = data.size < size
+                guesses.append(((fitting - stray) / seen if seen else 0.0, not inside, origin + start))
+        at_end = data.size < before - begin + size
         if guesses and (at_end or max(guesses)[0] > 0.5 or size >= LONGEST_RECORD):
             return int(max(guesses)[2])
         if at_end or size >= LONGEST_RECORD:
-            return low - 1 + data.size
+            return origin + data.size
         size *= 8
 
 
@@ -164,12 +173,15 @@ class _Window:
             self.data[:left] = self.data[self.position : self.fill].copy()
         self.base += self.position
         self.position, self.fill = 0, left
-        try:
-            got = self.stream.readinto(memoryview(self.data)[left:])  # type: ignore[union-attr, arg-type]
-        except (OSError, EOFError, UnicodeError) as error:
-            self.failure, got = error, 0
-        self.fill += got or 0
-        self.final = not got
+        while self.fill < self.data.size and not self.final and self.failure is None:
+            room = memoryview(self.data)[self.fill : self.fill + _PIECE]  # type: ignore[arg-type]
+            try:
+                got = self.stream.readinto(room)  # type: ignore[union-attr]
+            except (OSError, EOFError) as error:
+                self.failure = error
+                return
+            self.fill += got or 0
+            self.final = not got
 
 
 def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, report: Report) -> Iterator[Batch]:
@@ -203,17 +215,20 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
             yield Batch(rows, made, dialect.fallback, None if stop is None else span)
         done = stop is not None and window.base + position >= stop
         exhausted = window.final and position >= window.fill
-        if done or exhausted:
+        # Where reading failed, the record that was cut is not a record.
+        cut = window.failure is not None and (starved or position >= window.fill)
+        if done or exhausted or cut:
             break
         if starved or position >= window.fill:
             window.read_on()
-    if total == 0 and stop is None:
+    if total == 0 and stop is None and window.failure is None:
         # A header without rows is a table of no rows, not a broken file.
         empty = np.empty(0, np.int32)
         yield Batch(0, [TextColumn(name, window.data, empty, empty) for name in dialect.names], dialect.fallback)
-    if window.failure is not None:
-        _tell_failure(unit, window.failure, total, report)
     _tell_counters(unit, counters, surplus, report)
+    if window.failure is not None:
+        reason = f"{unit.table} cannot be read beyond row {total}: {window.failure}"
+        raise SourceError(reason, hint="the rows before are kept", code="truncated") from window.failure
 
 
 def _nuls(data: npt.NDArray[np.uint8]) -> int:
@@ -224,24 +239,34 @@ def _binary(head: bytes) -> bool:
     """Whether the head is binary data: many control characters, which no encoding of text has."""
     sample = np.frombuffer(head[:4096], np.uint8)
     control = (sample < 9) | ((sample > 13) & (sample < 32) & (sample != 27))
-    return bool(control.mean() > 0.1) and int((sample == 0).sum()) < 0.9 * sample.size
+    return bool(control.mean() > 0.1)
 
 
-def _read_head(stream: BinaryIO, unit: Unit) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        while size < HEAD_BYTES and (piece := stream.read(HEAD_BYTES - size)):
-            pieces.append(piece)
-            size += len(piece)
-    except (OSError, EOFError) as error:
-        if not pieces:
+def _read_head(stream: BinaryIO | _Utf8, name: str) -> tuple[bytes, bool]:
+    """The bytes that decide the dialect, and whether they are the whole file.
+
+    As many as ``HEAD_BYTES``, or more where a header is longer than that.
+    """
+    head = bytearray()
+    wanted = HEAD_BYTES
+    while True:
+        try:
+            piece = stream.read(min(_PIECE, wanted - len(head)))
+        except (OSError, EOFError) as error:
+            if head:
+                return bytes(head), False
             raise SourceError(
-                f"{unit.table} cannot be read: {error}",
+                f"{name} cannot be read: {error}",
                 hint="the file may be cut off or not be compressed as its name says",
                 code="truncated",
             ) from error
-    return b"".join(pieces)
+        head += piece
+        if not piece:
+            return bytes(head), True
+        if len(head) >= wanted:
+            if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
+                return bytes(head), False
+            wanted *= 8
 
 
 class _Utf8:
@@ -297,14 +322,6 @@ def _tell_dialect(unit: Unit, dialect: Dialect, head: bytes, encoding: Encoding,
     if dialect.renamed:
         detail = "blank or repeated column names were replaced or numbered"
         _tell(unit, report, "warning", "renamed-columns", detail, dialect.renamed)
-
-
-def _tell_failure(unit: Unit, failure: Exception, rows: int, report: Report) -> None:
-    if rows == 0:
-        raise SourceError(f"{unit.table} cannot be read: {failure}", code="truncated") from failure
-    _tell(
-        unit, report, "warning", "truncated", f"reading stopped after {rows} rows: {failure}; the rows before are kept"
-    )
 
 
 def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, report: Report) -> None:

@@ -34,9 +34,12 @@ def _field(data, i, n, delimiter, quote, escape, newline):
     if quote != 0 and j < n and data[j] == quote:
         start = j + 1
         escaped = False
+        lines = False
         i = start
         while i < n:
             c = data[i]
+            if c == newline:
+                lines = True
             if c == quote:
                 if i + 1 < n and data[i + 1] == quote:
                     escaped = True
@@ -60,8 +63,11 @@ def _field(data, i, n, delimiter, quote, escape, newline):
             return start, end, i + 1, DELIMITER, escaped, False
         if data[i] == newline:
             return start, end, i + 1, RECORD, escaped, False
-        # Text after the closing quote: keep the field as written, quotes and all.
+        # Text after the closing quote: keep the field as written, quotes and all. If the quotes held a line end, they
+        # were no pair but two strays, and the record ends where its line does.
         start = j
+        if lines:
+            i = start
         while i < n and data[i] != delimiter and data[i] != newline:
             i += 1
         end = i

@@ -92,7 +92,7 @@ def _judge(before: str, char: str, after: str) -> float:
     if script == "LATIN" and any(ord(near) > 127 for near in neighbours):
         # Accents seldom stand side by side.
         return -0.5
-    if before.islower() and char.isupper():
+    if (before.islower() and char.isupper()) or (char.islower() and after.isupper()):
         return -1.0
     return 1.0 if neighbours else 0.2
 

@@ -57,7 +57,7 @@ class Manifest:
         path = index / MANIFEST
         try:
             text = path.read_text("utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise _no_index(index) from None
         except (OSError, UnicodeDecodeError) as error:
             raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or build the index again") from error

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import xxhash
 
 from lakescope.errors import IndexDamaged
 from lakescope.store.manifest import SegmentFile, file_checksum
@@ -51,7 +52,7 @@ TABLE_SCHEMA = pa.schema(
     [
         *[("table", pa.string()), ("id", pa.string()), ("uri", pa.string()), ("format", pa.string())],
         *[("bytes", pa.int64()), ("modified", pa.string()), ("rows", pa.int64()), ("columns", pa.int32())],
-        *[("units", pa.int32()), ("complete", pa.bool_()), ("problems", pa.int32())],
+        *[("units", pa.int32()), ("complete", pa.bool_())],
     ]
 )
 PROBLEM_SCHEMA = pa.schema(
@@ -111,7 +112,7 @@ class ShardWriter:
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
         if self.kind == "sketches":
             return pa.ipc.new_file(str(self._path), self.schema)
-        return pq.ParquetWriter(self._path, self.schema, compression="zstd", write_page_checksum=True)
+        return pq.ParquetWriter(self._path, self.schema, compression="zstd")
 
     def close(self) -> SegmentFile | None:
         """Finish the file and make it durable; None if nothing was added."""
@@ -132,18 +133,30 @@ def read_catalog(index: Path, files: list[SegmentFile], kind: str, *, table: str
     tables = []
     for file in files:
         try:
-            # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
-            with pq.ParquetFile(index / file.path, page_checksum_verification=True) as source:
-                groups = range(source.num_row_groups) if table is None else _groups_with(source, table)
-                found = source.read_row_groups(list(groups))
+            with pa.memory_map(str(index / file.path)) as mapped:
+                found = _read_parquet(mapped, file, table)
         except FileNotFoundError:
-            raise
-        except (OSError, pa.ArrowException) as error:
+            raise IndexDamaged(
+                f"{index / file.path} is gone",
+                hint="the index was probably built again meanwhile: open it again",
+            ) from None
+        except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{index / file.path} is damaged: {error}", hint="run `lakescope verify`, then build the index again"
             ) from error
         tables.append(found if table is None else rows_of(found, table))
     return pa.concat_tables(tables) if tables else SCHEMAS[kind].empty_table()
+
+
+def _read_parquet(mapped: pa.MemoryMappedFile, file: SegmentFile, table: str | None) -> pa.Table:
+    """Read a file whose bytes are those that were written."""
+    if xxhash.xxh64_hexdigest(memoryview(mapped.read_buffer())) != file.checksum:
+        raise ValueError("its checksum does not match")
+    mapped.seek(0)
+    # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
+    with pq.ParquetFile(mapped) as source:
+        groups = range(source.num_row_groups) if table is None else _groups_with(source, table)
+        return source.read_row_groups(list(groups))
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:

@@ -30,6 +30,9 @@ NULL_MARKERS = frozenset(
     ]
 )
 
+#: Longest text, in characters, that is brought to NFC: normalising takes quadratic time on hostile input.
+NORMALISED_LENGTH = 16_384
+
 #: Longest plain (exponent-free) notation: numbers of more integer digits are written in scientific form.
 PLAIN_DIGITS = 40
 
@@ -85,7 +88,9 @@ _LONGEST_MOMENT = 48
 
 def canonical(raw: str) -> Value:
     """Understand one cell: trim, drop null markers, recognise its kind and bring it to canonical text."""
-    text = unicodedata.normalize("NFC", raw.strip())
+    text = raw.strip()
+    if len(text) <= NORMALISED_LENGTH:
+        text = unicodedata.normalize("NFC", text)
     if text in NULL_MARKERS:
         return NULL_VALUE
     return _number(text) or _moment(text) or _word(text)
@@ -198,7 +203,9 @@ def _clock(text: str) -> Value | None:
         clock = clock % 43200 + (43200 if half.strip().lower() == "pm" else 0)
         return Value(Kind.TIME, text, float(clock))
     kept = (fraction or "").rstrip("0")
-    form = text if fraction is None else text[: -len(fraction) - 1] + (f".{kept}" if kept else "")
+    form = text
+    if len(hour) == 2:
+        form = f"{hour}:{minute}:{second or '00'}" + (f".{kept}" if kept else "")
     return Value(Kind.TIME, form, clock + (float("0." + kept) if kept else 0.0))
 
 

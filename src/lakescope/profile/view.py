@@ -1,64 +1,13 @@
-"""The profile of one table as a person asks for it: columns, alerts, and the dictionary everything is drawn from."""
+"""A column record for people: derived shares added, times as ISO text, alerts listed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from lakescope.profile.types import TEMPORAL_TYPES
 from lakescope.values.moments import moment_text
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TableProfile:
-    """One table: its record, the records of its columns, its problems.
-
-    ``.to_dict()`` is the whole of it as plain data.
-    """
-
-    table: Record
-    _columns: list[Record]
-    problems: list[Record]
-
-    @property
-    def name(self) -> str:
-        return str(self.table["table"])
-
-    @property
-    def rows(self) -> int:
-        return int(self.table["rows"])
-
-    @property
-    def columns(self) -> list[Record]:
-        """One dictionary per column, in column order."""
-        return [column_view(record) for record in self._columns]
-
-    def column(self, name: str) -> Record:
-        """The profile of one column by name."""
-        from lakescope.errors import NotFound
-
-        for record in self._columns:
-            if record["column"] == name:
-                return column_view(record)
-        raise NotFound.among("column", name, [record["column"] for record in self._columns])
-
-    def to_dict(self) -> Record:
-        """Everything, as plain Python data (JSON-ready)."""
-        table = {key: value for key, value in self.table.items() if key != "table"}
-        problems = [{key: problem[key] for key in ("severity", "code", "detail", "count")} for problem in self.problems]
-        return {"table": self.name, **table, "columns": self.columns, "problems": problems}
-
-    def __repr__(self) -> str:
-        from lakescope.report.text import profile_text
-
-        return profile_text(self)
-
-    def _repr_html_(self) -> str:
-        from lakescope.report.html import profile_html
-
-        return profile_html(self)
 
 
 def column_view(record: Record) -> Record:
@@ -91,7 +40,6 @@ def _moments_as_text(view: Record, kind: str) -> None:
         view[name] = [text(value) for value in view[name]] if view[name] else view[name]
     for name in ("mean", "fence_low", "fence_high"):
         view[name] = text(view[name])
-    view["std_seconds"] = view.pop("std")
     if view["histogram"]:
         view["histogram"] = [
             {**bin_, "low": text(bin_["low"]), "high": text(bin_["high"])} for bin_ in view["histogram"]

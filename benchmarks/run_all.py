@@ -1,0 +1,48 @@
+"""Run all benchmarks at their full sizes and say which aims were met. Takes an hour or so and up to 11 GB of disk.
+
+``--quick`` takes small sizes instead, to see that everything runs; its numbers mean little.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import common
+from common import Aim
+
+QUICK = {
+    "scan_many": "--tables 40 --fewer 10 --subset 3 --repeats 1",
+    "scan_big": "--bytes 20M --sizes 20M,80M --size-repeats 1 --repeats 1",
+    "accuracy": "--bytes 20M --rows 60000 --seeds 40 --values 3000000 --trials 10 --stream 200000",
+}
+
+
+def main() -> None:
+    parser = common.arguments(__doc__)
+    parser.add_argument("--lake", type=Path, help="a folder of real CSVs for scan_many")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    options = parser.parse_args()
+    aims: list[Aim] = []
+    failed = []
+    for name, quick in QUICK.items():
+        command = [sys.executable, str(common.HERE / f"{name}.py"), "--out", str(options.out)]
+        command += quick.split() if options.quick else ["--repeats", str(options.repeats)]
+        command += ["--keep"] if options.keep else []
+        command += ["--lake", str(options.lake)] if options.lake and name == "scan_many" else []
+        common.say(f"=== {name}")
+        if subprocess.run(command, check=False).returncode:
+            failed.append(name)
+            continue
+        result = json.loads((options.out / f"{name}.json").read_text())
+        aims += [Aim(**aim) for aim in result["aims"]]
+    print("# Summary\n\n" + common.aims_table(aims))
+    for name in failed:
+        print(f"\n{name} did not finish: see above")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

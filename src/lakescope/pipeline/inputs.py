@@ -1,0 +1,149 @@
+"""What a caller gave to index, sorted by how it is read: paths, tables of Spark's catalog, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakescope.errors import BadRequest
+from lakescope.sources.files import display
+from lakescope.sources.frames import as_batches
+from lakescope.sources.model import Unit
+from lakescope.sources.names import unique_names
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Location prefix of tables in Spark's own catalog: ``spark:sales.orders`` or ``spark:sales.*``.
+CATALOG_PREFIX = "spark:"
+
+Given = str | Path | Mapping[str, Any] | Sequence[str | Path | Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFrame:
+    """A Spark DataFrame that is one table."""
+
+    table: str
+    frame: DataFrame
+    source: str
+
+
+@dataclass(slots=True)
+class Inputs:
+    """Everything to index."""
+
+    locations: list[str] = field(default_factory=list)
+    catalog: list[str] = field(default_factory=list)
+    frames: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Given) -> Inputs:
+        """Sort out a path, a mapping of names to frames, or a list of such."""
+        inputs = cls()
+        several = [given] if isinstance(given, str | Path | Mapping) else given
+        for one in several:
+            if isinstance(one, str | Path):
+                inputs._add_location(str(one))
+            elif isinstance(one, Mapping):
+                inputs._add_frames(one)
+            else:
+                raise BadRequest(
+                    f"cannot index a {type(one).__name__} without a name",
+                    hint='give frames as a mapping: lakescope.index({"name": frame}, "lake.idx")',
+                )
+        if not (inputs.locations or inputs.catalog or inputs.frames):
+            raise BadRequest("nothing to index", hint="give at least one path, glob, URI or frame")
+        return inputs
+
+    def _add_location(self, location: str) -> None:
+        if location.startswith(CATALOG_PREFIX):
+            self.catalog.append(location.removeprefix(CATALOG_PREFIX))
+        else:
+            self.locations.append(location)
+
+    def _add_frames(self, frames: Mapping[str, Any]) -> None:
+        for name, frame in frames.items():
+            if isinstance(frame, str | Path):
+                raise BadRequest(
+                    f"{name!r} is the path {str(frame)!r}, but only frames are given by name",
+                    hint="tables of a path are named by the path: give paths in a list, frames as a mapping in it",
+                )
+            if name in self.frames:
+                raise BadRequest(f"two frames are called {name!r}", hint="give each its own name")
+            self.frames[name] = frame
+
+    def names(self) -> list[str]:
+        """How the sources are listed in the manifest."""
+        return [
+            *[display(location) for location in self.locations],
+            *[CATALOG_PREFIX + name for name in self.catalog],
+            *[f"frame:{name}" for name in self.frames],
+        ]
+
+    def spark_frames(self, session: SparkSession) -> list[SparkFrame]:
+        """Spark DataFrames and tables of the catalog."""
+        frames = [
+            SparkFrame(name, frame, f"frame:{name}") for name, frame in self.frames.items() if _is_spark_frame(frame)
+        ]
+        names = sorted({name for pattern in self.catalog for name in _catalog_tables(session, pattern)})
+        return frames + [SparkFrame(name, session.table(name), CATALOG_PREFIX + name) for name in names]
+
+    def declare(self, frames: list[SparkFrame], staging: Path) -> list[Unit]:
+        """A unit without rows for each Spark frame: Spark leaves an empty frame out of its plan, with its columns."""
+        units = []
+        for number, given in enumerate(frames):
+            path = staging / f"columns-{number}.arrow"
+            names = unique_names(given.frame.columns)[0]
+            with pa.ipc.new_file(str(path), pa.schema([(name, pa.null()) for name in names])):
+                pass
+            options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
+            units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=2, options=options))
+        return units
+
+    def write_frames(self, staging: Path) -> list[Unit]:
+        """Frames in memory become Arrow files in the staging area, which workers read like any other."""
+        units: list[Unit] = []
+        for name, frame in self.frames.items():
+            if _is_spark_frame(frame):
+                continue
+            path = staging / f"frame-{len(units)}.arrow"
+            batches = iter(as_batches(frame))
+            first = next(batches, None)
+            if first is None:
+                raise BadRequest(f"frame {name!r} holds no column", hint="leave it out")
+            with pa.ipc.new_file(str(path), first.schema) as writer:
+                writer.write_batch(first)
+                for batch in batches:
+                    writer.write_batch(batch)
+            source = {"uri": f"frame:{name}", "format": "frame", "modified": None}
+            units.append(Unit(name, "arrow", str(path.absolute()), path.stat().st_size, options={"source": source}))
+        return units
+
+
+def _is_spark_frame(thing: object) -> bool:
+    return type(thing).__module__.startswith("pyspark.sql") and hasattr(thing, "mapInArrow")
+
+
+def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
+    """Names of the catalog's tables that a name or a pattern like ``sales.*`` means."""
+    if "*" not in pattern:
+        if not session.catalog.tableExists(pattern):
+            raise BadRequest(
+                f"Spark's catalog has no table {pattern!r}", hint="try spark:DATABASE.* for all of a database"
+            )
+        return [pattern]
+    database, _, table = pattern.rpartition(".")
+    if database and not session.catalog.databaseExists(database):
+        raise BadRequest(
+            f"Spark's catalog has no database {database!r}", hint="spark:DATABASE.* names all of its tables"
+        )
+    found = [entry for entry in session.catalog.listTables(database or None) if fnmatchcase(entry.name, table)]
+    if not found:
+        raise BadRequest(f"no table of Spark's catalog matches {pattern!r}", hint="check the name of the database")
+    return [".".join([*(entry.namespace or []), entry.name]) for entry in found]
