@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, Plan, make_plan, pack, read_bin, work, write_plan
+from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
 from lakescope.sources.discover import discover
 from lakescope.sources.model import Unit
 
@@ -57,7 +57,7 @@ def test_compressed_bytes_weigh_more() -> None:
 def test_the_plan_survives_the_trip_to_a_worker(tmp_path: Path) -> None:
     odd = Unit('a "b"\nc', "csv", "/x\udcff", 5, 1, 2, {"range": [0, 10], "names": ["ä", "\u0000"]})
     bins = [[odd], [unit(1, 2), unit(2, 3)]]
-    write_plan(Plan({}, bins), tmp_path)
+    write_plan(bins, tmp_path)
     assert [read_bin(str(tmp_path), number) for number in range(2)] == bins
 
 

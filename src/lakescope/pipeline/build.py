@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
-from lakescope.pipeline.inputs import Given, Inputs, SparkFrame
+from lakescope.pipeline.inputs import Given, Inputs, SparkFrame, declare
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
@@ -86,7 +86,6 @@ def build(
             ship_package(session)
             frames = inputs.spark_frames(session)
             _check(plan, frames, inputs)
-            plan.bins += pack(inputs.declare(frames, writer.staging), unit_bytes)
             outcome = _run(session, plan, frames, writer.staging, progress)
         problems = plan.problems + outcome.problems
         files = outcome.files + _write_problems(problems, writer.staging)
@@ -135,6 +134,8 @@ def _run(
                 outcome.add(_job(session, Plan({}, []), [frame], staging, None))
             except BuildFailed as error:
                 outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
+        if not outcome.counts.get("tables"):
+            raise
     if outcome.again:
         again, outcome.again = outcome.again, []
         detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
@@ -148,18 +149,15 @@ def _job(
     session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
 ) -> list[str]:
     """One Spark job: scan everything, merge by table, write shards."""
-    write_plan(plan, staging)
-    place = str(staging.absolute())
-    states = [_scan_frame(frame) for frame in frames]
-    if plan.bins:
-        bins = session.range(0, len(plan.bins), 1, len(plan.bins))
-        states.append(bins.mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL))
-    if not states:
+    bins = plan.bins + pack(declare(frames, staging))
+    if not bins:
         return []
-    scanned = states[0]
-    for more in states[1:]:
-        scanned = scanned.unionAll(more)
-    shards = min(64, max(1, len(plan.bins) // 4 + len(frames)))
+    write_plan(bins, staging)
+    place = str(staging.absolute())
+    scanned = session.range(0, len(bins), 1, len(bins)).mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL)
+    for frame in frames:
+        scanned = scanned.unionAll(_scan_frame(frame))
+    shards = min(64, max(1, len(bins) // 4 + len(frames)))
     merged = (
         scanned.repartition(shards, "table")
         .sortWithinPartitions("table", "part", "name", "ordinal")

@@ -94,18 +94,6 @@ class Inputs:
         names = sorted({name for pattern in self.catalog for name in _catalog_tables(session, pattern)})
         return frames + [SparkFrame(name, session.table(name), CATALOG_PREFIX + name) for name in names]
 
-    def declare(self, frames: list[SparkFrame], staging: Path) -> list[Unit]:
-        """A unit without rows for each Spark frame: Spark leaves an empty frame out of its plan, with its columns."""
-        units = []
-        for number, given in enumerate(frames):
-            path = staging / f"columns-{number}.arrow"
-            names = unique_names(given.frame.columns)[0]
-            with pa.ipc.new_file(str(path), pa.schema([(name, pa.null()) for name in names])):
-                pass
-            options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
-            units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=2, options=options))
-        return units
-
     def write_frames(self, staging: Path) -> list[Unit]:
         """Frames in memory become Arrow files in the staging area, which workers read like any other."""
         units: list[Unit] = []
@@ -124,6 +112,19 @@ class Inputs:
             source = {"uri": f"frame:{name}", "format": "frame", "modified": None}
             units.append(Unit(name, "arrow", str(path.absolute()), path.stat().st_size, options={"source": source}))
         return units
+
+
+def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:
+    """A unit without rows for each Spark frame: Spark leaves an empty frame out of its plan, with its columns."""
+    units = []
+    for number, given in enumerate(frames):
+        path = staging / f"columns-{number}.arrow"
+        names = unique_names(given.frame.columns)[0]
+        with pa.ipc.new_file(str(path), pa.schema([(name, pa.null()) for name in names])):
+            pass
+        options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
+        units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=2, options=options))
+    return units
 
 
 def _is_spark_frame(thing: object) -> bool:

@@ -99,11 +99,11 @@ def pack(units: list[Unit], unit_bytes: int = UNIT_BYTES) -> list[list[Unit]]:
     return [*bins, current] if current else bins
 
 
-def write_plan(plan: Plan, staging: str | os.PathLike[str]) -> None:
+def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> None:
     """Write the bins where workers find them."""
     schema = pa.schema([("unit", pa.string())])
     with pa.ipc.new_file(str(Path(staging) / _PLAN_FILE), schema) as writer:
-        for units in plan.bins:
+        for units in bins:
             writer.write_batch(pa.record_batch([[unit.to_json() for unit in units]], schema=schema))
 
 
