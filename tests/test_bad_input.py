@@ -241,7 +241,7 @@ def scan(folder: Path) -> tuple[list[Record], list[Record]]:
     found, discovered = discover([str(folder)])
     with tempfile.TemporaryDirectory() as staging:
         plan = make_plan(found)
-        write_plan(plan, staging)
+        write_plan(plan.bins, staging)
         states: list[Record] = []
         for number in range(len(plan.bins)):
             batch = pa.RecordBatch.from_pylist([{"id": number}])

@@ -207,7 +207,7 @@ def _merge_table(
             whole.report(Problem(table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1
-        if not whole.problems:
+        if not any(problem.severity == "error" or problem.code.startswith("empty-") for problem in whole.problems):
             whole.report(Problem(table, "error", "empty-file", "it holds no column"))
     for problem in whole.problems:
         shards["problems"].add(asdict(problem))

@@ -111,4 +111,6 @@ def _advice(error: BaseException) -> tuple[str, str]:
         return "give this user the right to read it", "unreadable"
     if isinstance(error, ImportError):
         return "install the package that is named", "unreadable"
+    if "runcated" in str(error):
+        return "the file was cut off: copy it again from where it came", "truncated"
     return "open it with the program that wrote it to see whether it is damaged", "damaged"
