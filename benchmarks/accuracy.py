@@ -2,10 +2,10 @@
 
 Distinct counts: many seeds and set sizes, through the bare HyperLogLog++ and through a whole column's profile; how
 often the true count lies in the stated 95% interval. Quantiles: orders of a stream that are hard for sketches, one
-stream or many merged; the error of ranks against the stated ``rank_error``. Profiles: two CSVs indexed on Spark, in
-many pieces, every number against an exact computation with polars and numpy: counts, extremes, mean and standard
-deviation (to 1e-9), lengths, quantiles, histograms, top values and patterns within what the profile says of its own
-error.
+stream or many merged; the error of ranks against the stated ``rank_error``. Mean and deviation: numbers far from
+zero, in pieces. Profiles: two CSVs indexed on Spark, in many pieces, every number against an exact computation with
+polars and numpy: counts, extremes, mean and standard deviation (to 1e-9), lengths, quantiles, histograms, top values
+and patterns within what the profile says of its own error.
 """
 
 from __future__ import annotations
@@ -262,6 +262,54 @@ def quantiles(trials: int, n: int) -> tuple[str, Json, list[Aim]]:
     return f"## Quantiles, {n // 100:,} to {n:,} values\n\n" + common.table(headers, rows), {"streams": body}, aims
 
 
+# --- mean and deviation ----------------------------------------------------------------------------------------------
+
+
+def state_of(values: F64, pieces: int) -> Any:
+    """The state of a column of numbers, scanned in pieces that travel as between Spark tasks and are merged."""
+    from lakescope.profile.column import ColumnState
+    from lakescope.sources.model import TextColumn
+    from lakescope.values.cells import understand
+
+    whole = ColumnState(0)
+    for piece in np.array_split(values, pieces):
+        texts = [repr(x).encode() for x in piece.tolist()]
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int32)
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int32)
+        part = ColumnState(0)
+        part.update(understand(TextColumn("c", np.frombuffer(b"".join(texts), np.uint8), starts, ends)))
+        whole.merge(ColumnState.from_bytes(part.to_bytes()))
+    return whole
+
+
+def deviations(trials: int, n: int = 8_000, pieces: int = 16) -> tuple[str, Json, list[Aim]]:
+    """Mean and standard deviation of columns far from zero, where sums of squares cancel."""
+    from lakescope.profile.summary import summarise
+
+    rng = np.random.default_rng(5)
+    rows: list[list[object]] = []
+    body: list[Json] = []
+    for offset in (0.0, 1e3, 1e6, 1e9, 1e12):
+        off_mean, off_std, plain = [], [], []
+        for _ in range(trials):
+            values = offset + rng.integers(0, 1000, n) / 8  # exact in binary
+            record = summarise("t", "c", state_of(values, pieces), n)
+            wide = values.astype(np.longdouble)
+            mean = wide.sum() / n
+            std = np.sqrt(((wide - mean) ** 2).sum() / (n - 1))
+            off_mean.append(float(abs(record["mean"] - mean) / mean))
+            off_std.append(float(abs(record["std"] - std) / std))
+            plain.append(float(abs(values.std(ddof=1) - std) / std))
+        line = {"offset": offset, "mean": max(off_mean), "std": max(off_std), "std_numpy": max(plain)}
+        body.append({**line, "trials": trials, "pieces": pieces})
+        rows.append([f"{offset:g}", trials, *(f"{line[key]:.1e}" for key in ("mean", "std", "std_numpy"))])
+    worst = max(max(line["mean"], line["std"]) for line in body)
+    text = f"## Mean and deviation of {n:,} values from X to X + 125, in {pieces} pieces: largest relative error\n\n"
+    text += common.table(["X", "trials", "mean", "standard deviation", "the same, numpy in one piece"], rows)
+    aim = Aim("mean and standard deviation, numbers far from zero", "<= 1e-9", f"{worst:.1e}", worst <= 1e-9)
+    return text, {"offsets": body}, [aim]
+
+
 # --- profiles --------------------------------------------------------------------------------------------------------
 
 BIG_KINDS = {
@@ -311,7 +359,7 @@ def synthetic(path: Path, rows: int) -> None:
             "sorted": np.arange(n),
             "reversed": np.arange(n, 0, -1),
             "uniform": rng.integers(-1_000_000, 1_000_000, n),
-            "offset": 1e12 + rng.integers(0, 1000, n) / 8,
+            "offset": 1e6 + rng.integers(0, 1000, n) / 8,
             "tiny": rng.integers(1, 10_000, n) / 1e7,
             "lognormal": np.round(rng.lognormal(3, 2, n), 2),
             "negative": -np.round(rng.gamma(2, 50, n), 3),
@@ -476,13 +524,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=400, help="sets of each size, fewer for large ones")
     parser.add_argument("--values", type=int, default=400_000_000, help="values hashed for a set size at most")
     parser.add_argument("--largest", type=int, default=10_000_000, help="largest set")
-    parser.add_argument("--trials", type=int, default=200, help="streams of each order for quantiles")
+    parser.add_argument("--trials", type=int, default=200, help="streams of each order, columns of each offset")
     parser.add_argument("--stream", type=int, default=1_000_000, help="values of a stream at most")
-    names = ("profiles", "distinct", "quantiles")
+    names = ("profiles", "deviations", "distinct", "quantiles")
     parser.add_argument("--only", nargs="*", choices=names, default=list(names), help="parts to run")
     options = parser.parse_args()
     run: dict[str, Callable[[], tuple[str, Json, list[Aim]]]] = {
         "profiles": lambda: profiles(options.bytes, options.rows, options.keep),
+        "deviations": lambda: deviations(options.trials),
         "distinct": lambda: distinct_counts(options.seeds, options.largest, options.values),
         "quantiles": lambda: quantiles(options.trials, options.stream),
     }

@@ -17,8 +17,7 @@ from urllib.parse import unquote
 import pytest
 
 import lakescope
-from lakescope.lake import Lake
-from lakescope.report.profile import TableProfile
+from lakescope.lake import Lake, TableProfile
 from lakescope.store.segment import SCHEMAS
 from lakescope.values.canonical import NULL_MARKERS, VALUES_VERSION, canonical, decode
 from lakescope.values.hashing import hash_text

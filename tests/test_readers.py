@@ -185,7 +185,7 @@ def test_parts_of_a_table_are_matched_by_name(tmp_path: Path) -> None:
     units = sources.plan(_found(tmp_path), 1 << 20)
     assert [(unit.table, unit.ordinal, unit.count) for unit in units] == [("events", 0, 2), ("events", 1, 2)]
     assert [unit.options["constants"] for unit in units] == [{"year": "2020"}, {"year": "2021"}]
-    assert _read(units)[0] == [{"a": "1", "b": "x"}, {"b": "y", "c": "2.5"}]
+    assert _read(units)[0] == [{"a": "1", "b": "x", "year": "2020"}, {"b": "y", "c": "2.5", "year": "2021"}]
 
 
 def test_a_huge_row_group_is_read_in_bounded_batches(tmp_path: Path) -> None:
