@@ -50,7 +50,7 @@ def progress_text(progress: Progress) -> str:
     left = progress.seconds_left
     ahead = "" if left is None or progress.units == progress.units_total else f", about {duration(left)} left"
     return (
-        f"scanning {share:4.0%}  {progress.units:,} of {progress.units_total:,} pieces, "
+        f"scanning {share:4.0%} of {progress.tables:,} tables  {progress.units:,} of {progress.units_total:,} pieces, "
         f"{size_text(progress.bytes)} of {size_text(progress.bytes_total)}, {duration(progress.seconds)}{ahead}"
     )
 

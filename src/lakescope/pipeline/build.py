@@ -163,8 +163,9 @@ def _job(
         .sortWithinPartitions("table", "part", "name", "ordinal")
         .mapInArrow(Shipped.of(MergeStates(place)), RESULT_DDL)
     )
-    units = sum(len(units) for units in plan.bins)
-    watch = ProgressWatch(staging, units, plan.bytes, progress) if progress and units else None
+    units = [unit for units in plan.bins for unit in units]
+    tables = len({unit.table for unit in units})
+    watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress) if progress and units else None
     if watch:
         watch.start()
     try:

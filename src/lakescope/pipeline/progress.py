@@ -19,7 +19,7 @@ _FOLDER = "progress"
 class Progress:
     """How far a build is."""
 
-    stage: str
+    tables: int
     units: int
     units_total: int
     bytes: int
@@ -51,10 +51,12 @@ class ProgressWatch(threading.Thread):
     A task tried again counts its units twice; the sums are capped at the totals.
     """
 
-    def __init__(self, staging: Path, units: int, size: int, listener: Listener, *, every: float = 0.25) -> None:
+    def __init__(
+        self, staging: Path, tables: int, units: int, size: int, listener: Listener, *, every: float = 0.25
+    ) -> None:
         super().__init__(name="lakescope-progress", daemon=True)
         self._folder = staging / _FOLDER
-        self._units, self._bytes = units, size
+        self._tables, self._units, self._bytes = tables, units, size
         self._listener = listener
         self._every = every
         self._ended = threading.Event()
@@ -76,7 +78,7 @@ class ProgressWatch(threading.Thread):
         left = None
         if self._first is not None and done > self._first[1]:
             left = (self._bytes - done) * (now - self._first[0]) / (done - self._first[1])
-        self._listener(Progress("scan", units, self._units, done, self._bytes, now - self._began, left))
+        self._listener(Progress(self._tables, units, self._units, done, self._bytes, now - self._began, left))
 
     def end(self) -> None:
         self._ended.set()

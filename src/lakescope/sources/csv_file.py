@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 CHUNK = 4 * 1024 * 1024
 #: Longest record: a quote still open after this many bytes is taken literally.
 LONGEST_RECORD = 64 * 1024 * 1024
-#: Bytes asked of a stream at a time: what a cut compressed file loses at most.
-_PIECE = 64 * 1024
+#: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
+_PIECE = 4 * 1024
 _CELLS_PER_BATCH = 1 << 20
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
@@ -74,20 +74,22 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
 
 def _sniff(uri: str) -> tuple[bytes, Encoding, Dialect]:
     with files.open_stream(uri) as stream:
-        head, whole = _read_head(stream, uri)
+        head, whole, _ = _read_head(stream, uri, CHUNK)
     encoding = detect_encoding(head)
     data = np.frombuffer(head, np.uint8)[encoding.bom :]
     return head, encoding, detect_dialect(data, whole=whole, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
 
 
 def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]:
-    head, whole = _read_head(stream, unit.table)
+    piece = _PIECE if unit.options.get("compression") else CHUNK
+    head, whole, failure = _read_head(stream, unit.table, piece)
     encoding = detect_encoding(head)
     rest: BinaryIO | _Utf8 = stream
     if encoding.transcode:
         _tell(unit, report, "info", "encoding", f"{encoding.transcode} text, read as such")
         rest = _Utf8(head[encoding.bom :], stream, encoding.transcode)
-        (head, whole), encoding = _read_head(rest, unit.table), Encoding()
+        head, whole, failure = _read_head(rest, unit.table, piece)
+        encoding = Encoding()
     text = np.frombuffer(head, np.uint8)[encoding.bom :]
     if whole and not (text > 32).any():
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
@@ -98,7 +100,8 @@ def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]
         name = name.removesuffix(ending)
     dialect = detect_dialect(text, whole=whole, encoding=encoding, tabs=name.endswith(_TAB_NAMES))
     _tell_dialect(unit, dialect, head, encoding, report)
-    window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start)
+    window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start, piece=piece)
+    window.failure = failure
     yield from _records(unit, window, dialect, None, report)
 
 
@@ -152,8 +155,9 @@ def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
 class _Window:
     """A growing view on the stream: holds the bytes of unfinished records and reads on when told to."""
 
-    def __init__(self, stream: BinaryIO | _Utf8, head: bytes, skip: int, base: int = 0) -> None:
+    def __init__(self, stream: BinaryIO | _Utf8, head: bytes, skip: int, base: int = 0, piece: int = CHUNK) -> None:
         self.stream = stream
+        self.piece = piece
         self.data = np.empty(max(CHUNK, len(head)), np.uint8)
         self.data[: len(head)] = np.frombuffer(head, np.uint8)
         self.fill = len(head)
@@ -174,7 +178,7 @@ class _Window:
         self.base += self.position
         self.position, self.fill = 0, left
         while self.fill < self.data.size and not self.final and self.failure is None:
-            room = memoryview(self.data)[self.fill : self.fill + _PIECE]  # type: ignore[arg-type]
+            room = memoryview(self.data)[self.fill : self.fill + self.piece]  # type: ignore[arg-type]
             try:
                 got = self.stream.readinto(room)  # type: ignore[union-attr]
             except (OSError, EOFError) as error:
@@ -242,8 +246,8 @@ def _binary(head: bytes) -> bool:
     return bool(control.mean() > 0.1)
 
 
-def _read_head(stream: BinaryIO | _Utf8, name: str) -> tuple[bytes, bool]:
-    """The bytes that decide the dialect, and whether they are the whole file.
+def _read_head(stream: BinaryIO | _Utf8, name: str, piece: int) -> tuple[bytes, bool, Exception | None]:
+    """The bytes that decide the dialect, whether they are the whole file, and what stopped reading, if anything did.
 
     As many as ``HEAD_BYTES``, or more where a header is longer than that.
     """
@@ -251,21 +255,21 @@ def _read_head(stream: BinaryIO | _Utf8, name: str) -> tuple[bytes, bool]:
     wanted = HEAD_BYTES
     while True:
         try:
-            piece = stream.read(min(_PIECE, wanted - len(head)))
+            got = stream.read(min(piece, wanted - len(head)))
         except (OSError, EOFError) as error:
             if head:
-                return bytes(head), False
+                return bytes(head), False, error
             raise SourceError(
                 f"{name} cannot be read: {error}",
                 hint="the file may be cut off or not be compressed as its name says",
                 code="truncated",
             ) from error
-        head += piece
-        if not piece:
-            return bytes(head), True
+        head += got
+        if not got:
+            return bytes(head), True, None
         if len(head) >= wanted:
             if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
-                return bytes(head), False
+                return bytes(head), False, None
             wanted *= 8
 
 
