@@ -137,6 +137,16 @@ def test_order_and_partitioning_do_not_matter(column: list[str | None], cuts: li
     assert merged.distinct.to_bytes() == state_of(column).distinct.to_bytes()
 
 
+def test_deviation_far_from_zero_survives_merging() -> None:
+    """Narrow values far from zero, as epoch milliseconds are, in many pieces."""
+    column: list[str | None] = [str(10**12 + i * 7919 % 126) for i in range(4000)]
+    merged = ColumnState(0)
+    for low in range(0, 4000, 250):
+        merged.merge(ColumnState.from_bytes(state_of(column[low : low + 250]).to_bytes()))
+    exact = float(np.std([int(cell) - 10**12 for cell in column if cell], ddof=1))
+    assert summarise("t", "c", merged, 4000)["std"] == pytest.approx(exact, rel=1e-9)
+
+
 def test_saturated_columns_say_so() -> None:
     column: list[str | None] = [str(i * 7919 % 1_000_003) for i in range(30_000)]
     found = profile_of(column, 3)

@@ -100,13 +100,9 @@ def test_the_number_of_jobs_does_not_grow_with_the_kinds_of_sources(tmp_path: Pa
     lake = write_tables(tmp_path / "lake", 5, rows=3_000)
     pq.write_table(pa.table({"id": range(5_000)}), lake / "typed.parquet", row_group_size=500)
     (lake / "broken.parquet").write_bytes(b"PAR1 nothing PAR1")
-    frames = {
-        "arrow": pa.table({"a": [1, 2, 3]}),
-        "spark": spark.range(100, numPartitions=3),
-        "files": str(lake),
-    }
+    frames = {"arrow": pa.table({"a": [1, 2, 3]}), "spark": spark.range(100, numPartitions=3)}
     with spending(spark) as spent:
-        built = build(frames, tmp_path / "mixed.idx", spark=spark, unit_bytes=1 << 14)
+        built = build([lake, frames], tmp_path / "mixed.idx", spark=spark, unit_bytes=1 << 14)
     assert built.summary["tables"] == 8
     assert (spent.jobs, spent.stages) == (JOBS, STAGES)
 

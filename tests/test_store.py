@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked
 from lakescope.store import Index, IndexWriter
 from lakescope.store.manifest import MANIFEST, Manifest
-from lakescope.store.segment import ShardWriter, rows_of
+from lakescope.store.segment import SCHEMAS, ShardWriter, record_batch, rows_of
 
 SUMMARY = {"tables": 1, "columns": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
 
@@ -192,6 +193,19 @@ def test_shards_are_bounded_row_groups_and_rows_are_found(tmp_path: Path) -> Non
     assert rows_of(catalog, "t0123").num_rows == 3
     assert rows_of(catalog, "nowhere").num_rows == 0
     assert rows_of(catalog, "").num_rows == 0
+
+
+def test_records_become_arrow_as_pyarrow_would_make_them() -> None:
+    schema = SCHEMAS["columns"]
+    full = {
+        **{"table": "t", "column": "c", "position": 0, "distinct": 2, "distinct_exact": True, "mean": 1.5},
+        **{"top": [{"value": "a", "count": 2}, {"value": None, "count": 1}], "quartiles": [1.0, 2.0, 3.0]},
+        **{"histogram": [{"low": 0.0, "high": 1.0, "count": 3}], "sample": [], "kinds": {"text": 2, "date": 1}},
+    }
+    for records in ([full], [full, {"table": "u"}, full], [{"table": "u"}], []):
+        made = record_batch(records, schema)
+        made.validate(full=True)
+        assert made.to_pylist() == pa.RecordBatch.from_pylist(records, schema).to_pylist()
 
 
 def test_an_empty_shard_is_no_file(tmp_path: Path) -> None:

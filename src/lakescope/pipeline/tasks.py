@@ -25,7 +25,7 @@ from lakescope.profile.summary import summarise
 from lakescope.sketches import codec
 from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
-from lakescope.store.segment import SCHEMAS, ShardWriter
+from lakescope.store.segment import SCHEMAS, ShardWriter, record_batch
 
 STATE_SCHEMA = pa.schema(
     [
@@ -245,7 +245,7 @@ def _pack_records(scan: TableScan) -> bytes:
     records = [summarise(table, name, state, rows) for name, state in scan.states.items()]
     sketches = [_sketch(table, name, state) for name, state in scan.states.items()]
     blocks = [
-        pa.RecordBatch.from_pylist(made, SCHEMAS[kind]).serialize().to_pybytes()
+        record_batch(made, SCHEMAS[kind]).serialize().to_pybytes()
         for made, kind in ((records, "columns"), (sketches, "sketches"))
     ]
     return codec.pack("records", 1, {"columns": blocks[0], "sketches": blocks[1]})

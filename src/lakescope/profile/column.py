@@ -44,7 +44,7 @@ def _fresh_integers() -> npt.NDArray[np.int64]:
 
 
 def _fresh_floats() -> npt.NDArray[np.float64]:
-    return np.array([np.inf, -np.inf, 0.0, 0.0] * k.N_FAMILIES)
+    return np.array([np.inf, -np.inf, 0.0, 0.0, 0.0] * k.N_FAMILIES)
 
 
 @dataclass(slots=True)
@@ -143,13 +143,13 @@ class ColumnState:
         self.ints = merged
         for family in range(k.N_FAMILIES):
             merged[k.PLACED + family] = mine[k.PLACED + family]
-            at = 4 * family
+            at = k.N_FLOATS * family
             self.floats[at + k.MINIMUM] = min(self.floats[at + k.MINIMUM], other.floats[at + k.MINIMUM])
             self.floats[at + k.MAXIMUM] = max(self.floats[at + k.MAXIMUM], other.floats[at + k.MAXIMUM])
             n = int(theirs[k.PLACED + family])
             if n:
-                mean, m2 = float(other.floats[at + k.MEAN]), float(other.floats[at + k.M2])
-                k.combine_moments(self.ints, self.floats, family, n, mean, m2)
+                mean, rest = float(other.floats[at + k.MEAN]), float(other.floats[at + k.MEAN_REST])
+                k.combine_moments(self.ints, self.floats, family, n, mean, rest, float(other.floats[at + k.M2]))
 
     @property
     def kinds(self) -> dict[Kind, int]:

@@ -14,8 +14,9 @@ LENGTH_MIN, LENGTH_MAX, LENGTH_SUM, DIGITS_MAX, DECIMALS_MAX, ZEROS, NEGATIVES, 
 DIGIT_1 = 21
 N_INTEGERS = 30
 
-#: Layout of the float statistics of a family: extremes, mean, second central moment.
-MINIMUM, MAXIMUM, MEAN, M2 = range(4)
+#: Layout of the float statistics of a family: extremes, mean, second central moment, what rounding took off the mean.
+MINIMUM, MAXIMUM, MEAN, M2, MEAN_REST = range(5)
+N_FLOATS = 5
 NUMBERS, MOMENTS, CLOCKS = range(3)
 N_FAMILIES = 3
 
@@ -79,7 +80,7 @@ def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, fl
         elif np.isnan(x):
             ints[UNPLACED] += count
             continue
-        at = 4 * family
+        at = N_FLOATS * family
         floats[at + MINIMUM] = min(floats[at + MINIMUM], x)
         floats[at + MAXIMUM] = max(floats[at + MAXIMUM], x)
         placed[family] += count
@@ -101,7 +102,7 @@ def measure(kinds, numbers, counts, lengths, leading, digits, decimals, ints, fl
         n = placed[family]
         if n > 0:
             shift = shifts[family] / n
-            combine_moments(ints, floats, family, n, means[family] + shift, squares[family] - shift * shifts[family])
+            combine_moments(ints, floats, family, n, means[family], shift, squares[family] - shift * shifts[family])
 
 
 @njit(inline="always", cache=True)
@@ -115,15 +116,26 @@ def family_of(kind):
 
 
 @njit(cache=True)
-def combine_moments(ints, floats, family, n, mean, m2):
-    """Chan's formula: add ``n`` values of the given mean and second central moment to a family."""
+def combine_moments(ints, floats, family, n, mean, rest, m2):
+    """Chan's formula: add ``n`` values of mean ``mean + rest`` and the given second central moment to a family.
+
+    Means are kept in two parts, so that the difference of two means far from zero keeps its digits.
+    """
     before = ints[PLACED + family]
     both = before + n
-    at = 4 * family
-    delta = mean - floats[at + MEAN]
-    floats[at + MEAN] += delta * (n / both)
-    floats[at + M2] += m2 + delta * delta * (before * (n / both))
+    at = N_FLOATS * family
     ints[PLACED + family] = both
+    if before == 0:
+        floats[at + MEAN] = mean
+        floats[at + MEAN_REST] = rest
+        floats[at + M2] = m2
+        return
+    delta = (mean - floats[at + MEAN]) + (rest - floats[at + MEAN_REST])
+    step = floats[at + MEAN_REST] + delta * (n / both)
+    moved = floats[at + MEAN] + step
+    floats[at + MEAN_REST] = step - (moved - floats[at + MEAN])
+    floats[at + MEAN] = moved
+    floats[at + M2] += m2 + delta * delta * (before * (n / both))
 
 
 @njit(inline="always", cache=True)

@@ -136,7 +136,7 @@ def _extremes(state: ColumnState, kind: str) -> Record:
     if kind in TEMPORAL_TYPES:
         if state.ints[k.UNPLACED]:
             return {"minimum": None, "maximum": None}
-        at = 4 * (k.CLOCKS if kind == "time" else k.MOMENTS)
+        at = k.N_FLOATS * (k.CLOCKS if kind == "time" else k.MOMENTS)
         low, high = state.floats[at + k.MINIMUM], state.floats[at + k.MAXIMUM]
         return {"minimum": moment_text(float(low), kind), "maximum": moment_text(float(high), kind)}
     if state.low is None or state.high is None:
@@ -150,7 +150,7 @@ def _number_text(x: float) -> str:
 
 def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
     ranked = RankedItems.of(sketch)
-    at = 4 * family
+    at = k.N_FLOATS * family
     n = int(state.ints[k.PLACED + family])
     low, high = float(state.floats[at + k.MINIMUM]), float(state.floats[at + k.MAXIMUM])
     inner = ranked.quantiles([i / _DEPTHS for i in range(1, _DEPTHS)])

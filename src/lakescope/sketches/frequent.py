@@ -91,6 +91,8 @@ class FrequentValues:
         given = hashes, texts
         if self.saturated and hashes.size > keep:
             hashes, counts, texts = self._prune_batch(keep, hashes, counts, texts)
+        if not self.used and hashes.size > self.keys.size < self.limit:
+            self._grow(hashes.size)
         at = 0
         while True:
             at, self.used, self.filled = frequent_add(
@@ -136,8 +138,9 @@ class FrequentValues:
             first, totals = first[kept], totals[kept] - price
         return hashes[first], totals, texts.take(first)
 
-    def _grow(self) -> None:
-        size = min(max(_FIRST_KEYS, 2 * self.keys.size), self.limit)
+    def _grow(self, wanted: int = 0) -> None:
+        """Double the table, or make it fit for as many keys as are wanted, up to the limit."""
+        size = min(max(_FIRST_KEYS, 2 * self.keys.size, wanted), self.limit)
         for name in ("keys", "tallies", "places", "lengths"):
             old = getattr(self, name)
             new = np.empty(size, old.dtype)
@@ -158,7 +161,9 @@ class FrequentValues:
         self.tallies[: self.used] -= price
 
     def _smallest_in_table(self) -> dict[int, bytes]:
-        order = np.argsort(self.keys[: self.used])[:SAMPLE_SIZE].tolist()
+        keys = self.keys[: self.used]
+        few = np.argpartition(keys, SAMPLE_SIZE)[:SAMPLE_SIZE] if self.used > SAMPLE_SIZE else np.arange(self.used)
+        order = few[np.argsort(keys[few])].tolist()
         return {int(self.keys[index]): self.bytes_at(index) for index in order}
 
     def _keep(self, order: npt.NDArray[np.intp]) -> None:
@@ -186,11 +191,24 @@ class FrequentValues:
 
     def top(self, k: int) -> list[Frequent]:
         """The ``k`` values of the largest counts, ties broken by hash."""
-        order = np.lexsort((self.keys[: self.used], -self.tallies[: self.used]))[:k]
+        order = self._largest(k)
         return [
             Frequent(self.text_at(int(i)), int(self.tallies[i]), int(self.tallies[i]) + self.error)
             for i in order.tolist()
         ]
+
+    def _largest(self, k: int) -> npt.NDArray[np.intp]:
+        """Positions of the ``k`` largest counts in order, equal ones by hash."""
+        keys, tallies = self.keys[: self.used], self.tallies[: self.used]
+        chosen = np.arange(self.used)
+        if self.used > 4 * k:
+            least = np.partition(tallies, self.used - k)[self.used - k]
+            above, equal = np.flatnonzero(tallies > least), np.flatnonzero(tallies == least)
+            room = k - above.size
+            if equal.size > room:
+                equal = equal[np.argpartition(keys[equal], room)[:room]]
+            chosen = np.concatenate([above, equal])
+        return chosen[np.lexsort((keys[chosen], -tallies[chosen]))][:k]
 
     def sample(self) -> list[str]:
         """A few values: those of the smallest hashes, hence the same for any order of the rows."""

@@ -102,6 +102,9 @@ def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]
     _tell_dialect(unit, dialect, head, encoding, report)
     window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start, piece=piece)
     window.failure = failure
+    if not whole and failure is None:
+        # One batch for a small file instead of one for its head and one for the rest.
+        window.read_on()
     yield from _records(unit, window, dialect, None, report)
 
 

@@ -66,6 +66,38 @@ SCHEMAS = {"tables": TABLE_SCHEMA, "columns": COLUMN_SCHEMA, "problems": PROBLEM
 _ROWS_PER_WRITE = 512
 
 
+def record_batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Records as Arrow, a field at a time; several times faster on nested fields than ``RecordBatch.from_pylist``."""
+    arrays = [_array([record.get(field.name) for record in records], field.type) for field in schema]
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_map(kind):
+        offsets, items = _flatten([value and list(value.items()) for value in values])
+        keys = pa.array([key for key, _ in items], kind.key_type)
+        return pa.MapArray.from_arrays(offsets, keys, pa.array([item for _, item in items], kind.item_type))
+    if pa.types.is_list(kind):
+        offsets, items = _flatten(values)
+        return pa.ListArray.from_arrays(offsets, _array(items, kind.value_type))
+    if pa.types.is_struct(kind):
+        fields = [kind.field(i) for i in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(
+            [pa.array([value[field.name] for value in values], field.type) for field in fields], fields=fields
+        )
+    return pa.array(values, kind)
+
+
+def _flatten(lists: list[list[Any] | None]) -> tuple[pa.Array, list[Any]]:
+    """Offsets of the lists, null where there is none, and their items one after the other."""
+    items: list[Any] = []
+    offsets: list[int | None] = []
+    for each in lists:
+        offsets.append(None if each is None else len(items))
+        items.extend(each or [])
+    return pa.array([*offsets, len(items)], pa.int32()), items
+
+
 class ShardWriter:
     """Appends records of one kind to one new file, in bounded memory."""
 
@@ -97,7 +129,7 @@ class ShardWriter:
     def _settle(self) -> None:
         records, self._records = self._records, []
         if records:
-            self.add_batch(pa.RecordBatch.from_pylist(records, self.schema))
+            self.add_batch(record_batch(records, self.schema))
 
     def _flush(self) -> None:
         self._settle()
