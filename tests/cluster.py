@@ -31,7 +31,7 @@ from lakescope.lake import Lake
 
 _HOST = "127.0.0.1"
 #: Small and quick to start: the first compiler tier, the serial collector.
-_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions"
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions -XX:-UsePerfData"
 _START_SECONDS = 90
 _STOP_SECONDS = 10
 
@@ -229,7 +229,6 @@ def connect_server(folder: Path, *, master: str = "local[1]") -> Iterator[Place]
     settings = {
         "spark.connect.grpc.binding.address": _HOST,
         "spark.connect.grpc.binding.port": str(port),
-        "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
     conf = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
@@ -248,11 +247,13 @@ def _environment(folder: Path) -> tuple[dict[str, str], Path]:
     """The environment of a cluster's processes and of drivers that use it."""
     from lakescope.pipeline.java import find_java
 
-    conf = folder / "conf"
+    conf, scratch = folder / "conf", folder / "scratch"
     conf.mkdir(parents=True)
+    scratch.mkdir()
+    java = f"{_JVM} -Djava.io.tmpdir={scratch}"
     (conf / "spark-defaults.conf").write_text(
-        f"spark.driver.extraJavaOptions {_JVM}\n"
-        f"spark.executor.extraJavaOptions {_JVM}\n"
+        f"spark.driver.extraJavaOptions {java}\n"
+        f"spark.executor.extraJavaOptions {java}\n"
         "spark.driver.memory 512m\nspark.executor.memory 512m\nspark.executor.cores 1\n"
         "spark.ui.enabled false\nspark.ui.showConsoleProgress false\nspark.sql.shuffle.partitions 4\n"
     )
@@ -262,9 +263,11 @@ def _environment(folder: Path) -> tuple[dict[str, str], Path]:
         PYSPARK_PYTHON=str(bare_python(folder)),
         PYSPARK_DRIVER_PYTHON=sys.executable,
         SPARK_CONF_DIR=str(conf),
-        SPARK_DAEMON_JAVA_OPTS=_JVM,
+        SPARK_DAEMON_JAVA_OPTS=java,
         SPARK_DAEMON_MEMORY="512m",
+        SPARK_LOCAL_DIRS=str(scratch),
         SPARK_LOCAL_IP=_HOST,
+        TMPDIR=str(scratch),
         XDG_CACHE_HOME=str(cache),
     )
     return environment, cache

@@ -214,8 +214,8 @@ def test_a_build_killed_at_ten_moments_loses_nothing(tmp_path: Path, scene: Scen
 # --- interrupted ----------------------------------------------------------------------------------------------------
 
 
-def interrupted_cli(lake: str, out: str, started: str, *options: str) -> None:
-    """The command line, with a scan that waits to be interrupted."""
+def waiting_cli(lake: str, out: str, started: str, *options: str) -> None:
+    """The command line, with a scan that takes its time."""
     import sys
 
     from lakescope.cli import main
@@ -243,21 +243,40 @@ def interrupted_cli(lake: str, out: str, started: str, *options: str) -> None:
     main()
 
 
-def _interrupt(
-    scene: Scene, index: Path, environment: dict[str, str] | None, *options: str
+def _strike(
+    scene: Scene, index: Path, strike: Callable[[int], None], environment: dict[str, str] | None, *options: str
 ) -> tuple[subprocess.Popen[str], str]:
-    """Press Ctrl-C while a build scans: every process of the terminal's foreground group gets the signal."""
+    """Do something to a build while it scans; returns its process and what it wrote to standard error."""
     from cluster import end, start_driver
 
     started = index.with_name("started")
-    process = start_driver(interrupted_cli, scene.lake, index, started, *options, environment=environment)
+    process = start_driver(waiting_cli, scene.lake, index, started, *options, environment=environment)
     try:
         _wait_for(lambda: started.exists() or process.poll() is not None)
-        os.killpg(process.pid, signal.SIGINT)
+        strike(process.pid)
         _, errors = process.communicate(timeout=60)
+        _wait_for(lambda: not _alive(process.pid), 30)
     finally:
         end(process)
     return process, errors
+
+
+def _press_ctrl_c(pid: int) -> None:
+    """What a terminal does: every process of its foreground group gets the signal."""
+    os.killpg(pid, signal.SIGINT)
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+
+
+def _alive(group: int) -> bool:
+    """Whether a process of a group, which is that of its first process, still runs: Spark's JVM, for one."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _assert_untouched(scene: Scene, index: Path) -> None:
@@ -269,10 +288,23 @@ def _assert_untouched(scene: Scene, index: Path) -> None:
 
 def test_ctrl_c_leaves_the_old_index_and_nothing_else(tmp_path: Path, scene: Scene) -> None:
     index = scene.copy(tmp_path)
-    process, errors = _interrupt(scene, index, None, "--master", "local[2]")
+    process, errors = _strike(scene, index, _press_ctrl_c, None, "--master", "local[2]")
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     _assert_untouched(scene, index)
+
+
+def test_a_local_build_that_is_killed_takes_spark_along_and_loses_nothing(
+    tmp_path: Path, scene: Scene, spark: SparkSession
+) -> None:
+    index = scene.copy(tmp_path)
+    process, errors = _strike(scene, index, _kill, None, "--master", "local[2]")
+    assert process.returncode == -signal.SIGKILL, errors
+    assert scene.state(index) == "old"
+    assert _leftovers(index)
+    build(scene.lake, index, spark=spark, unit_bytes=UNIT_BYTES)
+    assert scene.state(index) == "new"
+    assert _leftovers(index) == []
 
 
 @pytest.mark.cluster
@@ -280,7 +312,7 @@ def test_ctrl_c_on_spark_connect_leaves_the_old_index_and_nothing_else(
     tmp_path: Path, scene: Scene, connect: Place
 ) -> None:
     index = scene.copy(tmp_path)
-    process, errors = _interrupt(scene, index, connect.environment, "--master", connect.master)
+    process, errors = _strike(scene, index, _press_ctrl_c, connect.environment, "--master", connect.master)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     _assert_untouched(scene, index)
