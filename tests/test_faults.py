@@ -271,12 +271,10 @@ def _kill(pid: int) -> None:
 
 
 def _alive(group: int) -> bool:
-    """Whether a process of a group, which is that of its first process, still runs: Spark's JVM, for one."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Whether a process of a group still runs: Spark's JVM, for one. What only waits to be reaped does not count."""
+    listed = subprocess.run(["ps", "-axo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    processes = [line.split() for line in listed.splitlines()]
+    return any(int(owner) == group and not state.startswith("Z") for owner, state in processes)
 
 
 def _assert_untouched(scene: Scene, index: Path) -> None:

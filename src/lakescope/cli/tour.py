@@ -35,7 +35,7 @@ def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     typer.echo("the largest tables:\n" + "\n".join(aligned(["table", "format", "rows", "columns"], rows)) + "\n")
     typer.echo(str(lake.profile(records[0]["table"])) + "\n")
     errors = [problem for problem in lake.problems().to_pylist() if problem["severity"] == "error"]
-    typer.echo(f"{len(errors)} files could not be read, and nothing else suffered:")
+    typer.echo(f"{len(errors)} files could not be read, or not to their end, and nothing else suffered:")
     typer.echo("\n".join(aligned(["table", "reason"], [[e["table"], e["detail"][:90]] for e in errors])) + "\n")
     typer.echo("now ask for yourself:")
     # ./run says how it is called; installed by pip, the command is on the path.
