@@ -249,7 +249,9 @@ def run() -> None:
             # A terminal that cannot show a character shows a question mark instead.
             stream.reconfigure(errors="replace")
     try:
-        app(standalone_mode=False)
+        ended = app(standalone_mode=False)
+        if isinstance(ended, int) and ended:
+            sys.exit(ended)
     except LakescopeError as error:
         _fail(error, str(error), error.exit_code)
     except typer.Abort:

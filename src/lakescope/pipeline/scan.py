@@ -20,6 +20,8 @@ from lakescope.values.cells import understand
 #: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
 _JSON_LIMIT = 2048
+#: Facts about a table that every piece of it may tell again; the others are events that add up.
+_FACTS = frozenset(["nested", "no-header", "preamble", "renamed-columns", "partition-column"])
 
 
 @dataclass(slots=True)
@@ -41,7 +43,9 @@ class TablePart:
         """Note a problem; repeated ones add up."""
         for index, known in enumerate(self.problems):
             if (known.code, known.severity) == (problem.code, problem.severity) and known.detail == problem.detail:
-                self.problems[index] = replace(known, count=known.count + problem.count)
+                each_piece = problem.code in _FACTS
+                count = max(known.count, problem.count) if each_piece else known.count + problem.count
+                self.problems[index] = replace(known, count=count)
                 return
         if len(self.problems) < _PROBLEM_KINDS:
             self.problems.append(problem)
@@ -70,7 +74,8 @@ class TableScan:
 
     def scan(self, unit: Unit) -> None:
         """Read a unit; what cannot be read becomes a problem of the table, never an exception."""
-        self.part.units += 1
+        # A unit that only declares the columns of a Spark frame is no piece of it.
+        self.part.units += unit.ordinal >= 0
         self.part.size += unit.size
         self.part.source = self.part.source or unit.options.get("source", {})
         try:

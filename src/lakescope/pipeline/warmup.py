@@ -40,7 +40,7 @@ def warm() -> None:
 
     text = np.frombuffer(b"a,b\n1,2\n2021-03-04,x\n", np.uint8)
     dialect = detect_dialect(text, whole=True, encoding=Encoding())
-    csv_kernel.resync(text, text.size, False, dialect.delimiter, dialect.quote, 0, dialect.newline, 2, 4)
+    csv_kernel.resync(text, text.size, csv_kernel.MIDDLE, dialect.delimiter, dialect.quote, 0, dialect.newline, 2, 4)
     starts, ends = np.array([4, 6, 8], np.int32), np.array([5, 7, 18], np.int32)
     state = ColumnState(0)
     state.update(understand(TextColumn("warm", text, starts, ends)))

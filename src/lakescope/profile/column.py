@@ -123,7 +123,8 @@ class ColumnState:
         self.empty += other.empty
         self.markers += other.markers
         self.undecodable += other.undecodable
-        self.source_type = min(self.source_type, other.source_type)
+        known = {self.source_type, other.source_type} - {"null"}
+        self.source_type = min(known, default="null")
         self._merge_statistics(other)
         self.lengths += other.lengths
         self._extend(other.low, other.high)

@@ -74,12 +74,11 @@ def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
         low = high = estimate = exact
     else:
         bounds = state.distinct.interval()
-        floor = state.values.used
+        floor = state.values.limit + 1
         low = min(filled, max(floor, math.floor(bounds[0])))
         high = min(filled, math.ceil(bounds[1]))
         estimate = min(filled, max(floor, round(state.distinct.estimate())))
-    repeated = bool(state.values.used) and int(state.values.tallies[: state.values.used].max()) > 1
-    if rows == 0 or filled < rows or repeated or (exact is not None and exact < rows):
+    if rows == 0 or filled < rows or (exact is not None and exact < rows):
         key = "no"
     else:
         key = "yes" if exact is not None else ("likely" if high >= rows else "no")

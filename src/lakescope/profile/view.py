@@ -27,8 +27,6 @@ def _unique(record: Record, filled: int) -> bool | None:
     """Whether no value repeats; None when the sketch cannot tell."""
     if record["distinct_exact"]:
         return bool(record["distinct"] == filled)
-    if record["top"] and record["top"][0]["count"] > 1:
-        return False
     return None if record["distinct_high"] >= filled else False
 
 

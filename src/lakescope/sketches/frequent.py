@@ -114,7 +114,8 @@ class FrequentValues:
     def _sample_batch(self, hashes: npt.NDArray[np.uint64], texts: Texts) -> None:
         """Keep the values of the smallest hashes, once the table cannot hold all."""
         chosen = np.flatnonzero(hashes <= np.uint64(max(self.smallest)))
-        for index in chosen[np.argsort(hashes[chosen])[:SAMPLE_SIZE]].tolist():
+        _, first = np.unique(hashes[chosen], return_index=True)
+        for index in chosen[first[:SAMPLE_SIZE]].tolist():
             self.smallest[int(hashes[index])] = texts.at(index)[:TEXT_LIMIT]
         self._cut_sample()
 

@@ -127,7 +127,7 @@ def _read_range(unit: Unit, stream: BinaryIO, dialect: Dialect, report: Report) 
 
 
 def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
-    """First record start at or after ``low``, by the likelier of the two suppositions."""
+    """First record start at or after ``low``, by the likeliest of the suppositions."""
     size = _SYNC_WINDOW
     marks = (dialect.delimiter, dialect.quote, dialect.escape, dialect.newline)
     while True:
@@ -141,12 +141,12 @@ def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
         data = data[begin:]
         origin = low - 1 - before + begin
         guesses = []
-        for inside in (False, True):
+        for place in (csv_kernel.INSIDE, csv_kernel.MIDDLE, csv_kernel.BEGINNING):
             start, fitting, seen, stray = csv_kernel.resync(
-                data, data.size, inside, *marks, len(dialect.names), _SYNC_RECORDS
+                data, data.size, place, *marks, len(dialect.names), _SYNC_RECORDS
             )
             if start >= 0:
-                guesses.append(((fitting - stray) / seen if seen else 0.0, not inside, origin + start))
+                guesses.append(((fitting - stray) / seen if seen else 0.0, place, origin + start))
         at_end = data.size < before - begin + size
         if guesses and (at_end or max(guesses)[0] > 0.5 or size >= LONGEST_RECORD):
             return int(max(guesses)[2])

@@ -13,6 +13,9 @@ from numba import njit
 #: How a field ended.
 DELIMITER, RECORD, OPEN = 0, 1, 2
 
+#: Where a byte may lie: inside quotes, in the middle of a field without quotes, at the beginning of a field.
+INSIDE, MIDDLE, BEGINNING = 0, 1, 2
+
 #: Indices of the counters that :func:`tokenise` adds to.
 SHORT, LONG, BLANK, STRAY, UNCLOSED, NUL = range(6)
 N_COUNTERS = 6
@@ -243,15 +246,15 @@ def _holds_other_delimiter(data, s, e, delimiter):
 
 
 @njit(cache=True)
-def resync(data, n, inside, delimiter, quote, escape, newline, columns, records):
-    """Find the next record start when reading begins at an arbitrary byte, supposing it lies inside quotes or not.
+def resync(data, n, place, delimiter, quote, escape, newline, columns, records):
+    """Find the next record start when reading begins at an arbitrary byte, supposing where that is.
 
-    Speculative parsing: the caller tries both suppositions and keeps the likelier one; whether it was right is proven
+    Speculative parsing: the caller tries the suppositions and keeps the likeliest; whether it was right is proven
     later, when the end of one byte range must meet the start of the next. Returns (start, or -1; records that have the
     expected width; records seen; text found after closing quotes).
     """
     i = 0
-    if inside:
+    if place == INSIDE:
         while i < n and not (data[i] == quote and not (i + 1 < n and data[i + 1] == quote)):
             i += 2 if data[i] == quote or (data[i] == escape and escape != 0) else 1
         i += 1
@@ -260,7 +263,7 @@ def resync(data, n, inside, delimiter, quote, escape, newline, columns, records)
     while how == DELIMITER:
         if i >= n:
             return -1, 0, 0, 0
-        if first and not inside:
+        if first and place == MIDDLE:
             # Mid-field: a quote here opens nothing.
             _, _, i, how, _, _ = _field(data, i, n, delimiter, 0, escape, newline)
         else:

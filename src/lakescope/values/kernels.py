@@ -695,6 +695,8 @@ def analyse(
                 for j in range(s, e):
                     out[at + j - s] = _lower(data[j])
                 end = at + e - s
+        if kind == SLOW:
+            length = _count_characters(data, s, e)
         same = True
         if kind != NULL and kind != SLOW and kind != TEXT:
             same = end - at == e - s
