@@ -186,15 +186,6 @@ def tokenise(data, begin, n, stop, final, delimiter, quote, escape, newline, pat
 
 
 @njit(cache=True)
-def count_nuls(data, begin, end):
-    """Number of NUL bytes."""
-    found = 0
-    for i in range(begin, end):
-        found += data[i] == 0
-    return found
-
-
-@njit(cache=True)
 def record_widths(data, n, final, delimiter, quote, escape, newline, widths, record_starts):
     """Field counts and start positions of the first complete records; blank lines are passed over.
 
