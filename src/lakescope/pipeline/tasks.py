@@ -1,8 +1,9 @@
 """What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
-Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: all columns
-profiled, because the table was one unit), ``name`` of the column, ``ordinal`` of the first unit behind it,
-``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after the other.
+Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: catalog records
+of many tables that needed no merge because one bin held them whole), ``name`` of the column, ``ordinal`` of the first
+unit behind it, ``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after
+the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 import xxhash
@@ -21,11 +21,11 @@ from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
 from lakescope.pipeline.scan import TablePart, TableScan, broken_spans
 from lakescope.profile.column import ColumnState
-from lakescope.profile.summary import summarise
+from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
 from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
-from lakescope.store.segment import SCHEMAS, ShardWriter, record_batch
+from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
 
 STATE_SCHEMA = pa.schema(
     [
@@ -55,24 +55,40 @@ class _Rows:
     def __init__(self) -> None:
         self._rows: list[_Row] = []
         self._size = 0
+        self._records: list[Record] = []
+        self._sketches: list[Record] = []
 
     def add(self, scan: TableScan, *, whole: bool) -> Arrow:
         """Rows of a scanned part; a table scanned ``whole`` has its columns profiled at once."""
         part = scan.part
         yield from self._put((part.table, _PART, "", part.ordinal, part.to_json()))
-        if whole and scan.states:
-            yield from self._put((part.table, _RECORDS, "", part.ordinal, _pack_records(scan)))
-            return
         for name, state in scan.states.items():
-            yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
+            if whole:
+                self._records.append(summarise(part.table, name, state, part.rows))
+                self._sketches.append(_sketch(part.table, name, state))
+            else:
+                yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
+        if len(self._records) >= ROWS_PER_WRITE:
+            yield from self._put_records()
+
+    def _put_records(self) -> Arrow:
+        if self._records:
+            payload = _pack_records(self._records, self._sketches)
+            # No table's row, but spread over the merge tasks like one.
+            yield from self._put((self._records[0]["table"], _RECORDS, "", 0, payload))
+        self._records, self._sketches = [], []
 
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
         self._size += len(row[4])
         if self._size > _PAYLOAD_BYTES:
-            yield from self.flush()
+            yield from self._emit()
 
     def flush(self) -> Arrow:
+        yield from self._put_records()
+        yield from self._emit()
+
+    def _emit(self) -> Arrow:
         if self._rows:
             columns = zip(*self._rows, strict=True)
             arrays = [pa.array(column, field.type) for column, field in zip(columns, STATE_SCHEMA, strict=True)]
@@ -91,7 +107,7 @@ class ScanBins:
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                units = read_bin(self.staging, number)
+                units = sorted(read_bin(self.staging, number), key=lambda unit: (unit.table, unit.ordinal))
                 for table, group in itertools.groupby(units, key=lambda unit: unit.table):
                     pieces = list(group)
                     scan = TableScan(table, pieces[0].ordinal)
@@ -146,7 +162,11 @@ class MergeStates:
         shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
         counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
-        for table, group in itertools.groupby(_rows(batches), key=lambda row: row[0]):
+        for (records, table), group in itertools.groupby(_rows(batches), key=lambda row: (row[1] == _RECORDS, row[0])):
+            if records:
+                for row in group:
+                    _write_records(row[4], shards)
+                continue
             parts, states = _parts(group)
             if broken_spans(parts):
                 again.append(table)
@@ -218,32 +238,26 @@ def _write_columns(
 ) -> None:
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(states, key=lambda row: row[2]):
-        state: ColumnState | None = None
-        for row in group:
-            if row[1] == _RECORDS:
-                records, sketches = _unpack_records(row[4])
-                shards["columns"].add_batch(records)
-                shards["sketches"].add_batch(sketches)
-            elif state is None:
-                state = ColumnState.from_bytes(row[4])
-            else:
-                state.merge(ColumnState.from_bytes(row[4]))
-        if state is not None:
-            state.position = positions[name]
-            shards["columns"].add(summarise(whole.table, name, state, whole.rows))
-            shards["sketches"].add(_sketch(whole.table, name, state))
+        state = _merged(ColumnState.from_bytes(row[4]) for row in group)
+        state.position = positions[name]
+        shards["columns"].add(summarise(whole.table, name, state, whole.rows))
+        shards["sketches"].add(_sketch(whole.table, name, state))
     counts["columns"] += len(whole.columns)
 
 
-def _sketch(table: str, name: str, state: ColumnState) -> dict[str, Any]:
+def _merged(states: Iterator[ColumnState]) -> ColumnState:
+    whole = next(states)
+    for state in states:
+        whole.merge(state)
+    return whole
+
+
+def _sketch(table: str, name: str, state: ColumnState) -> Record:
     return {"table": table, "column": name, "position": state.position, "distinct": state.distinct.to_bytes()}
 
 
-def _pack_records(scan: TableScan) -> bytes:
-    """The catalog records and sketches of a table that is complete, as Arrow batches without their schema."""
-    table, rows = scan.part.table, scan.part.rows
-    records = [summarise(table, name, state, rows) for name, state in scan.states.items()]
-    sketches = [_sketch(table, name, state) for name, state in scan.states.items()]
+def _pack_records(records: list[Record], sketches: list[Record]) -> bytes:
+    """Catalog records and sketches of columns as Arrow batches without their schema."""
     blocks = [
         record_batch(made, SCHEMAS[kind]).serialize().to_pybytes()
         for made, kind in ((records, "columns"), (sketches, "sketches"))
@@ -251,10 +265,9 @@ def _pack_records(scan: TableScan) -> bytes:
     return codec.pack("records", 1, {"columns": blocks[0], "sketches": blocks[1]})
 
 
-def _unpack_records(payload: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    fields = codec.unpack(payload, "records", 1)
-    columns = pa.ipc.read_record_batch(pa.py_buffer(fields["columns"]), SCHEMAS["columns"])
-    return columns, pa.ipc.read_record_batch(pa.py_buffer(fields["sketches"]), SCHEMAS["sketches"])
+def _write_records(payload: bytes, shards: dict[str, ShardWriter]) -> None:
+    for kind, block in codec.unpack(payload, "records", 1).items():
+        shards[kind].add_batch(pa.ipc.read_record_batch(pa.py_buffer(block), SCHEMAS[kind]))
 
 
 def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:

@@ -31,6 +31,7 @@ def warm() -> None:
     import numpy as np
 
     from lakescope.profile.column import ColumnState
+    from lakescope.profile.summary import summarise
     from lakescope.sketches.frequent import FrequentValues, Texts
     from lakescope.sources import csv_kernel
     from lakescope.sources.csv_dialect import detect_dialect
@@ -45,6 +46,7 @@ def warm() -> None:
     state = ColumnState(0)
     state.update(understand(TextColumn("warm", text, starts, ends)))
     state.merge(ColumnState.from_bytes(state.to_bytes()))
+    summarise("warm", "warm", state, 3)
     hashes = np.arange(1, 8000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state.distinct.update_hashes(hashes)
     state.distinct.update_hashes(hashes)

@@ -27,8 +27,6 @@ _NAME, _VERSION = "column", 1
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
 _SHAPES_LIMIT = 512
-#: For each family of cells with a number, which kinds belong to it.
-_FAMILIES = [np.array([k.family_of(kind) == family for kind in range(9)]) for family in range(k.N_FAMILIES)]
 _KINDS = [kind for kind in Kind if kind is not Kind.NULL]
 
 
@@ -90,11 +88,8 @@ class ColumnState:
         self.distinct.update_hashes(cells.hashes)
         self._update_shapes(cells)
         self._update_extremes(cells)
-        finite = np.isfinite(cells.numbers)
-        if finite.any():
-            for sketch, kinds in zip((self.numbers, self.moments, self.clocks), _FAMILIES, strict=True):
-                chosen = finite & kinds[cells.kinds]
-                sketch.update(np.repeat(cells.numbers[chosen], cells.counts[chosen]))
+        for family, sketch in enumerate((self.numbers, self.moments, self.clocks)):
+            sketch.update(k.numbers_of(cells.kinds, cells.numbers, cells.counts, family))
 
     def _update_shapes(self, cells: Cells) -> None:
         n = cells.kinds.size

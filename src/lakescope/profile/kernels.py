@@ -116,6 +116,22 @@ def family_of(kind):
 
 
 @njit(cache=True)
+def numbers_of(kinds, numbers, counts, family):
+    """The finite numbers of a family of cells, each as often as it occurs."""
+    n = 0
+    for i in range(kinds.size):
+        if family_of(kinds[i]) == family and np.isfinite(numbers[i]):
+            n += counts[i]
+    out = np.empty(n)
+    at = 0
+    for i in range(kinds.size):
+        if n > 0 and family_of(kinds[i]) == family and np.isfinite(numbers[i]):
+            out[at : at + counts[i]] = numbers[i]
+            at += counts[i]
+    return out
+
+
+@njit(cache=True)
 def combine_moments(ints, floats, family, n, mean, rest, m2):
     """Chan's formula: add ``n`` values of mean ``mean + rest`` and the given second central moment to a family.
 

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.sketches import codec
-from lakescope.sketches.kernels import frequent_add, frequent_combine, frequent_rebuild, gather_text
+from lakescope.sketches.kernels import (
+    frequent_add,
+    frequent_combine,
+    frequent_largest,
+    frequent_rebuild,
+    gather_text,
+    smallest_keys,
+)
 from lakescope.values.text import read_only
 
 #: Bytes of a value's text that are kept.
@@ -67,18 +74,13 @@ class FrequentValues:
     saturated: bool = False
     used: int = 0
     filled: int = 0
-    keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.uint64))
-    tallies: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int64))
-    places: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int32))
-    lengths: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(_FIRST_KEYS, np.int32))
-    arena: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(1024, np.uint8))
-    slots: npt.NDArray[np.int32] = field(default_factory=lambda: np.full(4 * _FIRST_KEYS, -1, np.int32))
+    keys: npt.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    tallies: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    places: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    lengths: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    arena: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    slots: npt.NDArray[np.int32] = field(default_factory=lambda: np.full(1, -1, np.int32))
     smallest: dict[int, bytes] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.keys.size > self.limit >= self.used:
-            for name in ("keys", "tallies", "places", "lengths"):
-                setattr(self, name, getattr(self, name)[: self.limit])
 
     def update(
         self,
@@ -91,8 +93,8 @@ class FrequentValues:
         given = hashes, texts
         if self.saturated and hashes.size > keep:
             hashes, counts, texts = self._prune_batch(keep, hashes, counts, texts)
-        if not self.used and hashes.size > self.keys.size < self.limit:
-            self._grow(hashes.size)
+        if not self.keys.size:
+            self._begin(hashes.size, texts)
         at = 0
         while True:
             at, self.used, self.filled = frequent_add(
@@ -139,6 +141,11 @@ class FrequentValues:
             first, totals = first[kept], totals[kept] - price
         return hashes[first], totals, texts.take(first)
 
+    def _begin(self, keys: int, texts: Texts) -> None:
+        """Make room for the first batch, whose size says most about what is to come."""
+        self._grow(keys)
+        self.arena = np.empty(min(int((texts.ends - texts.starts).sum()), self.keys.size * TEXT_LIMIT), np.uint8)
+
     def _grow(self, wanted: int = 0) -> None:
         """Double the table, or make it fit for as many keys as are wanted, up to the limit."""
         size = min(max(_FIRST_KEYS, 2 * self.keys.size, wanted), self.limit)
@@ -162,13 +169,11 @@ class FrequentValues:
         self.tallies[: self.used] -= price
 
     def _smallest_in_table(self) -> dict[int, bytes]:
-        keys = self.keys[: self.used]
-        few = np.argpartition(keys, SAMPLE_SIZE)[:SAMPLE_SIZE] if self.used > SAMPLE_SIZE else np.arange(self.used)
-        order = few[np.argsort(keys[few])].tolist()
-        return {int(self.keys[index]): self.bytes_at(index) for index in order}
+        order = smallest_keys(self.keys, self.used, SAMPLE_SIZE)
+        return dict(zip(self.keys[order].tolist(), self._texts(order), strict=True))
 
     def _keep(self, order: npt.NDArray[np.intp]) -> None:
-        arena = np.empty(max(1024, int(self.lengths[order].sum())), np.uint8)
+        arena = np.empty(int(self.lengths[order].sum()), np.uint8)
         filled = gather_text(self.arena, self.places, self.lengths, order, arena)
         n = order.size
         lengths = self.lengths[order]
@@ -192,36 +197,22 @@ class FrequentValues:
 
     def top(self, k: int) -> list[Frequent]:
         """The ``k`` values of the largest counts, ties broken by hash."""
-        order = self._largest(k)
-        return [
-            Frequent(self.text_at(int(i)), int(self.tallies[i]), int(self.tallies[i]) + self.error)
-            for i in order.tolist()
-        ]
-
-    def _largest(self, k: int) -> npt.NDArray[np.intp]:
-        """Positions of the ``k`` largest counts in order, equal ones by hash."""
-        keys, tallies = self.keys[: self.used], self.tallies[: self.used]
-        chosen = np.arange(self.used)
-        if self.used > 4 * k:
-            least = np.partition(tallies, self.used - k)[self.used - k]
-            above, equal = np.flatnonzero(tallies > least), np.flatnonzero(tallies == least)
-            room = k - above.size
-            if equal.size > room:
-                equal = equal[np.argpartition(keys[equal], room)[:room]]
-            chosen = np.concatenate([above, equal])
-        return chosen[np.lexsort((keys[chosen], -tallies[chosen]))][:k]
+        order = frequent_largest(self.keys, self.tallies, self.used, k)
+        found = zip(self._texts(order), self.tallies[order].tolist(), strict=True)
+        return [Frequent(text.decode("utf-8", "ignore"), tally, tally + self.error) for text, tally in found]
 
     def sample(self) -> list[str]:
         """A few values: those of the smallest hashes, hence the same for any order of the rows."""
         chosen = self.smallest if self.saturated else self._smallest_in_table()
         return [chosen[key].decode("utf-8", "ignore") for key in sorted(chosen)]
 
-    def text_at(self, index: int) -> str:
-        return self.bytes_at(index).decode("utf-8", "ignore")
-
-    def bytes_at(self, index: int) -> bytes:
-        start = int(self.places[index])
-        return self.arena[start : start + int(self.lengths[index])].tobytes()
+    def _texts(self, order: npt.NDArray[np.intp]) -> list[bytes]:
+        """Texts of the values at some positions."""
+        arena = memoryview(self.arena)  # type: ignore[arg-type]
+        starts = self.places[order]
+        return [
+            bytes(arena[a:b]) for a, b in zip(starts.tolist(), (starts + self.lengths[order]).tolist(), strict=True)
+        ]
 
     @property
     def distinct(self) -> int | None:

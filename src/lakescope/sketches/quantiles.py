@@ -97,6 +97,8 @@ class Quantiles:
     def sorted_items(self) -> tuple[F64, npt.NDArray[np.int64]]:
         """All kept values in order, and the cumulative weight up to and including each."""
         parts = [np.concatenate(arrays) if arrays else np.empty(0) for arrays in self.levels]
+        if len(parts) == 1:
+            return np.sort(parts[0]), np.arange(1, self.n + 1)
         items = np.concatenate(parts)
         weights = np.concatenate([np.full(part.size, 1 << level, np.int64) for level, part in enumerate(parts)])
         order = np.argsort(items, kind="stable")

@@ -92,12 +92,17 @@ def _line_end(head: bytes) -> int:
 
 def _quoting(head: bytes) -> tuple[int, int]:
     """Quote and escape characters in use."""
-    if b'"' not in head and b"'" in head:
-        marks = sum(head.count(mark) for mark in (b",'", b";'", b"\t'", b"|'"))
-        closing = sum(head.count(mark) for mark in (b"',", b"';", b"'\t", b"'|"))
-        if marks >= 2 and closing >= 2:
-            return _APOSTROPHE, 0
-    return _QUOTE, (_BACKSLASH if _ESCAPED.search(head) and not _DOUBLED.search(head) else 0)
+    if b'"' not in head and b"'" in head and _encloses(head, _APOSTROPHE):
+        return _APOSTROPHE, 0
+    return _QUOTE, (_BACKSLASH if b'\\"' in head and _ESCAPED.search(head) and not _DOUBLED.search(head) else 0)
+
+
+def _encloses(head: bytes, mark: int) -> bool:
+    """Whether a character stands after and before delimiters, at least twice each."""
+    text = np.frombuffer(head, np.uint8)
+    places = np.flatnonzero(text == mark)
+    after, before = text[places[places > 0] - 1], text[places[places < text.size - 1] + 1]
+    return all(int(np.isin(beside, _DELIMITERS).sum()) >= 2 for beside in (after, before))
 
 
 def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) -> float:
@@ -188,7 +193,7 @@ def has_header(sample: list[TextColumn]) -> bool:
     values says no, unless they stand over text (numbers over formatted figures) or are years over what are no years;
     and text over text says yes, unless names reappear as values below in most columns.
     """
-    named = values = contrast = opposite = years = repeats = 0
+    named = values = opposite = years = repeats = 0
     for column in sample:
         cells = understand_each(column)
         if not cells or cells[0].kind is Kind.NULL:
@@ -198,12 +203,13 @@ def has_header(sample: list[TextColumn]) -> bool:
         is_value = head.kind in _VALUE_KINDS
         values += is_value
         valued = sum(cell.kind in _VALUE_KINDS for cell in body) > 0.5 * len(body)
-        contrast += valued and not is_value
+        if valued and not is_value:
+            return True
         opposite += is_value and bool(body) and not valued
         years += is_value and _is_year(head) and not (body and all(map(_is_year, body)))
         repeats += any(cell.text == head.text for cell in body)
-    if not named or contrast:
-        return contrast > 0
+    if not named:
+        return False
     if values:
         return repeats == 0 and (opposite == values or (years + opposite >= values and values < named))
     return 2 * repeats <= named

@@ -71,10 +71,11 @@ class Index:
         """Bytes of the HyperLogLog++ sketch of one column, from memory-mapped files."""
         for file in self.manifest.of_kind("sketches"):
             with pa.memory_map(str(self.path / file.path)) as source:
-                sketches = pa.ipc.open_file(source).read_all()
-                for sketch in rows_of(sketches, table).to_pylist():
-                    if sketch["column"] == column:
-                        return bytes(sketch["distinct"])
+                batches = pa.ipc.open_file(source)
+                for number in range(batches.num_record_batches):
+                    for sketch in rows_of(batches.get_batch(number), table).to_pylist():
+                        if sketch["column"] == column:
+                            return bytes(sketch["distinct"])
         columns = [record["column"] for record in self.columns_of(table)]
         raise NotFound.among("column", column, columns)
 

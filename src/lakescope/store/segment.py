@@ -10,7 +10,7 @@ import bisect
 import os
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,7 +63,8 @@ SKETCH_SCHEMA = pa.schema(
 )
 SCHEMAS = {"tables": TABLE_SCHEMA, "columns": COLUMN_SCHEMA, "problems": PROBLEM_SCHEMA, "sketches": SKETCH_SCHEMA}
 
-_ROWS_PER_WRITE = 512
+#: Records written at a time: a row group of Parquet, a batch of Arrow.
+ROWS_PER_WRITE = 512
 
 
 def record_batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
@@ -108,38 +109,29 @@ class ShardWriter:
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
-        self._batches: list[pa.RecordBatch] = []
-        self._waiting = 0
         self._writer: pq.ParquetWriter | pa.ipc.RecordBatchFileWriter | None = None
 
     def add(self, record: dict[str, Any]) -> None:
         """Append one record."""
         self._records.append(record)
-        if len(self._records) >= _ROWS_PER_WRITE:
-            self._settle()
+        if len(self._records) >= ROWS_PER_WRITE:
+            self._flush()
+
+    def _flush(self) -> None:
+        records, self._records = self._records, []
+        if records:
+            self._write(record_batch(records, self.schema))
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
         """Append records that are an Arrow batch already."""
-        self._settle()
-        self._batches.append(batch)
-        self._waiting += batch.num_rows
-        if self._waiting >= _ROWS_PER_WRITE:
-            self._flush()
+        self._flush()
+        self._write(batch)
 
-    def _settle(self) -> None:
-        records, self._records = self._records, []
-        if records:
-            self.add_batch(record_batch(records, self.schema))
-
-    def _flush(self) -> None:
-        self._settle()
-        if not self._batches:
-            return
+    def _write(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
             self._writer = self._open()
-        self._writer.write_table(pa.Table.from_batches(self._batches, self.schema).combine_chunks())
-        self._rows += self._waiting
-        self._batches, self._waiting = [], 0
+        self._writer.write_batch(batch)
+        self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
         if self.kind == "sketches":
@@ -176,7 +168,7 @@ def read_catalog(index: Path, files: list[SegmentFile], kind: str, *, table: str
             raise IndexDamaged(
                 f"{index / file.path} is damaged: {error}", hint="run `lakescope verify`, then build the index again"
             ) from error
-        tables.append(found if table is None else rows_of(found, table))
+        tables.append(found)
     return pa.concat_tables(tables) if tables else SCHEMAS[kind].empty_table()
 
 
@@ -187,12 +179,14 @@ def _read_parquet(mapped: pa.MemoryMappedFile, file: SegmentFile, table: str | N
     mapped.seek(0)
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
     with pq.ParquetFile(mapped) as source:
-        groups = range(source.num_row_groups) if table is None else _groups_with(source, table)
-        return source.read_row_groups(list(groups))
+        if table is None:
+            return source.read()
+        groups = [rows_of(source.read_row_group(number), table) for number in _groups_with(source, table)]
+        return pa.concat_tables(groups) if groups else source.read_row_groups([])
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
-    """Row groups whose range of table names holds a name: shards are sorted by table."""
+    """Row groups whose range of table names holds a name: each is sorted by table."""
     groups = []
     for number in range(source.num_row_groups):
         statistics = source.metadata.row_group(number).column(0).statistics
@@ -202,11 +196,11 @@ def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
     return groups
 
 
-def rows_of(catalog: pa.Table, table: str) -> pa.Table:
-    """The rows of one table in a catalog sorted by table (found by bisection.
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
-    Arrow's own filter would import pandas).
-    """
+
+def rows_of(catalog: Rows, table: str) -> Rows:
+    """The rows of one table in a catalog sorted by table, found by bisection (Arrow's filter would import pandas)."""
     names = catalog["table"]
 
     def name_at(row: int) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xxhash
 
 from lakescope.values import kernels
-from lakescope.values.canonical import NULL_VALUE, Kind, Value, canonical, decode
+from lakescope.values.canonical import NULL_VALUE, Value, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
 from lakescope.values.text import TextColumn, read_only
@@ -57,14 +57,20 @@ class Cells:
         return source[self.cstarts[index] : self.cends[index]].tobytes()
 
 
+#: Fields of :class:`Cells` with one entry a cell.
+_PER_CELL = (
+    *("kinds", "hashes", "numbers", "counts", "lengths", "leading", "digits"),
+    *("decimals", "wstarts", "wends", "altered", "cstarts", "cends"),
+)
+
+
 def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     """Distinct cells of a batch, each with kind, canonical text, hash and number."""
     n = column.starts.size
     data = read_only(column.data)
-    first, counts = np.empty(n, np.int32), np.empty(n, np.int64)
-    raw = np.empty(n, np.uint64)
+    counts, raw = np.empty(n, np.int64), np.empty(n, np.uint64)
     wstarts, wends = np.empty(n, np.int32), np.empty(n, np.int32)
-    found, missing = kernels.unique_cells(data, column.starts, column.ends, first, counts, raw, wstarts, wends)
+    found, missing = kernels.unique_cells(data, column.starts, column.ends, counts, raw, wstarts, wends)
     counts, raw, wstarts, wends = counts[:found], raw[:found], wstarts[:found], wends[:found]
     kinds = np.empty(found, np.uint8)
     hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
@@ -129,16 +135,10 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
 
 
 def _without_nulls(cells: Cells) -> Cells:
-    null = cells.kinds == Kind.NULL
-    if not null.any():
-        return cells
-    blank = null & (cells.wends == cells.wstarts)
-    cells.empty = int(cells.counts[blank].sum())
-    cells.markers = int(cells.counts[null].sum()) - cells.empty
-    keep = ~null
-    cells.kinds, cells.hashes, cells.numbers = cells.kinds[keep], cells.hashes[keep], cells.numbers[keep]
-    cells.counts, cells.lengths, cells.altered = cells.counts[keep], cells.lengths[keep], cells.altered[keep]
-    cells.leading, cells.digits, cells.decimals = cells.leading[keep], cells.digits[keep], cells.decimals[keep]
-    cells.wstarts, cells.wends = cells.wstarts[keep], cells.wends[keep]
-    cells.cstarts, cells.cends = cells.cstarts[keep], cells.cends[keep]
+    """The same cells without the null ones, which are only counted."""
+    arrays = [getattr(cells, name) for name in _PER_CELL]
+    kept, cells.empty, cells.markers = kernels.drop_nulls(*arrays)
+    if kept < cells.kinds.size:
+        for name, array in zip(_PER_CELL, arrays, strict=True):
+            setattr(cells, name, array[:kept])
     return cells

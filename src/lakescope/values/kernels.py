@@ -172,8 +172,8 @@ def trim(data, start, end):
 
 
 @njit(cache=True)
-def unique_cells(data, starts, ends, first, counts, hashes, ustarts, uends):
-    """Distinct trimmed cells of a batch: for each its first row, count, hash and trimmed bounds.
+def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
+    """Distinct trimmed cells of a batch: for each its count, hash and trimmed bounds.
 
     Fills the output arrays (as long as the batch) and returns (number of distinct cells, missing cells).
     """
@@ -196,7 +196,6 @@ def unique_cells(data, starts, ends, first, counts, hashes, ustarts, uends):
             at = slots[slot]
             if at < 0:
                 slots[slot] = found
-                first[found] = row
                 counts[found] = 1
                 hashes[found] = h
                 ustarts[found] = s
@@ -721,3 +720,51 @@ def analyse(
         digits[i] = ndigits
         decimals[i] = ndecimals
     return at
+
+
+@njit(cache=True)
+def drop_nulls(
+    kinds,
+    hashes,
+    numbers,
+    counts,
+    lengths,
+    leading,
+    digits,
+    decimals,
+    wstarts,
+    wends,
+    altered,
+    cstarts,
+    cends,
+):
+    """Move the cells that are not null to the front, in order.
+
+    Returns (how many they are, empty cells, cells that hold a null marker).
+    """
+    kept = 0
+    empty = 0
+    markers = 0
+    for i in range(kinds.size):
+        if kinds[i] == NULL:
+            if wends[i] == wstarts[i]:
+                empty += counts[i]
+            else:
+                markers += counts[i]
+            continue
+        if kept < i:
+            kinds[kept] = kinds[i]
+            hashes[kept] = hashes[i]
+            numbers[kept] = numbers[i]
+            counts[kept] = counts[i]
+            lengths[kept] = lengths[i]
+            leading[kept] = leading[i]
+            digits[kept] = digits[i]
+            decimals[kept] = decimals[i]
+            wstarts[kept] = wstarts[i]
+            wends[kept] = wends[i]
+            altered[kept] = altered[i]
+            cstarts[kept] = cstarts[i]
+            cends[kept] = cends[i]
+        kept += 1
+    return kept, empty, markers
