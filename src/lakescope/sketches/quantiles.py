@@ -39,7 +39,7 @@ class Quantiles:
     @property
     def rank_error(self) -> float:
         """Half-width of the 99% interval of a normalised rank, measured in ``benchmarks``; 0 while exact."""
-        return 0.0 if self.exact else 4.0 / self.k
+        return 0.0 if self.exact else 4.5 / self.k
 
     def update(self, values: F64) -> None:
         """Add finite values."""
