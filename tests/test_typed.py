@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakescope.sources.arrow_batches import MAX_BYTES, bounded, text_batches
+from lakescope.sources.flatten import text_columns
 from lakescope.sources.model import Problem, TextColumn
-from lakescope.sources.typed import text_bytes, text_columns
+from lakescope.values.typed import text_bytes
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
@@ -340,7 +341,7 @@ def test_pandas_is_not_imported() -> None:
     code = """
 import sys
 import numpy as np, pyarrow as pa
-from lakescope.sources.typed import text_columns
+from lakescope.sources.flatten import text_columns
 def column(kind, values): return pa.Array.from_buffers(kind, 4, [None, pa.py_buffer(values)])
 arrays = [
     column(pa.float64(), np.array([1.5, np.nan, 1e12, 1e12 + 0.5])),

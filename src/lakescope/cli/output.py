@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from lakescope.report.text import aligned, shorten
+from lakescope.report.text import aligned, cell_text
 
 Record = dict[str, Any]
 
@@ -35,7 +35,7 @@ def print_records(records: Sequence[Record], fields: Sequence[str], form: Format
     elif not records:
         write(empty)
     else:
-        rows = [[_cell(record.get(field)) for field in fields] for record in records]
+        rows = [[cell_text(record.get(field)) for field in fields] for record in records]
         write("\n".join(aligned(list(fields), rows)))
 
 
@@ -43,7 +43,7 @@ def print_record(record: Record, form: Format) -> None:
     """Print one record: name and value lines, or JSON or CSV."""
     if form is Format.table:
         width = max(len(name) for name in record)
-        write("\n".join(f"{name.ljust(width)}  {_cell(value, 200)}" for name, value in record.items()))
+        write("\n".join(f"{name.ljust(width)}  {cell_text(value, 200)}" for name, value in record.items()))
     elif form is Format.json:
         write(json.dumps(record, ensure_ascii=False, indent=1, default=_plain))
     else:
@@ -69,28 +69,6 @@ def _flat(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _cell(value: Any, width: int = 80) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ", timespec="seconds")[:19]
-    if isinstance(value, dict):
-        if value.keys() == {"value", "count"}:
-            return f"{_cell(value['value'], 40)} ({value['count']:,})"
-        if value.keys() == {"low", "high", "count"}:
-            return f"{_cell(value['low'])} to {_cell(value['high'])} ({value['count']:,})"
-        return shorten(", ".join(f"{name} {_cell(item)}" for name, item in value.items()), width)
-    if isinstance(value, list):
-        return shorten(", ".join(_cell(item) for item in value), width)
-    return shorten(str(value), width)
 
 
 def write(text: str) -> None:

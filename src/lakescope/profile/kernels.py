@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakescope.values.kernels import pointer
+
 #: Layout of the integer statistics. KIND_0 onwards: one count per kind; DIGIT_1 onwards: leading digits 1 to 9.
 KIND_0 = 0
 #: PLACED and the two after it: cells with a finite number, with a moment in time, with a time of day (the families).
@@ -165,16 +167,14 @@ def _prefix(data, start, end):
 
 
 @njit(cache=True)
-def _less(plain, other, chosen, starts, ends, a, b):
-    """Whether text ``a`` sorts before text ``b``."""
-    size_a = ends[a] - starts[a]
-    size_b = ends[b] - starts[b]
-    for i in range(min(size_a, size_b)):
-        x = other[starts[a] + i] if chosen[a] else plain[starts[a] + i]
-        y = other[starts[b] + i] if chosen[b] else plain[starts[b] + i]
-        if x != y:
-            return x < y
-    return size_a < size_b
+def _less(x, x_start, x_end, y, y_start, y_end):
+    """Whether text ``x[x_start:x_end]`` sorts before text ``y[y_start:y_end]``."""
+    size_x = x_end - x_start
+    size_y = y_end - y_start
+    for i in range(min(size_x, size_y)):
+        if x[x_start + i] != y[y_start + i]:
+            return x[x_start + i] < y[y_start + i]
+    return size_x < size_y
 
 
 @njit(cache=True)
@@ -183,22 +183,25 @@ def extremes(plain, other, chosen, starts, ends):
 
     Text ``i`` is a slice of ``other`` where ``chosen[i]``, else of ``plain``.
     """
+    written, rewritten = pointer(plain), pointer(other)
     low = 0
     high = 0
     low_prefix = high_prefix = np.uint64(0)
     for i in range(starts.size):
-        if chosen[i]:
-            prefix = _prefix(other, starts[i], ends[i])
-        else:
-            prefix = _prefix(plain, starts[i], ends[i])
+        text = rewritten if chosen[i] else written
+        prefix = _prefix(text, starts[i], ends[i])
         if i == 0:
             low_prefix = high_prefix = prefix
-        if prefix < low_prefix or (prefix == low_prefix and _less(plain, other, chosen, starts, ends, i, low)):
-            low = i
-            low_prefix = prefix
-        if prefix > high_prefix or (prefix == high_prefix and _less(plain, other, chosen, starts, ends, high, i)):
-            high = i
-            high_prefix = prefix
+        if prefix <= low_prefix:
+            least = rewritten if chosen[low] else written
+            if prefix < low_prefix or _less(text, starts[i], ends[i], least, starts[low], ends[low]):
+                low = i
+                low_prefix = prefix
+        if prefix >= high_prefix:
+            most = rewritten if chosen[high] else written
+            if prefix > high_prefix or _less(most, starts[high], ends[high], text, starts[i], ends[i]):
+                high = i
+                high_prefix = prefix
     return low, high
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -76,6 +77,29 @@ def size_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} TB"
+
+
+def cell_text(value: Any, width: int = 80) -> str:
+    """A value of a record as a person reads it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="seconds")[:19]
+    if isinstance(value, dict):
+        if value.keys() == {"value", "count"}:
+            return f"{cell_text(value['value'], 40)} ({value['count']:,})"
+        if value.keys() == {"low", "high", "count"}:
+            return f"{cell_text(value['low'])} to {cell_text(value['high'])} ({value['count']:,})"
+        return shorten(", ".join(f"{name} {cell_text(item)}" for name, item in value.items()), width)
+    if isinstance(value, list | tuple):
+        return shorten(", ".join(cell_text(item) for item in value), width)
+    return shorten(str(value), width)
 
 
 def aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

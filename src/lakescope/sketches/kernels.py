@@ -2,24 +2,165 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 _ONE = np.uint64(1)
 
 
+def _count_zeros(instruction: str) -> Any:
+    """An intrinsic that counts the leading or trailing zeros of a 64-bit word in one instruction; 64 for zero."""
+
+    @intrinsic
+    def count(typing_context, word):
+        def codegen(context, builder, signature, arguments):
+            return getattr(builder, instruction)(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+        return types.int64(types.uint64), codegen
+
+    return count
+
+
+_leading_zeros = _count_zeros("ctlz")
+_trailing_zeros = _count_zeros("cttz")
+
+
 @njit(inline="always", cache=True)
-def _leading_zeros(x):
-    """Leading zero bits of a 64-bit word, 64 for zero."""
-    n = 64
-    step = 32
-    while step > 0:
-        y = x >> np.uint64(step)
-        if y != 0:
-            n -= step
-            x = y
-        step >>= 1
-    return n - np.int64(x)
+def _mix(x):
+    """Scramble a word (the finaliser of splitmix64): another hash function for every number added before."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True)
+def mix(words):
+    """Every word scrambled."""
+    out = np.empty(words.size, np.uint64)
+    for i in range(words.size):
+        out[i] = _mix(words[i])
+    return out
+
+
+@njit(cache=True)
+def fm_update(bitmaps, seeds, hashes):
+    """In bitmap ``j`` set the bit of the lowest 1 of the ``j``-th hash of every value."""
+    for i in range(hashes.size):
+        h = hashes[i]
+        for j in range(bitmaps.size):
+            x = _mix(h + seeds[j])
+            bitmaps[j] |= x & (~x + _ONE)
+
+
+@njit(cache=True)
+def pcsa_update(bitmaps, hashes, bits):
+    """The low bits choose a bitmap, the lowest 1 of the others its bit."""
+    mask = (_ONE << np.uint64(bits)) - _ONE
+    for i in range(hashes.size):
+        x = hashes[i] >> np.uint64(bits)
+        bitmaps[np.int64(hashes[i] & mask)] |= x & (~x + _ONE)
+
+
+@njit(cache=True)
+def trailing_ones(bitmaps):
+    """Sum over the bitmaps of the position of the lowest 0."""
+    total = 0
+    for bitmap in bitmaps:
+        total += _trailing_zeros(~bitmap)
+    return total
+
+
+@njit(cache=True)
+def ams_update(levels, seeds, hashes):
+    """Largest number of trailing zeros of every hash function."""
+    for i in range(hashes.size):
+        for j in range(levels.size):
+            r = _trailing_zeros(_mix(hashes[i] + seeds[j]))
+            if r > levels[j]:
+                levels[j] = r
+
+
+@njit(cache=True)
+def set_add(slots, used, hashes, begin, level, room):
+    """Add hashes whose level is high enough to an open-addressing set; an empty slot holds 0, so 0 is kept as 1.
+
+    The level of a hash is the number of trailing zeros of another hash of it. Returns (next index to add, used): stops
+    when ``room`` are in.
+    """
+    mask = np.uint64(slots.size - 1)
+    i = begin
+    while i < hashes.size:
+        h = max(hashes[i], _ONE)
+        if _trailing_zeros(_mix(h)) >= level:
+            slot = (h * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20) & mask
+            while slots[slot] != 0 and slots[slot] != h:
+                slot = (slot + _ONE) & mask
+            if slots[slot] == 0:
+                if used >= room:
+                    return i, used
+                slots[slot] = h
+                used += 1
+        i += 1
+    return i, used
+
+
+@njit(cache=True)
+def mincount_update(smallest, counts, hashes, bits):
+    """Keep the smallest distinct values of every bucket, in order: high bits choose it, the others are the value."""
+    k = smallest.shape[1]
+    for i in range(hashes.size):
+        bucket = np.int64(hashes[i] >> np.uint64(64 - bits))
+        value = hashes[i] << np.uint64(bits)
+        n = np.int64(counts[bucket])
+        if n == k and value >= smallest[bucket, k - 1]:
+            continue
+        at = 0
+        while at < n and smallest[bucket, at] < value:
+            at += 1
+        if at < n and smallest[bucket, at] == value:
+            continue
+        last = min(n, k - 1)
+        for j in range(last, at, -1):
+            smallest[bucket, j] = smallest[bucket, j - 1]
+        smallest[bucket, at] = value
+        counts[bucket] = last + 1
+
+
+@njit(cache=True)
+def bits_update(bits, size, hashes, functions):
+    """Set ``functions`` bits a value by double hashing; returns how many were not set before."""
+    fresh = 0
+    for i in range(hashes.size):
+        h = hashes[i]
+        step = _mix(h) | _ONE
+        for _ in range(functions):
+            place = np.int64(h % size)
+            mark = np.uint8(1 << (place & 7))
+            if bits[place >> 3] & mark == 0:
+                bits[place >> 3] |= mark
+                fresh += 1
+            h += step
+    return fresh
+
+
+@njit(cache=True)
+def bits_contain(bits, size, hashes, functions):
+    """For every value whether all its bits are set."""
+    out = np.ones(hashes.size, np.bool_)
+    for i in range(hashes.size):
+        h = hashes[i]
+        step = _mix(h) | _ONE
+        for _ in range(functions):
+            place = np.int64(h % size)
+            if bits[place >> 3] & np.uint8(1 << (place & 7)) == 0:
+                out[i] = False
+                break
+            h += step
+    return out
 
 
 @njit(cache=True)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakescope.sources.flatten import text_columns
 from lakescope.sources.model import Batch, Problem, Report
-from lakescope.sources.typed import text_bytes, text_columns
+from lakescope.values.typed import text_bytes
 
 #: Bounds of one batch: rows, bytes of text, and cells (a very wide table has short batches).
 MAX_ROWS = 65536

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakescope.values.kernels import pointer
+
 #: How a field ended.
 DELIMITER, RECORD, OPEN = 0, 1, 2
 
@@ -109,14 +111,15 @@ def _unescape(data, start, end, quote, escape):
 
 
 @njit(cache=True)
-def tokenise(data, begin, n, stop, final, delimiter, quote, escape, newline, patience, starts, ends, counters):
-    """Cut ``data[begin:n]`` into records, up to the first that starts at or after ``stop``.
+def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, patience, starts, ends, counters):
+    """Cut ``buffer[begin:n]`` into records, up to the first that starts at or after ``stop``.
 
     ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, as
     one piece. A record without its end is left for the next call unless ``final``. A quote still open after
     ``patience`` bytes (or at the end of the file) is taken literally. Returns (rows, position of the next record,
     starved?).
     """
+    data = pointer(buffer)
     columns = starts.shape[0] - 1
     capacity = starts.shape[1]
     escaped_fields = np.empty(columns + 1, np.int32)
@@ -186,11 +189,12 @@ def tokenise(data, begin, n, stop, final, delimiter, quote, escape, newline, pat
 
 
 @njit(cache=True)
-def record_widths(data, n, final, delimiter, quote, escape, newline, widths, record_starts):
+def record_widths(buffer, n, final, delimiter, quote, escape, newline, widths, record_starts):
     """Field counts and start positions of the first complete records; blank lines are passed over.
 
     Returns (records, text after closing quotes, fields that hold another common delimiter).
     """
+    data = pointer(buffer)
     i = 0
     records = 0
     stray = 0
@@ -237,13 +241,14 @@ def _holds_other_delimiter(data, s, e, delimiter):
 
 
 @njit(cache=True)
-def resync(data, n, place, delimiter, quote, escape, newline, columns, records):
+def resync(buffer, n, place, delimiter, quote, escape, newline, columns, records):
     """Find the next record start when reading begins at an arbitrary byte, supposing where that is.
 
     Speculative parsing: the caller tries the suppositions and keeps the likeliest; whether it was right is proven
     later, when the end of one byte range must meet the start of the next. Returns (start, or -1; records that have the
     expected width; records seen; text found after closing quotes).
     """
+    data = pointer(buffer)
     i = 0
     if place == INSIDE:
         while i < n and not (data[i] == quote and not (i + 1 < n and data[i + 1] == quote)):

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.flatten import text_columns
 from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
 from lakescope.sources.names import unique_names
-from lakescope.sources.typed import text_columns
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found

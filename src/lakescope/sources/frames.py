@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakescope.errors import BadRequest
+from lakescope.values.arrays import column_of
 
 #: Name of the column when a bare array or series is passed.
 VALUE = "value"
@@ -93,7 +94,7 @@ def _from_pandas(frame: Any) -> Any:
     try:
         return pa.Table.from_pandas(frame, preserve_index=None).to_reader()
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
-        arrays = [_column(frame.iloc[:, place].tolist()) for place in range(frame.shape[1])]
+        arrays = [column_of(frame.iloc[:, place].tolist()) for place in range(frame.shape[1])]
         return pa.Table.from_arrays(arrays, names=list(frame.columns)).to_reader()
 
 
@@ -105,7 +106,7 @@ def _from_columns(columns: Mapping[Any, Any]) -> Any:
                 f"column {name!r} is a {type(values).__name__}, not a list of values",
                 hint="pass a dictionary that maps column names to lists of equal length",
             )
-        arrays[str(name)] = _column(values)
+        arrays[str(name)] = column_of(values)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
@@ -123,20 +124,4 @@ def _from_rows(rows: Sequence[Any]) -> Any:
             hint='write [{"name": "Ada", "age": 36}, ...]',
         )
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({str(name): _column([row.get(name) for row in rows]) for name in names}).to_reader()
-
-
-def _column(values: Any) -> Any:
-    """An array of the values; as text if they mix types that Arrow does not."""
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return pa.array([_text(value) for value in values], pa.string())
-
-
-def _text(value: Any) -> str | None:
-    if value is None or value != value:  # NaN and NaT differ from themselves
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    return pa.table({str(name): column_of([row.get(name) for row in rows]) for name in names}).to_reader()

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.flatten import MAX_DEPTH
 from lakescope.sources.model import Batch, Problem, Report, Severity, TextColumn, Unit
-from lakescope.sources.typed import MAX_DEPTH, from_texts
 from lakescope.values.canonical import decode
+from lakescope.values.typed import from_texts
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
 from lakescope.sources.model import Batch, Report, TextColumn, Unit
-from lakescope.sources.typed import from_texts
+from lakescope.values.typed import from_texts
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found

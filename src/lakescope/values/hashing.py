@@ -14,4 +14,4 @@ HASH_SEED = 42
 
 def hash_text(canonical_text: str) -> int:
     """Hash a canonical text to an unsigned 64-bit integer."""
-    return xxhash.xxh64_intdigest(canonical_text.encode("utf-8"), HASH_SEED)
+    return xxhash.xxh64_intdigest(canonical_text.encode("utf-8", "replace"), HASH_SEED)

@@ -37,14 +37,27 @@ def _rotate(x, r):
     return (x << np.uint64(r)) | (x >> np.uint64(64 - r))
 
 
+@intrinsic
+def pointer(typing_context, array):
+    """Where the items of an array lie. Functions below take this instead of the array.
+
+    An array that is passed on is counted as referenced and released again, atomically, at every call: for cells of a
+    few bytes that is most of the work.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), codegen
+
+
 def _unaligned_load(width: int) -> Any:
-    """An intrinsic that reads a little-endian word of ``width`` bits at any byte of an array, in one instruction."""
+    """An intrinsic that reads a little-endian word of ``width`` bits at any byte, in one instruction."""
 
     @intrinsic
     def load(typing_context, data, index):
         def codegen(context, builder, signature, arguments):
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            place = builder.gep(array.data, [arguments[1]])
+            place = builder.gep(arguments[0], [arguments[1]])
             word = builder.load(builder.bitcast(place, ir.IntType(width).as_pointer()))
             word.align = 1
             return word if width == 64 else builder.zext(word, ir.IntType(64))
@@ -107,8 +120,9 @@ def xxh64(data, start, end):
 def xxh64_cells(data, starts, ends):
     """XXH64 of every slice."""
     out = np.empty(starts.size, np.uint64)
+    text = pointer(data)
     for i in range(starts.size):
-        out[i] = xxh64(data, starts[i], ends[i])
+        out[i] = xxh64(text, starts[i], ends[i])
     return out
 
 
@@ -185,12 +199,13 @@ def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
     slots = np.full(size, -1, np.int32)
     found = 0
     missing = 0
+    text = pointer(data)
     for row in range(n):
         if ends[row] < 0:
             missing += 1
             continue
-        s, e = trim(data, starts[row], ends[row])
-        h = xxh64(data, s, e)
+        s, e = trim(text, starts[row], ends[row])
+        h = xxh64(text, s, e)
         slot = h & mask
         while True:
             at = slots[slot]
@@ -210,51 +225,47 @@ def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
 
 
 @njit(cache=True)
-def _equals(data, start, end, word):
-    if end - start != len(word):
-        return False
-    for i in range(len(word)):
-        if data[start + i] != word[i]:
-            return False
-    return True
+def _is_marker(data, s, e):
+    """Whether a cell of at most eight bytes is one of ``canonical.NULL_MARKERS``, compared as a number."""
+    word = np.uint64(0)
+    for i in range(s, e):
+        word = (word << np.uint64(8)) | np.uint64(data[i])
+    return (
+        word == 0x2D  # -
+        or word == 0x2D2D  # --
+        or word == 0x4E41  # NA
+        or word == 0x5C4E  # \N
+        or word == 0x234E41  # #NA
+        or word == 0x4E2F41  # N/A
+        or word == 0x4E614E  # NaN
+        or word == 0x6E2F61  # n/a
+        or word == 0x6E616E  # nan
+        or word == 0x234E2F41  # #N/A
+        or word == 0x2D4E614E  # -NaN
+        or word == 0x2D6E616E  # -nan
+        or word == 0x3C4E413E  # <NA>
+        or word == 0x4E554C4C  # NULL
+        or word == 0x4E6F6E65  # None
+        or word == 0x6E756C6C  # null
+        or word == 0x312E23494E44  # 1.#IND
+        or word == 0x2D312E23494E44  # -1.#IND
+        or word == 0x312E23514E414E  # 1.#QNAN
+        or word == 0x234E2F41204E2F41  # #N/A N/A
+        or word == 0x2D312E23514E414E  # -1.#QNAN
+    )
 
 
 @njit(inline="always", cache=True)
 def _is_null(data, s, e):
     n = e - s
-    if n == 0:
-        return True
-    if n > 9:
-        return False
+    if n == 0 or n > 8:
+        return n == 0
     c = data[s]
-    if c == 78:  # N
-        return (
-            _equals(data, s, e, b"NA")
-            or _equals(data, s, e, b"NULL")
-            or _equals(data, s, e, b"NaN")
-            or _equals(data, s, e, b"N/A")
-            or _equals(data, s, e, b"None")
-        )
-    if c == 110:  # n
-        return _equals(data, s, e, b"nan") or _equals(data, s, e, b"null") or _equals(data, s, e, b"n/a")
+    if c == 49:  # 1.#
+        return n > 5 and data[s + 2] == 35 and _is_marker(data, s, e)
     if c == 45:  # -
-        return (
-            n == 1
-            or _equals(data, s, e, b"--")
-            or _equals(data, s, e, b"-nan")
-            or _equals(data, s, e, b"-NaN")
-            or _equals(data, s, e, b"-1.#IND")
-            or _equals(data, s, e, b"-1.#QNAN")
-        )
-    if c == 35:  # #
-        return _equals(data, s, e, b"#N/A") or _equals(data, s, e, b"#NA") or _equals(data, s, e, b"#N/A N/A")
-    if c == 60:  # <
-        return _equals(data, s, e, b"<NA>")
-    if c == 92:  # backslash
-        return _equals(data, s, e, b"\\N")
-    if c == 49 and n > 5 and data[s + 2] == 35:  # 1.#
-        return _equals(data, s, e, b"1.#IND") or _equals(data, s, e, b"1.#QNAN")
-    return False
+        return (n == 1 or not _digit(data[s + 1]) or (n > 6 and data[s + 3] == 35)) and _is_marker(data, s, e)
+    return (c == 78 or c == 110 or c == 35 or c == 60 or c == 92) and _is_marker(data, s, e)  # N n # < backslash
 
 
 @njit(inline="always", cache=True)
@@ -638,6 +649,67 @@ def _leading_digit(data, s, e):
     return 0
 
 
+@njit(inline="always", cache=True)
+def _form(data, s, e, table, out, at):
+    """Kind of a trimmed cell, and where the canonical text of a kind that is rewritten ends in ``out``, from ``at`` on.
+
+    Returns (kind, end, number, digits, decimals).
+    """
+    c = data[s] if s < e else 0
+    if _is_null(data, s, e):
+        return NULL, at, np.nan, 0, 0
+    if _digit(c) or c == 45 or c == 43 or c == 46:
+        kind, end, number, ndigits, ndecimals = _numeric_start(data, s, e, out, at)
+        if kind == TEXT:
+            if not _all_ascii(data, s, e):
+                kind = TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW
+            elif (c == 45 or c == 43) and e - s > 1 and (data[s + 1] == 105 or data[s + 1] == 73):
+                kind = SLOW
+        return kind, end, number, ndigits, ndecimals
+    if not _all_ascii(data, s, e):
+        return (TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW), at, np.nan, 0, 0
+    if (65 <= c <= 90) or (97 <= c <= 122):
+        kind = _word_kind(data, s, e)
+        if kind == BOOLEAN:
+            for j in range(s, e):
+                out[at + j - s] = _lower(data[j])
+            return BOOLEAN, at + e - s, np.nan, 0, 0
+        return kind, at, np.nan, 0, 0
+    return TEXT, at, np.nan, 0, 0
+
+
+@njit(inline="always", cache=True)
+def _same(data, s, e, out, begin, end):
+    """Whether two slices hold the same bytes."""
+    if end - begin != e - s:
+        return False
+    for j in range(e - s):
+        if out[begin + j] != data[s + j]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def hash_cells(data, starts, ends, table, scratch, hashes, kinds):
+    """Hash of the canonical text of every cell.
+
+    ``kinds`` says NULL where there is none and SLOW where only the reference can tell. ``scratch`` holds ``GROWTH``
+    bytes more than the longest cell.
+    """
+    text, properties, room = pointer(data), pointer(table), pointer(scratch)
+    for i in range(starts.size):
+        if ends[i] < 0:
+            kinds[i] = NULL
+            continue
+        s, e = trim(text, starts[i], ends[i])
+        kind, end, _, _, _ = _form(text, s, e, properties, room, 0)
+        kinds[i] = kind
+        if kind == TEXT:
+            hashes[i] = xxh64(text, s, e)
+        elif kind != NULL and kind != SLOW:
+            hashes[i] = xxh64(room, 0, end)
+
+
 @njit(cache=True)
 def analyse(
     data,
@@ -664,45 +736,14 @@ def analyse(
     ``values.characters.character_table()``. ``lengths`` are in characters, ``leading`` is the first digit of a number
     that is not zero. Returns the bytes used. Cells marked SLOW are left for the reference.
     """
+    text, properties, room = pointer(data), pointer(table), pointer(out)
     at = 0
     for i in range(starts.size):
         s = starts[i]
         e = ends[i]
-        number = np.nan
-        end = at
-        ndigits = 0
-        ndecimals = 0
-        kind = TEXT
-        length = e - s
-        c = data[s] if s < e else 0
-        if _is_null(data, s, e):
-            kind = NULL
-        elif _digit(c) or c == 45 or c == 43 or c == 46:
-            kind, end, number, ndigits, ndecimals = _numeric_start(data, s, e, out, at)
-            if kind == TEXT:
-                if not _all_ascii(data, s, e):
-                    kind = TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW
-                    length = _count_characters(data, s, e)
-                elif (c == 45 or c == 43) and e - s > 1 and (data[s + 1] == 105 or data[s + 1] == 73):
-                    kind = SLOW
-        elif not _all_ascii(data, s, e):
-            kind = TEXT if _plain_unicode(data, s, e, table) == 1 else SLOW
-            length = _count_characters(data, s, e)
-        elif (65 <= c <= 90) or (97 <= c <= 122):
-            kind = _word_kind(data, s, e)
-            if kind == BOOLEAN:
-                for j in range(s, e):
-                    out[at + j - s] = _lower(data[j])
-                end = at + e - s
-        if kind == SLOW:
-            length = _count_characters(data, s, e)
-        same = True
-        if kind != NULL and kind != SLOW and kind != TEXT:
-            same = end - at == e - s
-            j = 0
-            while same and j < e - s:
-                same = out[at + j] == data[s + j]
-                j += 1
+        kind, end, number, ndigits, ndecimals = _form(text, s, e, properties, room, at)
+        length = e - s if _all_ascii(text, s, e) else _count_characters(text, s, e)
+        same = kind in (NULL, SLOW, TEXT) or _same(text, s, e, room, at, end)
         if same:
             cstarts[i] = s
             cends[i] = e
@@ -710,13 +751,13 @@ def analyse(
         else:
             cstarts[i] = at
             cends[i] = end
-            hashes[i] = xxh64(out, at, end)
+            hashes[i] = xxh64(room, at, end)
             at = end
         altered[i] = not same
         kinds[i] = kind
         numbers[i] = number
         lengths[i] = length
-        leading[i] = _leading_digit(data, s, e) if INTEGER <= kind <= DECIMAL else 0
+        leading[i] = _leading_digit(text, s, e) if INTEGER <= kind <= DECIMAL else 0
         digits[i] = ndigits
         decimals[i] = ndecimals
     return at

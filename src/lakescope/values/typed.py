@@ -10,7 +10,7 @@ them imports pandas.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,10 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from lakescope.sources.model import MISSING, Problem, Report, TextColumn
-
-#: Structs are flattened by path down to this depth; what lies deeper is kept as JSON text.
-MAX_DEPTH = 8
+from lakescope.values.text import MISSING
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 #: From here on Arrow writes doubles with an exponent, though people do not.
@@ -40,23 +37,6 @@ class Cells(NamedTuple):
     data: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int32]
     ends: npt.NDArray[np.int32]
-
-
-def text_columns(batch: Any, table: str = "", report: Report | None = None) -> list[TextColumn]:
-    """The columns of a record batch as text cells, structs flattened to ``parent.child``.
-
-    Names are passed on as they are, also when they are blank or repeat. ``report`` hears, for ``table``, of columns
-    whose values are lists, maps or other things that have no plain text and were kept as JSON.
-    """
-    columns: list[TextColumn] = []
-    for field, array in zip(batch.schema, batch.columns, strict=True):
-        for name, leaf in _flatten(field.name, array, 1):
-            kind = _decoded_type(leaf.type)
-            if report is not None and _has_no_plain_text(kind):
-                detail = f"column {name!r} holds values of type {kind}: kept as JSON text"
-                report(Problem(table, "info", "nested", detail))
-            columns.append(TextColumn(name, *cells(leaf), str(kind)))
-    return columns
 
 
 def cells(array: Any) -> Cells:
@@ -93,29 +73,6 @@ def text_bytes(array: Any) -> int:
     if _is_list(kind):
         return text_bytes(array.flatten()) + len(array)
     return int(array.nbytes)
-
-
-def _flatten(name: str, array: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """Leaves of a column with their paths. A null struct makes its children missing."""
-    if pt.is_struct(array.type) and array.type.num_fields and depth < MAX_DEPTH:
-        for field, child in zip(array.type, array.flatten(), strict=True):
-            yield from _flatten(f"{name}.{field.name}", child, depth + 1)
-    else:
-        yield name, array
-
-
-def _decoded_type(kind: Any) -> Any:
-    """The type of the values, however they are encoded."""
-    while pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
-        kind = kind.value_type
-    return kind
-
-
-def _has_no_plain_text(kind: Any) -> bool:
-    if isinstance(kind, pa.BaseExtensionType):
-        known = kind.extension_name in ("arrow.uuid", "arrow.bool8", "arrow.json")
-        return not known and bool(pt.is_nested(kind.storage_type))
-    return bool(pt.is_nested(kind))
 
 
 def _is_list(kind: Any) -> bool:

@@ -1,0 +1,110 @@
+"""The one type of answers: a sequence of small typed records that prints, tabulates and travels.
+
+Every question is answered by a :class:`Results`. A record is a frozen dataclass; its fields are the columns of
+``to_arrow()``, the keys of ``to_dicts()`` and the names on the command line.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from html import escape
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+
+from lakescope.report.text import aligned, cell_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Record = TypeVar("Record")
+
+#: Records shown by ``repr``; the rest is counted.
+_SHOWN = 30
+
+
+class Results(Sequence[Record], Generic[Record]):
+    """An answer: records of one kind, in order.
+
+    ``shown`` are the fields a person wants to see first; ``notes`` say what the records cannot.
+    """
+
+    def __init__(
+        self, kind: type[Record], records: Sequence[Record], *, shown: Sequence[str] = (), notes: Sequence[str] = ()
+    ) -> None:
+        self.kind = kind
+        self.notes = tuple(notes)
+        self.shown = tuple(shown) or tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
+        self._records = tuple(records)
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> Results[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | Results[Record]:
+        if isinstance(index, slice):
+            return Results(self.kind, self._records[index], shown=self.shown, notes=self.notes)
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Results) and (self.kind, self._records) == (other.kind, other._records)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The records as plain dictionaries."""
+        return [asdict(record) for record in self._records]  # type: ignore[call-overload]
+
+    def to_arrow(self) -> pa.Table:
+        """The records as an Arrow table; the same columns whether there are records or not."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.to_dicts(), schema=arrow_schema(self.kind))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The records as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def _cells(self) -> list[list[str]]:
+        return [[cell_text(getattr(record, name)) for name in self.shown] for record in self._records[:_SHOWN]]
+
+    def __repr__(self) -> str:
+        if not self._records:
+            return "\n".join(["nothing found", *self.notes])
+        more = len(self) - _SHOWN
+        return "\n".join(
+            [*aligned(list(self.shown), self._cells()), *([f"({more:,} more)"] if more > 0 else []), *self.notes]
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.shown)
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
+        more = len(self) - _SHOWN
+        tail = [f"{more:,} more"] if more > 0 else []
+        notes = "".join(f"<p>{escape(note)}</p>" for note in [*tail, *self.notes])
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def arrow_schema(kind: type[Any]) -> pa.Schema:
+    """The Arrow schema of a kind of record, from the types of its fields."""
+    import pyarrow as pa
+
+    hints = get_type_hints(kind)
+    return pa.schema([(field.name, _arrow_type(hints[field.name])) for field in fields(kind)])
+
+
+def _arrow_type(hint: Any) -> pa.DataType:
+    import pyarrow as pa
+
+    if get_origin(hint) in (Union, types.UnionType):
+        (hint,) = [part for part in get_args(hint) if part is not type(None)]
+    if get_origin(hint) in (tuple, list):
+        return pa.list_(_arrow_type(get_args(hint)[0]))
+    return {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[hint]

@@ -1,0 +1,91 @@
+"""GEE, the guaranteed-error estimator from a sample of rows (Charikar et al.; spec 2.5).
+
+A sample says little about values it does not hold: a 1% error needs almost all rows. It is here for comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lakescope.errors import BadRequest
+from lakescope.sketches import codec
+from lakescope.sketches.counter import I64, U64, Counter, Traits
+from lakescope.sketches.kernels import frequent_combine
+
+
+class GEE(Counter):
+    """A sample of a fixed share of the rows without replacement: sqrt(n / r) times the values seen once, plus the rest.
+
+    Every batch gives the share of its rows that keeps the whole sample at ``round(rate * rows)``, drawn by ``seed``.
+    Unlike a sketch, the sample depends on how rows come in batches; merging asks for equal rates.
+    """
+
+    name = "gee"
+    traits = Traits("none", "sampling", "sampling", slow=True)
+
+    def __init__(self, rate: float = 0.1, seed: int = 0) -> None:
+        if not 0 < rate <= 1:
+            raise BadRequest(f"rate must lie between 0 and 1, not {rate}")
+        self.rate = rate
+        self.seed = seed
+        self.rows = 0
+        self.sampled = 0
+        self._keys: U64 = np.empty(0, np.uint64)
+        self._counts: I64 = np.empty(0, np.int64)
+
+    def update_hashes(self, hashes: U64, counts: I64 | None = None) -> None:
+        rows = hashes if counts is None else np.repeat(hashes, counts)
+        wanted = round(self.rate * (self.rows + rows.size)) - self.sampled
+        chance = np.random.default_rng([self.seed, self.rows])
+        taken = rows[chance.choice(rows.size, min(max(0, wanted), rows.size), replace=False)]
+        self.rows += rows.size
+        self.sampled += taken.size
+        self._add(taken, np.ones(taken.size, np.int64))
+
+    def _add(self, hashes: U64, counts: I64) -> None:
+        keys, totals = np.concatenate([self._keys, hashes]), np.concatenate([self._counts, counts])
+        first, self._counts = frequent_combine(keys, totals)
+        self._keys = keys[first]
+
+    def _merge(self, other: GEE) -> None:
+        self._add(other._keys, other._counts)
+        self.rows += other.rows
+        self.sampled += other.sampled
+
+    def parameters(self) -> dict[str, Any]:
+        return {"rate": self.rate, "seed": self.seed}
+
+    def estimate(self) -> float:
+        if not self.sampled:
+            return 0.0
+        once = int((self._counts == 1).sum())
+        return math.sqrt(self.rows / self.sampled) * once + (self._keys.size - once)
+
+    def standard_error(self) -> float:
+        """No normal spread: see :meth:`interval`."""
+        return math.sqrt(1 / self.rate) - 1
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Between what was seen and all that values seen once may stand for (Charikar's bounds)."""
+        if not self.sampled:
+            return 0.0, float(self.rows)
+        once = int((self._counts == 1).sum())
+        return float(self._keys.size), self.rows * once / self.sampled + (self._keys.size - once)
+
+    def at_least(self) -> float:
+        return float(self._keys.size)
+
+    @property
+    def memory_bits(self) -> int:
+        return 2 * 64 * self._keys.size
+
+    def _content(self) -> codec.Fields:
+        order = np.argsort(self._keys)
+        return {"rows": self.rows, "sampled": self.sampled, "keys": self._keys[order], "counts": self._counts[order]}
+
+    def _restore(self, fields: codec.Fields) -> None:
+        self.rows, self.sampled = fields["rows"], fields["sampled"]
+        self._keys, self._counts = fields["keys"].copy(), fields["counts"].copy()
