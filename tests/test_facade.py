@@ -505,6 +505,8 @@ def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
 #: The table of the design: which rooms a room may use. Errors and the version belong to everybody.
 ROOMS: dict[str, set[str]] = {
     "values": set(),
+    "results": {"report"},
+    "counting": {"values", "sketches", "sources", "pipeline", "results"},
     "sketches": {"values"},
     "profile": {"values", "sketches"},
     "sources": {"values"},

@@ -108,7 +108,7 @@ class TestHyperLogLog:
                 HyperLogLogPlusPlus.from_bytes(data[:-1])
 
     def test_mismatched_merge_says_what_differs(self) -> None:
-        with pytest.raises(BadRequest, match="precision 14 and 12"):
+        with pytest.raises(BadRequest, match="precision is 14 in one, 12 in the other"):
             hll(random_hashes(1)).merge(HyperLogLogPlusPlus(12))
 
     def test_other_versions_are_refused(self) -> None:

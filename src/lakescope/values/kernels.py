@@ -38,7 +38,7 @@ def _rotate(x, r):
 
 
 @intrinsic
-def pointer(typing_context, array):
+def _pointer(typing_context, array):
     """Where the items of an array lie. Functions below take this instead of the array.
 
     An array that is passed on is counted as referenced and released again, atomically, at every call: for cells of a
@@ -48,7 +48,10 @@ def pointer(typing_context, array):
     def codegen(context, builder, signature, arguments):
         return context.make_array(signature.args[0])(context, builder, arguments[0]).data
 
-    return types.CPointer(array.dtype)(array), codegen
+    return types.CPointer(array.dtype)(array), codegen  # type: ignore[no-untyped-call]
+
+
+pointer: Any = _pointer
 
 
 def _unaligned_load(width: int) -> Any:
