@@ -46,7 +46,12 @@ def test_publish_replaces_the_generation_before(tmp_path: Path) -> None:
     assert publish(path, "b", "c").generation == 2
     assert names(Index(path)) == ["b", "c"]
     assert before.manifest.generation == 1
-    assert len(list((path / "segments").iterdir())) == 1
+    assert names(before) == ["a"], "a reader of the generation before still finds its files"
+    publish(path, "d")
+    assert len(list((path / "segments").iterdir())) == 2
+    before._cache.clear()
+    with pytest.raises(IndexDamaged, match="is gone"):
+        names(before)
     assert not (path / "staging").exists()
     assert not list(path.glob(f"{MANIFEST}.*"))
 
@@ -75,6 +80,63 @@ def test_a_failed_build_leaves_the_old_index(tmp_path: Path) -> None:
         fail()
     assert names(Index(path)) == ["a"]
     assert not (path / "staging").exists()
+
+
+def test_a_directory_of_the_user_outlives_a_failed_first_build(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    path.mkdir()
+    with pytest.raises(RuntimeError, match="stop"), IndexWriter(path):
+        raise RuntimeError("stop")
+    assert list(path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["manifest.json", "staging/notes.txt", "segments/a.csv", ".lock", "manifest.json.bak", "anything"],
+)
+def test_what_is_not_an_index_is_never_written_to(tmp_path: Path, foreign: str) -> None:
+    path = tmp_path / "theirs"
+    (path / foreign).parent.mkdir(parents=True)
+    (path / foreign).write_text('{"name": "a web page", "files": []}')
+    with pytest.raises(BadRequest, match="is not an index"), IndexWriter(path):
+        pass
+    assert [str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()] == [foreign]
+
+
+def test_a_damaged_index_can_be_built_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+    (path / MANIFEST).write_text("gone")
+    assert publish(path, "b").generation == 1
+    assert len(list((path / "segments").iterdir())) == 1
+
+
+def test_a_lock_that_was_removed_meanwhile_is_taken_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer before removes its lock file when nothing was published; who waited on it must not go on with it."""
+    path = tmp_path / "x.idx"
+    path.mkdir()
+    opened: list[int] = []
+    plain = os.open
+
+    def open_and_lose(name: Any, *arguments: Any) -> int:
+        handle = plain(name, *arguments)
+        if str(name).endswith(".lock"):
+            opened.append(handle)
+            if len(opened) == 1:
+                Path(name).unlink()
+        return handle
+
+    monkeypatch.setattr(os, "open", open_and_lose)
+    with IndexWriter(path):
+        assert len(opened) == 2
+        with pytest.raises(IndexLocked), IndexWriter(path):
+            pass
+
+
+def test_a_place_that_cannot_be_written_to_is_a_bad_request(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadRequest, match="cannot write an index to"), IndexWriter(tmp_path / "file" / "x.idx"):
+        pass
 
 
 def test_a_failed_first_build_leaves_nothing(tmp_path: Path) -> None:

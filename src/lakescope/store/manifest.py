@@ -43,6 +43,13 @@ class Manifest:
     sources: list[str]
     summary: dict[str, Any]
     files: list[SegmentFile] = field(default_factory=list)
+    previous: list[str] = field(default_factory=list)
+    """Folders of the generation before, which stay until the next build for readers that opened that one."""
+
+    @property
+    def folders(self) -> list[str]:
+        """Folders of the files, below the index."""
+        return sorted({str(Path(file.path).parent) for file in self.files})
 
     def of_kind(self, kind: str) -> list[SegmentFile]:
         return [file for file in self.files if file.kind == kind]
@@ -59,6 +66,8 @@ class Manifest:
             text = path.read_text("utf-8")
         except (FileNotFoundError, NotADirectoryError):
             raise _no_index(index) from None
+        except PermissionError as error:
+            raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, UnicodeDecodeError) as error:
             raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or build the index again") from error
         return cls._parse(path, text)
@@ -79,8 +88,11 @@ class Manifest:
             )
         if checksum != _checksum({"format": found[0], "values": found[1], **body}):
             raise IndexDamaged(f"{path} is damaged: its checksum does not match", hint="build the index again")
-        files = [SegmentFile(**file) for file in body.pop("files")]
-        return cls(**body, files=files)
+        try:
+            files = [SegmentFile(**file) for file in body.pop("files")]
+            return cls(**body, files=files)
+        except (KeyError, TypeError) as error:
+            raise IndexDamaged(f"{path} is damaged: {error}", hint="build the index again") from error
 
 
 def _checksum(body: dict[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 import time
@@ -18,10 +17,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lakescope.errors import BadRequest, IndexLocked
+from lakescope.errors import BadRequest, IndexLocked, LakescopeError
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
 
 _LOCK = ".lock"
+#: What a lock file begins with: tells a directory of ours from somebody else's.
+_MARK = "lakescope"
 _STAGING = "staging"
 _SEGMENTS = "segments"
 
@@ -34,41 +35,64 @@ class IndexWriter:
         self.build = f"{int(time.time()):x}-{uuid.uuid4().hex[:8]}"
         self.staging = self.path / _STAGING / self.build
         self._lock: int | None = None
+        self._made = False
 
     def __enter__(self) -> IndexWriter:
         _check_target(self.path)
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._take_lock()
-        # The lock is ours: whatever else is staged was left by a build that died.
-        shutil.rmtree(self.path / _STAGING, ignore_errors=True)
-        self.staging.mkdir(mode=0o700, parents=True)
+        try:
+            self._made = not self.path.exists()
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._take_lock()
+            # The lock is ours: whatever else is staged was left by a build that died.
+            shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+            self.staging.mkdir(mode=0o700, parents=True)
+        except OSError as error:
+            self._release()
+            raise BadRequest(
+                f"cannot write an index to {self.path}: {error.strerror or error}",
+                hint="choose a directory on a disk of this machine that you may write to",
+            ) from error
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.path / _STAGING, ignore_errors=True)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
         if not (self.path / MANIFEST).exists():
             # Nothing was ever published here: leave no trace of the attempt.
             with contextlib.suppress(OSError):
                 (self.path / _LOCK).unlink()
-                self.path.rmdir()
+                if self._made:
+                    self.path.rmdir()
+        self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _take_lock(self) -> None:
-        lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(lock, 200).decode("utf-8", "replace").strip()
-            os.close(lock)
-            raise IndexLocked(
-                f"another process is writing {self.path}" + (f" ({holder})" if holder else ""),
-                hint="wait for it to end; the lock goes with the process, a stale lock cannot remain",
-            ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode(), 0)
-        self._lock = lock
+        path = self.path / _LOCK
+        while self._lock is None:
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.read(lock, 200).decode("utf-8", "replace").removeprefix(_MARK).strip(", \n")
+                os.close(lock)
+                raise IndexLocked(
+                    f"another process is writing {self.path}" + (f" ({holder})" if holder else ""),
+                    hint="wait for it to end; the lock goes with the process, a stale lock cannot remain",
+                ) from None
+            except OSError:
+                os.close(lock)
+                raise
+            # The holder before may have removed the file: a lock on what is no longer there locks nobody out.
+            if _is_at(lock, path):
+                self._lock = lock
+            else:
+                os.close(lock)
+        text = f"{_MARK}, process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, text.encode(), 0)
 
     def publish(
         self, files: list[SegmentFile], *, version: str, sources: list[str], summary: dict[str, Any]
@@ -83,18 +107,13 @@ class IndexWriter:
             kept.append(SegmentFile(str(segment / name), file.kind, file.rows, file.size, file.checksum))
         _sync(self.path / segment)
         _sync(self.path / _SEGMENTS)
-        before = self._generation()
+        before = _published(self.path)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        manifest = Manifest(before + 1, created, version, sources, summary, kept)
+        generation, previous = (before.generation + 1, before.folders) if before else (1, [])
+        manifest = Manifest(generation, created, version, sources, summary, kept, previous)
         self._replace_manifest(manifest)
         self._drop_old_segments(manifest)
         return manifest
-
-    def _generation(self) -> int:
-        try:
-            return int(json.loads((self.path / MANIFEST).read_text("utf-8"))["generation"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return 0
 
     def _replace_manifest(self, manifest: Manifest) -> None:
         draft = self.path / f"{MANIFEST}.{self.build}"
@@ -106,8 +125,8 @@ class IndexWriter:
         _sync(self.path)
 
     def _drop_old_segments(self, manifest: Manifest) -> None:
-        """Remove what no manifest names any more; readers that have it mapped keep it until they close."""
-        named = {str(Path(file.path).parent) for file in manifest.files} | {f"{_SEGMENTS}/{self.build}"}
+        """Remove what neither this manifest names nor the one before it did."""
+        named = {*manifest.folders, *manifest.previous, f"{_SEGMENTS}/{self.build}"}
         for folder in self._folders(_SEGMENTS):
             if str(folder.relative_to(self.path)) not in named:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -118,16 +137,42 @@ class IndexWriter:
         return (entry for entry in (self.path / name).iterdir() if entry.is_dir())
 
 
+def _published(path: Path) -> Manifest | None:
+    """The manifest that is there, if it is whole."""
+    try:
+        return Manifest.load(path)
+    except LakescopeError:
+        return None
+
+
 def _check_target(path: Path) -> None:
+    """Refuse a place that holds anything but an index: a build removes and replaces what is there."""
     if path.exists() and not path.is_dir():
         raise BadRequest(f"{path} is a file, an index is a directory", hint="choose another --out")
-    if path.is_dir() and not (path / MANIFEST).exists():
-        foreign = [entry.name for entry in path.iterdir() if entry.name not in (_LOCK, _STAGING, _SEGMENTS)]
-        if any(not name.startswith(MANIFEST) for name in foreign):
-            raise BadRequest(
-                f"{path} exists, is not empty and is not an index",
-                hint="choose a new directory for --out, or remove it",
-            )
+    if path.is_dir() and not is_ours(path) and any(path.iterdir()):
+        raise BadRequest(
+            f"{path} exists, is not empty and is not an index",
+            hint="choose a new directory for --out, or remove it",
+        )
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a directory was made by a build: it has our lock file, or a manifest that can be read as ours."""
+    try:
+        with (path / _LOCK).open("rb") as stream:
+            if stream.read(len(_MARK)) == _MARK.encode():
+                return True
+    except OSError:
+        pass
+    return _published(path) is not None
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether an open file is the one that lies at a path."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _sync(folder: Path) -> None:
