@@ -21,8 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from lakescope import sources
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError, NotFound
 from lakescope.lake import Lake, TableProfile
+from lakescope.pipeline.plan import write_plan
+from lakescope.sources.discover import discover
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -159,6 +162,64 @@ def test_a_damaged_table_of_the_catalog_stops_no_other(catalog: str, tmp_path: P
     lake = lakescope.index(f"spark:{catalog}.*", tmp_path / "x.idx", spark=spark)
     assert lake.tables()["table"].to_pylist() == ["facade.facade_good"]
     assert [(p["table"], p["severity"]) for p in lake.problems().to_pylist()] == [("facade.facade_bad", "error")]
+
+
+def test_a_view_of_what_is_gone_stops_no_other(catalog: str, tmp_path: Path, spark: SparkSession) -> None:
+    spark.sql(f"CREATE TABLE {catalog}.short (x int) USING parquet LOCATION '{tmp_path / 'short'}'")
+    spark.sql(f"CREATE VIEW {catalog}.gone AS SELECT x FROM {catalog}.short")
+    spark.sql(f"DROP TABLE {catalog}.short")
+    names = [f"spark:{catalog}.{name}" for name in ("facade_good", "gone")]
+    lake = lakescope.index(names, tmp_path / "x.idx", spark=spark)
+    assert lake.tables()["table"].to_pylist() == ["facade.facade_good"]
+    (problem,) = lake.problems().to_pylist()
+    assert (problem["table"], problem["code"]) == ("facade.gone", "unreadable")
+    assert "\n" not in problem["detail"]
+
+
+def test_structs_of_a_spark_frame_are_flattened(tmp_path: Path, spark: SparkSession) -> None:
+    frame = spark.sql("SELECT id, named_struct('a', id % 3, 'b', struct('x' AS c)) AS s FROM range(40)")
+    lake = lakescope.index({"nested": frame, "empty": frame.limit(0)}, tmp_path / "x.idx", spark=spark)
+    for table, distinct in (("nested", [40, 3, 1]), ("empty", [0, 0, 0])):
+        columns = lake.profile(table).columns
+        assert [column["name"] for column in columns] == ["id", "s.a", "s.b.c"]
+        assert [column["distinct"] for column in columns] == distinct
+
+
+def test_a_categorical_column_in_pieces(tmp_path: Path, spark: SparkSession) -> None:
+    """Every piece brings categories of its own."""
+    pieces = [pa.array(texts).dictionary_encode() for texts in (["a", "b", "a"], ["c", None], ["b", "d"])]
+    frame = pa.table({"kind": pa.chunked_array(pieces)})
+    lake = lakescope.index({"pieces": frame}, tmp_path / "x.idx", spark=spark)
+    column = lake.profile("pieces").column("kind")
+    assert (column["rows"], column["nulls"], column["distinct"]) == (7, 1, 4)
+
+
+def test_a_column_that_cannot_be_profiled_stops_nothing(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakescope.pipeline import tasks
+
+    def fail(table: str, column: str, state: Any, rows: int) -> Record:
+        if column == "bad":
+            raise ZeroDivisionError("of course")
+        return summarise(table, column, state, rows)
+
+    summarise = tasks.summarise
+    monkeypatch.setattr(tasks, "summarise", fail)
+    (tmp_path / "whole.csv").write_text("bad,good\n1,2\n")
+    (tmp_path / "parts").mkdir()
+    parts = [tmp_path / "parts" / f"{number}.csv" for number in range(2)]
+    for part in parts:
+        part.write_text("bad,good\n1,2\n")
+    units = [sources.plan(found, 1 << 20) for found in discover([str(tmp_path / "whole.csv"), str(parts[0])])[0]]
+    write_plan([[unit] for (unit,) in units], tmp_path)
+    rows = list(tasks.ScanBins(str(tmp_path), 1)(iter([pa.record_batch([[0, 1]], names=["id"])])))
+    list(tasks.MergeStates(str(tmp_path), 1)(iter(rows)))
+    kept = [pq.read_table(path).column("column").to_pylist() for path in tmp_path.glob("columns-*.parquet")]
+    assert kept == [["good", "good"]]
+    told = [row for path in tmp_path.glob("problems-*") for row in pq.read_table(path).to_pylist()]
+    assert {row["code"] for row in told} == {"unprofiled"}
+    assert all("'bad'" in row["detail"] for row in told)
 
 
 def test_no_such_table_in_the_catalog(tmp_path: Path, spark: SparkSession) -> None:
@@ -342,6 +403,12 @@ def test_requests_that_cannot_be(tmp_path: Path, spark: SparkSession) -> None:
     _refused([source, tmp_path / "nowhere.csv"], out, r"nowhere\.csv", spark=spark)
     _refused(str(tmp_path / "*.parquet"), out, r"\*\.parquet", spark=spark)
     _refused([ARROW], out, "without a name", spark=spark)
+    _refused(ARROW, out, "without a name", spark=spark)
+    _refused(pd.DataFrame({"x": [1]}), out, "without a name", spark=spark)
+    _refused(None, out, "without a name", spark=spark)
+    _refused("", out, "path is empty", spark=spark)
+    _refused([source, " "], out, "path is empty", spark=spark)
+    _refused({1: ARROW}, out, "no name of a table", spark=spark)
     _refused({"x": object()}, out, "object", spark=spark)
     _refused({"x": [1, 2]}, out, "dictionaries", spark=spark)
     assert not out.exists()

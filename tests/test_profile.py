@@ -20,6 +20,7 @@ from lakescope.profile.summary import BENFORD, summarise
 from lakescope.profile.types import data_class, infer_type
 from lakescope.values.canonical import Kind, canonical
 from lakescope.values.cells import understand
+from lakescope.values.moments import moment_text
 
 
 def state_of(cells: list[str | None], batches: int = 1) -> ColumnState:
@@ -159,6 +160,59 @@ def test_saturated_columns_say_so() -> None:
         assert abs(np.searchsorted(data, quartile) / data.size - share) <= found["quantile_error"]
     repeated = profile_of([*column, column[0], column[0]], 3)
     assert repeated["key"] in ("no", "likely")
+
+
+def test_the_interval_of_a_count_just_beyond_the_exact_limit_is_one() -> None:
+    for seed in range(40):
+        state = ColumnState(0, "text", 64)
+        state.update(understand(text_column([f"{seed}-{i}" for i in range(65)])))
+        record = summarise("t", "c", state, 65)
+        assert record["distinct_low"] <= record["distinct"] <= record["distinct_high"]
+
+
+def test_the_smallest_limit_holds_in_any_order() -> None:
+    """Pieces of one column may be of different widths; how exact the count is depends on them, not on their order."""
+    wide, narrow = [f"a{i}" for i in range(80)], [f"b{i}" for i in range(10)]
+    for first, second in ((wide, narrow), (narrow, wide)):
+        limits = {id(wide): 100, id(narrow): 60}
+        one = ColumnState(0, "text", limits[id(first)])
+        one.update(understand(text_column(first)))
+        one.meet("text", limits[id(second)])
+        one.update(understand(text_column(second)))
+        parts = [ColumnState(0, "text", limits[id(part)]) for part in (first, second)]
+        for state, part in zip(parts, (first, second), strict=True):
+            state.update(understand(text_column(part)))
+        parts[0].merge(parts[1])
+        for state in (one, parts[0]):
+            assert state.values.limit == 60
+            assert state.values.distinct is None
+            assert state.values.used <= 60
+
+
+@pytest.mark.parametrize(
+    "order", [("null", "int64", "double"), ("double", "null", "int64"), ("int64", "double", "null")]
+)
+def test_the_type_of_a_source_does_not_depend_on_the_order_of_pieces(order: tuple[str, ...]) -> None:
+    state = ColumnState(0, order[0])
+    for kind in order[1:]:
+        state.meet(kind, 8192)
+    assert state.source_type == "double"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kind", "expected"),
+    [
+        (-43_200.0, "time", None),
+        (129_600.0, "time", None),
+        (86_399.9999999, "time", "23:59:59.999999"),
+        (45_000.5, "time", "12:30:00.5"),
+        (253_402_214_400.0, "date", "9999-12-31"),
+        (631_139_040_000.0, "date", "21970-01-01"),
+        (-377_705_116_800.0, "timestamp", "-9999-01-01T00:00:00"),
+    ],
+)
+def test_moments_no_calendar_page_shows(seconds: float, kind: str, expected: str | None) -> None:
+    assert moment_text(seconds, kind) == expected
 
 
 def test_temporal_columns() -> None:

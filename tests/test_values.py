@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import unicodedata
 from collections import Counter
 from decimal import Decimal
@@ -201,6 +202,28 @@ def test_the_one_hash_equals_the_library_on_any_bytes(values: list[bytes]) -> No
     column = text_column(values)
     expected = [xxhash.xxh64_intdigest(value, HASH_SEED) for value in values]
     assert xxh64_cells(column.data, column.starts, column.ends).tolist() == expected
+
+
+def test_numbers_are_the_nearest_double() -> None:
+    """Also where the digits make an integer beyond 2**53, which plain division would round twice."""
+    chance = random.Random(7)
+    texts = [repr(chance.random() * 10.0 ** chance.randint(-3, 6)) for _ in range(20_000)]
+    texts += [str(chance.randint(2**52, 10**19 - 1)) for _ in range(5_000)]
+    texts += [f"{chance.randint(0, 10**8)}.{chance.randint(0, 10**11 - 1):011d}" for _ in range(5_000)]
+    texts += [
+        "9007199254740993",
+        "9007199254740992.5",
+        "12345678901234567890",
+        "0.30000000000000004",
+        "18446744073709551615",
+    ]
+    texts = [text for text in dict.fromkeys(texts) if "e" not in text]
+    found = understand(text_column(texts))
+    read = {
+        found.written[start:end].tobytes().decode(): number
+        for start, end, number in zip(found.wstarts, found.wends, found.numbers, strict=True)
+    }
+    assert {text: read[text] for text in texts if read[text] != float(text)} == {}
 
 
 def test_the_one_hash_equals_spark(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import threading
 import time
 import uuid
+from collections import Counter
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
-from lakescope.pipeline.inputs import Given, Inputs, SparkFrame, declare
+from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
@@ -84,7 +85,8 @@ def build(
         with spark_session(spark, master) as session:
             warming.join()
             ship_package(session)
-            frames = inputs.spark_frames(session)
+            frames, unreadable = inputs.spark_frames(session)
+            plan.problems += unreadable
             _check(plan, frames, inputs)
             outcome = _run(session, plan, frames, writer.staging, progress)
         problems = plan.problems + outcome.problems
@@ -111,10 +113,11 @@ def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
         why = "; ".join(problem.detail for problem in plan.problems[:3])
         hint = "check the paths and patterns; the index that was there before is untouched"
         raise BadRequest(f"found no table in {', '.join(inputs.names())}" + (f": {why}" if why else ""), hint=hint)
-    names = [*inputs.frames, *(frame.table for frame in frames if frame.table not in inputs.frames)]
-    doubled = [name for name in names if name in plan.tables]
+    catalog = [frame.table for frame in frames if frame.source.startswith(CATALOG_PREFIX)]
+    names = Counter([*plan.tables, *inputs.frames, *catalog])
+    doubled = [name for name, count in names.items() if count > 1]
     if doubled:
-        raise BadRequest(f"a frame and a file are both called {doubled[0]!r}", hint="give the frame another name")
+        raise BadRequest(f"two tables are called {doubled[0]!r}", hint="give the frame another name")
 
 
 def _run(
@@ -153,16 +156,6 @@ def _job(
     if not bins:
         return []
     write_plan(bins, staging)
-    place = str(staging.absolute())
-    scanned = session.range(0, len(bins), 1, len(bins)).mapInArrow(Shipped.of(ScanBins(place)), STATE_DDL)
-    for frame in frames:
-        scanned = scanned.unionAll(_scan_frame(frame))
-    shards = min(64, max(1, len(bins) // 4 + len(frames)))
-    merged = (
-        scanned.repartition(shards, "table")
-        .sortWithinPartitions("table", "part", "name", "ordinal")
-        .mapInArrow(Shipped.of(MergeStates(place)), RESULT_DDL)
-    )
     units = [unit for units in plan.bins for unit in units]
     tables = len({unit.table for unit in units})
     watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress) if progress and units else None
@@ -170,6 +163,7 @@ def _job(
         watch.start()
     try:
         with _FewRowsPerBatch(session):
+            merged = _dataflow(session, len(bins), frames, str(staging.absolute()))
             return [row.result for row in _collect(session, merged)]
     except LakescopeError:
         raise
@@ -183,11 +177,24 @@ def _job(
             watch.end()
 
 
-def _scan_frame(given: SparkFrame) -> DataFrame:
+def _dataflow(session: SparkSession, bins: int, frames: list[SparkFrame], staging: str) -> DataFrame:
+    """Scan bins and frames, bring together what belongs together, merge it."""
+    shards = min(64, max(1, bins // 4 + len(frames)))
+    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards)), STATE_DDL)
+    for frame in frames:
+        scanned = scanned.unionAll(_scan_frame(frame, shards))
+    return (
+        scanned.repartition(shards, "target")
+        .sortWithinPartitions("table", "target", "part", "name", "ordinal")
+        .mapInArrow(Shipped.of(MergeStates(staging, shards)), RESULT_DDL)
+    )
+
+
+def _scan_frame(given: SparkFrame, shards: int) -> DataFrame:
     """The states of a frame's partitions. Columns travel under plain names: theirs may hold dots or be repeated."""
     names = tuple(given.frame.columns)
     plain = given.frame.toDF(*(f"c{number}" for number in range(len(names))))
-    return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names)), STATE_DDL)
+    return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards)), STATE_DDL)
 
 
 def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakescope.errors import BadRequest
+from lakescope.pipeline.scan import MANY_UNITS
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
-from lakescope.sources.model import Unit
-from lakescope.sources.names import unique_names
+from lakescope.sources.model import Problem, Unit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +34,7 @@ class SparkFrame:
     table: str
     frame: DataFrame
     source: str
+    schema: pa.Schema
 
 
 @dataclass(slots=True)
@@ -46,10 +49,10 @@ class Inputs:
     def of(cls, given: Given) -> Inputs:
         """Sort out a path, a mapping of names to frames, or a list of such."""
         inputs = cls()
-        several = [given] if isinstance(given, str | Path | Mapping) else given
+        several = list(given) if isinstance(given, list | tuple) else [given]
         for one in several:
-            if isinstance(one, str | Path):
-                inputs._add_location(str(one))
+            if isinstance(one, str | PathLike):
+                inputs._add_location(fspath(one))
             elif isinstance(one, Mapping):
                 inputs._add_frames(one)
             else:
@@ -62,6 +65,8 @@ class Inputs:
         return inputs
 
     def _add_location(self, location: str) -> None:
+        if not location.strip():
+            raise BadRequest("a path is empty", hint="name a directory, a file, a glob or a URI; . is this directory")
         if location.startswith(CATALOG_PREFIX):
             self.catalog.append(location.removeprefix(CATALOG_PREFIX))
         else:
@@ -69,7 +74,9 @@ class Inputs:
 
     def _add_frames(self, frames: Mapping[str, Any]) -> None:
         for name, frame in frames.items():
-            if isinstance(frame, str | Path):
+            if not str(name).strip() or type(name) is not str:
+                raise BadRequest(f"{name!r} is no name of a table", hint="name frames by text that is not blank")
+            if isinstance(frame, str | PathLike):
                 raise BadRequest(
                     f"{name!r} is the path {str(frame)!r}, but only frames are given by name",
                     hint="tables of a path are named by the path: give paths in a list, frames as a mapping in it",
@@ -86,13 +93,23 @@ class Inputs:
             *[f"frame:{name}" for name in self.frames],
         ]
 
-    def spark_frames(self, session: SparkSession) -> list[SparkFrame]:
-        """Spark DataFrames and tables of the catalog."""
-        frames = [
-            SparkFrame(name, frame, f"frame:{name}") for name, frame in self.frames.items() if _is_spark_frame(frame)
+    def spark_frames(self, session: SparkSession) -> tuple[list[SparkFrame], list[Problem]]:
+        """Spark DataFrames and tables of the catalog, and what cannot be read of them."""
+        makers: list[tuple[str, str, Callable[[], DataFrame]]] = [
+            (name, f"frame:{name}", partial(_itself, frame))
+            for name, frame in self.frames.items()
+            if _is_spark_frame(frame)
         ]
         names = sorted({name for pattern in self.catalog for name in _catalog_tables(session, pattern)})
-        return frames + [SparkFrame(name, session.table(name), CATALOG_PREFIX + name) for name in names]
+        makers += [(name, CATALOG_PREFIX + name, partial(session.table, _quoted(name))) for name in names]
+        frames, problems = [], []
+        for name, source, make in makers:
+            try:
+                frame = make()
+                frames.append(SparkFrame(name, frame, source, arrow_schema(frame)))
+            except Exception as error:  # a view of what is gone, a type that Arrow has not: its own misfortune
+                problems.append(Problem(name, "error", "unreadable", f"{source} cannot be read: {first_line(error)}"))
+        return frames, problems
 
     def write_frames(self, staging: Path) -> list[Unit]:
         """Frames in memory become Arrow files in the staging area, which workers read like any other."""
@@ -102,10 +119,9 @@ class Inputs:
                 continue
             path = staging / f"frame-{len(units)}.arrow"
             batches = iter(as_batches(frame))
-            first = next(batches, None)
-            if first is None:
-                raise BadRequest(f"frame {name!r} holds no column", hint="leave it out")
-            with pa.ipc.new_file(str(path), first.schema) as writer:
+            first = next(batches)
+            # A stream, not a file: pieces of a categorical column may each have categories of their own.
+            with pa.ipc.new_stream(str(path), first.schema) as writer:
                 writer.write_batch(first)
                 for batch in batches:
                     writer.write_batch(batch)
@@ -119,12 +135,33 @@ def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:
     units = []
     for number, given in enumerate(frames):
         path = staging / f"columns-{number}.arrow"
-        names = unique_names(given.frame.columns)[0]
-        with pa.ipc.new_file(str(path), pa.schema([(name, pa.null()) for name in names])):
+        with pa.ipc.new_file(str(path), given.schema):
             pass
         options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
-        units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=2, options=options))
+        units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=MANY_UNITS, options=options))
     return units
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a Spark frame with their types, as a worker will see them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(frame.schema)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the pages that Spark adds."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:500] if lines else type(error).__name__
+
+
+def _itself(frame: DataFrame) -> DataFrame:
+    return frame
+
+
+def _quoted(name: str) -> str:
+    """A name of Spark's catalog with every part between backticks, whatever characters it has."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name.split("."))
 
 
 def _is_spark_frame(thing: object) -> bool:
@@ -134,7 +171,7 @@ def _is_spark_frame(thing: object) -> bool:
 def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
     """Names of the catalog's tables that a name or a pattern like ``sales.*`` means."""
     if "*" not in pattern:
-        if not session.catalog.tableExists(pattern):
+        if not session.catalog.tableExists(_quoted(pattern)):
             raise BadRequest(
                 f"Spark's catalog has no table {pattern!r}", hint="try spark:DATABASE.* for all of a database"
             )

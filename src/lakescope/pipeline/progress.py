@@ -5,6 +5,7 @@ Each task appends one line per finished unit to a file of its own in the staging
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 import uuid
@@ -56,6 +57,7 @@ class ProgressWatch(threading.Thread):
     ) -> None:
         super().__init__(name="lakescope-progress", daemon=True)
         self._folder = staging / _FOLDER
+        shutil.rmtree(self._folder, ignore_errors=True)  # what a job before told
         self._tables, self._units, self._bytes = tables, units, size
         self._listener = listener
         self._every = every
@@ -64,8 +66,12 @@ class ProgressWatch(threading.Thread):
         self._first: tuple[float, int] | None = None
 
     def run(self) -> None:
-        while not self._ended.wait(self._every):
+        pause = self._every
+        while not self._ended.wait(pause):
+            began = time.monotonic()
             self.tell()
+            # Thousands of logs take a while to read: never more than a twentieth of the time.
+            pause = max(self._every, 20 * (time.monotonic() - began))
 
     def tell(self) -> None:
         """Report the present state."""

@@ -14,12 +14,15 @@ from typing import Any
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.profile.column import ColumnState, values_limit
+from lakescope.sources.files import scrub
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.values.cells import understand
 
 #: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
 _JSON_LIMIT = 2048
+#: From so many units on a table is merged by several tasks; a Spark frame always is.
+MANY_UNITS = 8
 #: Facts about a table that every piece of it may tell again; the others are events that add up.
 _FACTS = frozenset(["nested", "no-header", "preamble", "renamed-columns", "partition-column"])
 
@@ -90,7 +93,7 @@ class TableScan:
 
     def _fail(self, unit: Unit, code: str, message: str) -> None:
         self.part.failed += 1
-        self.part.report(Problem(unit.table, "error", code, message))
+        self.part.report(Problem(unit.table, "error", code, scrub(message)))
 
     def add(self, batch: Batch, unit: Unit | None = None) -> None:
         """Add one batch of rows."""
@@ -105,13 +108,15 @@ class TableScan:
             self.part.report(Problem(self.part.table, "warning", "encoding", detail, undecodable))
 
     def _add_column(self, column: TextColumn, batch: Batch) -> int:
+        # The keys of JSON come and go: their number says nothing that another cut of the file would say, too.
+        limit = _JSON_LIMIT if column.source_type == "json" else values_limit(len(batch.columns))
         state = self.states.get(column.name)
         if state is None:
-            # The keys of JSON come and go: their number says nothing that another cut of the file would say, too.
-            limit = _JSON_LIMIT if column.source_type == "json" else values_limit(len(batch.columns))
             state = ColumnState(len(self.states), column.source_type, limit)
             self.states[column.name] = state
             self.part.columns.append(column.name)
+        else:
+            state.meet(column.source_type, limit)
         cells = understand(column, batch.fallback)
         state.update(cells)
         return cells.undecodable

@@ -1,9 +1,10 @@
 """What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
-Rows between the two tasks: ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2: catalog records
-of many tables that needed no merge because one bin held them whole), ``name`` of the column, ``ordinal`` of the first
-unit behind it, ``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after
-the other.
+Rows between the two tasks: ``target``, ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2:
+catalog records of many tables that needed no merge because one bin held them whole), ``name`` of the column,
+``ordinal`` of the first unit behind it, ``payload``. Sorted by these, a merge task meets first what is known of a
+table, then one column after the other. A table of many units goes to several targets, each of which merges some of
+its columns: what is known of the table goes to all of them, and the first one tells of it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import xxhash
 
 from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
-from lakescope.pipeline.scan import TablePart, TableScan, broken_spans
+from lakescope.pipeline.scan import MANY_UNITS, TablePart, TableScan, broken_spans
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
@@ -29,6 +30,7 @@ from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record
 
 STATE_SCHEMA = pa.schema(
     [
+        ("target", pa.int32()),
         ("table", pa.string()),
         ("part", pa.int32()),
         ("name", pa.string()),
@@ -37,37 +39,51 @@ STATE_SCHEMA = pa.schema(
     ]
 )
 #: The same as Spark reads it.
-STATE_DDL = "table string, part int, name string, ordinal int, payload binary"
+STATE_DDL = "target int, table string, part int, name string, ordinal int, payload binary"
 
 RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
 _PAYLOAD_BYTES = 4 * 1024 * 1024
 _PART, _STATE, _RECORDS = 0, 1, 2
+#: Tasks that share the merge of a table of many units, at most.
+_MOST_TARGETS = 32
 
 Arrow = Iterator[pa.RecordBatch]
-_Row = tuple[str, int, str, int, bytes]
+_Row = tuple[int, str, int, str, int, bytes]
 
 
 class _Rows:
-    """Collects rows into record batches of bounded size."""
+    """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
         self._rows: list[_Row] = []
         self._size = 0
         self._records: list[Record] = []
         self._sketches: list[Record] = []
 
-    def add(self, scan: TableScan, *, whole: bool) -> Arrow:
-        """Rows of a scanned part; a table scanned ``whole`` has its columns profiled at once."""
+    def add(self, scan: TableScan, units: int) -> Arrow:
+        """Rows of a part of a table of so many units."""
         part = scan.part
-        yield from self._put((part.table, _PART, "", part.ordinal, part.to_json()))
+        targets = _targets(part.table, units, self._shards)
+        known = part.to_json()
+        for target in targets:
+            yield from self._put((target, part.table, _PART, "", part.ordinal, known))
         for name, state in scan.states.items():
-            if whole:
-                self._records.append(summarise(part.table, name, state, part.rows))
+            target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
+            yield from self._put((target, part.table, _STATE, name, part.ordinal, state.to_bytes()))
+
+    def add_whole(self, scan: TableScan) -> Arrow:
+        """Rows of a table that was scanned whole: its columns are profiled at once."""
+        part = scan.part
+        for name, state in scan.states.items():
+            record = _profiled(part, name, state, part.rows)
+            if record is not None:
+                self._records.append(record)
                 self._sketches.append(_sketch(part.table, name, state))
-            else:
-                yield from self._put((part.table, _STATE, name, part.ordinal, state.to_bytes()))
+        (target,) = _targets(part.table, 1, self._shards)
+        yield from self._put((target, part.table, _PART, "", part.ordinal, part.to_json()))
         if len(self._records) >= ROWS_PER_WRITE:
             yield from self._put_records()
 
@@ -75,12 +91,13 @@ class _Rows:
         if self._records:
             payload = _pack_records(self._records, self._sketches)
             # No table's row, but spread over the merge tasks like one.
-            yield from self._put((self._records[0]["table"], _RECORDS, "", 0, payload))
+            (target,) = _targets(first := self._records[0]["table"], 1, self._shards)
+            yield from self._put((target, first, _RECORDS, "", 0, payload))
         self._records, self._sketches = [], []
 
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
-        self._size += len(row[4])
+        self._size += len(row[5])
         if self._size > _PAYLOAD_BYTES:
             yield from self._emit()
 
@@ -96,14 +113,32 @@ class _Rows:
         self._rows, self._size = [], 0
 
 
+def _targets(table: str, units: int, shards: int) -> list[int]:
+    """Where the states of a table are merged: the same for whoever scans a piece of it."""
+    first = xxhash.xxh32_intdigest(table.encode("utf-8", "replace"))
+    count = min(_MOST_TARGETS, shards) if units >= MANY_UNITS else 1
+    return [(first + i) % shards for i in range(count)]
+
+
+def _profiled(part: TablePart, name: str, state: ColumnState, rows: int) -> Record | None:
+    """The record of a column; one that cannot be made is a problem of the table, never the end of the build."""
+    try:
+        return summarise(part.table, name, state, rows)
+    except Exception as error:
+        detail = f"column {name!r} could not be profiled: {type(error).__name__}: {error}"
+        part.report(Problem(part.table, "error", "unprofiled", detail))
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class ScanBins:
     """Scan task: each input row is the number of a bin of the plan."""
 
     staging: str
+    shards: int
 
     def __call__(self, batches: Arrow) -> Arrow:
-        rows = _Rows()
+        rows = _Rows(self.shards)
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -114,8 +149,10 @@ class ScanBins:
                     for unit in pieces:
                         scan.scan(unit)
                         log.done(unit.size)
-                    whole = len(pieces) == pieces[0].count and not broken_spans([scan.part])
-                    yield from rows.add(scan, whole=whole)
+                    if len(pieces) == pieces[0].count and not broken_spans([scan.part]):
+                        yield from rows.add_whole(scan)
+                    else:
+                        yield from rows.add(scan, pieces[0].count)
         yield from rows.flush()
 
 
@@ -123,12 +160,13 @@ class ScanBins:
 class ScanFrame:
     """Scan task over the rows of a Spark DataFrame: one table, one part per partition.
 
-    ``columns`` are the frame's, so that a frame without rows is a table without rows and not a broken one.
+    ``columns`` are the frame's own names; that it has them even without rows is declared elsewhere.
     """
 
     table: str
     source: str
     columns: tuple[str, ...]
+    shards: int
 
     def __call__(self, batches: Arrow) -> Arrow:
         from pyspark import TaskContext
@@ -139,13 +177,12 @@ class ScanFrame:
         scan = TableScan(self.table, context.partitionId() if context is not None else 0)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
-        empty = pa.schema([(name, pa.null()) for name in self.columns])
         named = (batch.rename_columns(list(self.columns)) for batch in batches)
-        for batch in text_batches(named, empty, self.table, scan.part.report):
+        for batch in text_batches(named, pa.schema([]), self.table, scan.part.report):
             scan.add(batch)
             scan.part.size += sum(int((column.ends - column.starts).clip(0).sum()) for column in batch.columns)
-        rows = _Rows()
-        yield from rows.add(scan, whole=False)
+        rows = _Rows(self.shards)
+        yield from rows.add(scan, MANY_UNITS)
         yield from rows.flush()
 
 
@@ -157,23 +194,31 @@ class MergeStates:
     """
 
     staging: str
+    shards: int
 
     def __call__(self, batches: Arrow) -> Arrow:
         shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
         counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
-        for (records, table), group in itertools.groupby(_rows(batches), key=lambda row: (row[1] == _RECORDS, row[0])):
+        for (target, table, records), group in itertools.groupby(_rows(batches), key=_group_of):
             if records:
                 for row in group:
-                    _write_records(row[4], shards)
+                    _write_records(row[5], shards)
                 continue
             parts, states = _parts(group)
+            first = target == _targets(table, 1, self.shards)[0]
             if broken_spans(parts):
-                again.append(table)
+                again += [table] if first else []
                 for _ in states:
                     pass
                 continue
-            _merge_table(table, parts, states, shards, counts)
+            whole = _whole(table, parts)
+            _write_columns(whole, states, shards)
+            if first:
+                _write_table(whole, shards, counts)
+            else:
+                # What the first one cannot know: columns of this target that could not be profiled.
+                _write_problems([each for each in whole.problems if each.code == "unprofiled"], shards)
         files = [asdict(file) for shard in shards.values() if (file := shard.close())]
         result = json.dumps({"files": files, "counts": counts, "again": again})
         yield pa.record_batch([[result]], schema=RESULT_SCHEMA)
@@ -181,29 +226,28 @@ class MergeStates:
 
 def _rows(batches: Arrow) -> Iterator[_Row]:
     for batch in batches:
-        columns = [batch.column(i).to_pylist() for i in range(4)]
-        payloads = batch.column(4)
-        for i, (table, part, name, ordinal) in enumerate(zip(*columns, strict=True)):
-            yield table, part, name, ordinal, payloads[i].as_py()
+        columns = [batch.column(i).to_pylist() for i in range(5)]
+        payloads = batch.column(5)
+        for i, (target, table, part, name, ordinal) in enumerate(zip(*columns, strict=True)):
+            yield target, table, part, name, ordinal, payloads[i].as_py()
+
+
+def _group_of(row: _Row) -> tuple[int, str, bool]:
+    return row[0], row[1], row[2] == _RECORDS
 
 
 def _parts(group: Iterator[_Row]) -> tuple[list[TablePart], Iterator[_Row]]:
     """The table's parts, which come first, and the rows of its states."""
     parts: list[TablePart] = []
     for row in group:
-        if row[1] != _PART:
+        if row[2] != _PART:
             return parts, itertools.chain([row], group)
-        parts.append(TablePart.from_json(row[4]))
+        parts.append(TablePart.from_json(row[5]))
     return parts, iter(())
 
 
-def _merge_table(
-    table: str,
-    parts: list[TablePart],
-    states: Iterator[_Row],
-    shards: dict[str, ShardWriter],
-    counts: dict[str, int],
-) -> None:
+def _whole(table: str, parts: list[TablePart]) -> TablePart:
+    """All that is known of a table, apart from the states of its columns."""
     whole = TablePart(table, 0)
     for part in sorted(parts, key=lambda part: part.ordinal):
         whole.rows += part.rows
@@ -213,36 +257,45 @@ def _merge_table(
         whole.failed += part.failed
         for problem in part.problems:
             whole.report(problem)
-        whole.columns += [name for name in part.columns if name not in whole.columns]
+        known = set(whole.columns)
+        whole.columns += [name for name in part.columns if name not in known]
+    return whole
+
+
+def _write_table(whole: TablePart, shards: dict[str, ShardWriter], counts: dict[str, int]) -> None:
+    """The record of a table, or why there is none, and its problems."""
     if whole.columns:
-        _write_columns(whole, states, shards, counts)
         _add_table_record(whole, shards)
         counts["tables"] += 1
+        counts["columns"] += len(whole.columns)
         counts["rows"] += whole.rows
         counts["bytes"] += whole.size
         if whole.failed:
             detail = (
                 f"{whole.failed} of {whole.units} pieces could not be read: their rows are missing from the profile"
             )
-            whole.report(Problem(table, "warning", "incomplete", detail))
+            whole.report(Problem(whole.table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1
         if not any(problem.severity == "error" or problem.code.startswith("empty-") for problem in whole.problems):
-            whole.report(Problem(table, "error", "empty-file", "it holds no column"))
-    for problem in whole.problems:
+            whole.report(Problem(whole.table, "error", "empty-file", "it holds no column"))
+    _write_problems(whole.problems, shards)
+
+
+def _write_problems(problems: list[Problem], shards: dict[str, ShardWriter]) -> None:
+    for problem in problems:
         shards["problems"].add(asdict(problem))
 
 
-def _write_columns(
-    whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter], counts: dict[str, int]
-) -> None:
+def _write_columns(whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter]) -> None:
     positions = {name: position for position, name in enumerate(whole.columns)}
-    for name, group in itertools.groupby(states, key=lambda row: row[2]):
-        state = _merged(ColumnState.from_bytes(row[4]) for row in group)
+    for name, group in itertools.groupby(states, key=lambda row: row[3]):
+        state = _merged(ColumnState.from_bytes(row[5]) for row in group)
         state.position = positions[name]
-        shards["columns"].add(summarise(whole.table, name, state, whole.rows))
-        shards["sketches"].add(_sketch(whole.table, name, state))
-    counts["columns"] += len(whole.columns)
+        record = _profiled(whole, name, state, whole.rows)
+        if record is not None:
+            shards["columns"].add(record)
+            shards["sketches"].add(_sketch(whole.table, name, state))
 
 
 def _merged(states: Iterator[ColumnState]) -> ColumnState:

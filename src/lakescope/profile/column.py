@@ -71,6 +71,13 @@ class ColumnState:
     def __post_init__(self) -> None:
         self.values = FrequentValues(self.limit)
 
+    def meet(self, source_type: str, limit: int) -> None:
+        """Take note of a piece of the column: its type, and how many values its width allows to count exactly."""
+        known = {self.source_type, source_type} - {"null"}
+        self.source_type = min(known, default="null")
+        self.limit = min(self.limit, limit)
+        self.values.lower(limit)
+
     def update(self, cells: Cells) -> None:
         """Add the cells of one batch."""
         self.cells += cells.rows - cells.missing
@@ -118,8 +125,7 @@ class ColumnState:
         self.empty += other.empty
         self.markers += other.markers
         self.undecodable += other.undecodable
-        known = {self.source_type, other.source_type} - {"null"}
-        self.source_type = min(known, default="null")
+        self.meet(other.source_type, other.limit)
         self._merge_statistics(other)
         self.lengths += other.lengths
         self._extend(other.low, other.high)

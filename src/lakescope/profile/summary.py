@@ -76,7 +76,7 @@ def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
         bounds = state.distinct.interval()
         floor = state.values.limit + 1
         low = min(filled, max(floor, math.floor(bounds[0])))
-        high = min(filled, math.ceil(bounds[1]))
+        high = min(filled, max(low, math.ceil(bounds[1])))
         estimate = min(filled, max(floor, round(state.distinct.estimate())))
     if rows == 0 or filled < rows or (exact is not None and exact < rows):
         key = "no"

@@ -182,8 +182,16 @@ class FrequentValues:
         self.arena, self.filled, self.used = arena, filled, n
         frequent_rebuild(self.slots, self.keys, n)
 
+    def lower(self, limit: int) -> None:
+        """Count at most ``limit`` values exactly from now on; the smallest limit that was ever asked for holds."""
+        if limit < self.limit:
+            self.limit = limit
+            while self.used > limit:
+                self._prune()
+
     def merge(self, other: FrequentValues) -> None:
         """Add the counts of ``other``; errors add up."""
+        self.lower(other.limit)
         n = other.used
         starts = other.places[:n]
         self.update(other.keys[:n], other.tallies[:n], Texts.of(other.arena, starts, starts + other.lengths[:n]))

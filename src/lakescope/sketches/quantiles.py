@@ -139,7 +139,7 @@ class RankedItems:
         at = np.minimum(np.searchsorted(self.cumulative, targets, side="left"), self.items.size - 1)
         low = self.items[at]
         high = self.items[np.minimum(at + 1, self.items.size - 1)]
-        return np.where(self.cumulative[at] == targets, low + (high - low) / 2, low).tolist()  # type: ignore[no-any-return]
+        return np.where(self.cumulative[at] == targets, low / 2 + high / 2, low).tolist()  # type: ignore[no-any-return]
 
     def counts_below(self, edges: Sequence[float], *, inclusive: bool = False) -> list[int]:
         """For each edge the estimated number of values below it (or at it, too)."""

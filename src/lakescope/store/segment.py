@@ -86,7 +86,11 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.StructArray.from_arrays(
             [pa.array([value[field.name] for value in values], field.type) for field in fields], fields=fields
         )
-    return pa.array(values, kind)
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        # Names with lone surrogates, which no UTF-8 has.
+        return pa.array([value and value.encode("utf-8", "replace").decode() for value in values], kind)
 
 
 def _flatten(lists: list[list[Any] | None]) -> tuple[pa.Array, list[Any]]:

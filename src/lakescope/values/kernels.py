@@ -277,6 +277,27 @@ def _digit(byte):
 
 
 @njit(inline="always", cache=True)
+def _quotient(mantissa, scale):
+    """The double nearest to ``mantissa / 10**scale``.
+
+    Beyond 2**53 the mantissa is no double and dividing would round twice: the division goes on with what its first
+    result leaves over, exact by Dekker's product.
+    """
+    high = np.float64(mantissa)
+    power = _POWERS[scale]
+    if scale == 0 or mantissa <= np.uint64(9007199254740992):
+        return high / power
+    low = np.float64(np.int64(mantissa - np.uint64(high)))
+    quotient = high / power
+    a, b = quotient * 134217729.0, power * 134217729.0
+    a_high, b_high = a - (a - quotient), b - (b - power)
+    a_low, b_low = quotient - a_high, power - b_high
+    product = quotient * power
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return quotient + (((high - product) - error) + low) / power
+
+
+@njit(inline="always", cache=True)
 def _number(data, s, e, out, at):
     """Plain numbers without exponent: (kind, canonical end, number, digits, decimals); TEXT if not a number."""
     i = s
@@ -285,15 +306,11 @@ def _number(data, s, e, out, at):
         negative = data[i] == 45
         i += 1
     whole = i
-    mantissa = np.int64(0)
+    mantissa = np.uint64(0)
     taken = np.int64(0)
-    dropped = 0
     while i < e and _digit(data[i]):
-        if taken < 18:
-            mantissa = mantissa * 10 + np.int64(data[i]) - 48
-            taken += mantissa > 0
-        else:
-            dropped += 1
+        mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
+        taken += mantissa > 0
         i += 1
     whole_end = i
     fraction = i
@@ -302,10 +319,9 @@ def _number(data, s, e, out, at):
         i += 1
         fraction = i
         while i < e and _digit(data[i]):
-            if taken < 18:
-                mantissa = mantissa * 10 + np.int64(data[i]) - 48
-                scale += 1
-                taken += mantissa > 0
+            mantissa = mantissa * np.uint64(10) + np.uint64(data[i] - 48)
+            scale += 1
+            taken += mantissa > 0
             i += 1
         if i == fraction:
             return TEXT, at, np.nan, 0, 0
@@ -315,15 +331,10 @@ def _number(data, s, e, out, at):
         return (SLOW if data[i] == 69 or data[i] == 101 else TEXT), at, np.nan, 0, 0
     whole_digits = whole_end - whole
     decimals = (i - fraction) if fraction > whole_end else 0
-    if whole_digits > 40 or decimals > 40:
+    if taken > 19 or scale > 22:
         return SLOW, at, np.nan, 0, 0
     digits = whole_digits + decimals
-    exponent = dropped - scale
-    number = np.float64(mantissa)
-    if exponent > 0:
-        number = number * (_POWERS[exponent] if exponent <= 22 else 10.0**exponent)
-    elif exponent < 0:
-        number = number / (_POWERS[-exponent] if exponent >= -22 else 10.0 ** (-exponent))
+    number = _quotient(mantissa, scale)
     if negative:
         number = -number
     if whole_digits > 1 and data[whole] == 48:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+_DAY = 86_400_000_000
 
-def moment_text(seconds: float, kind: str) -> str:
-    """Epoch seconds as ISO text for a date, time or timestamp column."""
+
+def moment_text(seconds: float, kind: str) -> str | None:
+    """Epoch seconds as ISO text for a date, time or timestamp column; None for a time that no clock shows."""
     micros = round(seconds * 1e6)
-    if kind == "time":
-        moment = np.datetime64(micros % 86_400_000_000, "us")
-        return str(moment).split("T")[1].rstrip("0").rstrip(".") if micros % 1_000_000 else str(moment)[11:19]
-    moment = np.datetime64(micros, "us")
-    text = str(moment)
+    if micros == _DAY and seconds < 86_400:
+        micros -= 1
+    if kind == "time" and not 0 <= micros < _DAY:
+        return None
+    date, _, clock = str(np.datetime64(micros, "us")).partition("T")
     if kind == "date":
-        return text[:10]
-    return text[:19] if micros % 1_000_000 == 0 else text.rstrip("0")
+        return date
+    clock = clock[:8] if micros % 1_000_000 == 0 else clock.rstrip("0")
+    return clock if kind == "time" else f"{date}T{clock}"
