@@ -78,11 +78,10 @@ def _contents(index: Path) -> Contents:
 
 
 def _leftovers(index: Path) -> list[str]:
-    """Files below an index that neither its manifest names nor the one before it did."""
+    """Files below an index that its manifest does not name."""
     manifest = lakescope.open(index)._index.manifest
     named = {file.path for file in manifest.files} | {"manifest.json", ".lock"}
     found = {str(path.relative_to(index)) for path in index.rglob("*") if path.is_file()}
-    found -= {name for name in found if str(Path(name).parent) in manifest.previous}
     folders = {str(path.relative_to(index)) for path in index.iterdir() if path.is_dir()} - {"segments"}
     return sorted((found - named) | folders)
 

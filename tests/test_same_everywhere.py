@@ -62,7 +62,7 @@ Row = dict[str, str]
 
 
 def columns_of(lake: Lake, table: str) -> dict[str, dict[str, Any]]:
-    return {record["column"]: record for record in lake._index.columns_of(table)}
+    return {record["column"]: record for record in lake.columns(table).to_pylist(maps_as_pydicts="strict")}
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

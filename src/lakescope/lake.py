@@ -14,7 +14,7 @@ from lakescope.errors import IndexDamaged, NotFound
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.store.index import Index
-from lakescope.store.segment import rows_of
+from lakescope.store.segment import chosen, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +101,19 @@ class Lake:
         column = pa.Array.from_buffers(pa.int64(), counts.size, [None, pa.py_buffer(counts)])
         return tables.append_column("problems", column)
 
-    def columns(self) -> pa.Table:
-        """One row per column of every table, with its whole profile."""
-        return self._index.catalog("columns")
+    def columns(self, table: str | None = None, *, like: str | None = None, type: str | None = None) -> pa.Table:
+        """One row per column with its whole profile: of every table or of one, of a type, with a text in the name."""
+        if table is None:
+            found = self._index.catalog("columns")
+        else:
+            self._table(table)
+            found = self._index.columns_of(table)
+        if like is None and type is None:
+            return found
+        kinds, names = found["type"].to_pylist(), found["column"].to_pylist()
+        part = (like or "").lower()
+        rows = [i for i, name in enumerate(names) if part in name.lower() and type in (None, kinds[i])]
+        return chosen(found, rows)
 
     def problems(self) -> pa.Table:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""
@@ -111,9 +121,20 @@ class Lake:
 
     def profile(self, table: str) -> TableProfile:
         """The profile of one table."""
-        record = self._index.table(table)
-        columns = [column_view(column) for column in self._index.columns_of(table)]
+        record = self._table(table)
+        records = self._index.columns_of(table).to_pylist(maps_as_pydicts="strict")
+        columns = [column_view(column) for column in records]
         return TableProfile(record, columns, rows_of(self.problems(), table).to_pylist())
+
+    def _table(self, name: str) -> dict[str, Any]:
+        """The record of a table; of one that could not be read, the reason."""
+        try:
+            return self._index.table(name)
+        except NotFound:
+            told = [row for row in rows_of(self.problems(), name).to_pylist() if row["severity"] == "error"]
+            if not told:
+                raise
+            raise NotFound(f"{name} could not be read: {told[0]['detail']}", hint="mend it and index again") from None
 
     def verify(self) -> None:
         """Read every byte of the index and compare checksums.

@@ -145,18 +145,13 @@ def columns(
     form: _FormatOption = Format.table,
 ) -> None:
     """List the columns of all tables, or of one."""
-    lake = _lake(index)
-    if table is not None:
-        lake.profile(table)  # says which names are near if there is no such table
-    records = [
-        record
-        for record in lake.columns().to_pylist(maps_as_pydicts="strict")
-        if table in (None, record["table"]) and _contains(record["column"], like) and kind in (None, record["type"])
-    ]
+    found = _lake(index).columns(table, like=like, type=kind)
+    records = (found.slice(0, limit) if limit else found).to_pylist(maps_as_pydicts="strict")
     if form is Format.table:
         for record in records:
             record["distinct"] = ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"
-    _print_list(records, _COLUMN_FIELDS, form, limit, "no column matches")
+    print_records(records, _COLUMN_FIELDS, form, empty="no column matches")
+    _tell_more(found.num_rows - len(records))
 
 
 @app.command(
@@ -235,8 +230,12 @@ def _contains(text: str, part: str | None) -> bool:
 def _print_list(records: list[dict[str, Any]], fields: list[str], form: Format, limit: int, empty: str) -> None:
     shown = records[:limit] if limit else records
     print_records(shown, fields, form, empty=empty)
-    if len(shown) < len(records):
-        typer.echo(f"({len(records) - len(shown):,} more; --limit 0 shows all)", err=True)
+    _tell_more(len(records) - len(shown))
+
+
+def _tell_more(left_out: int) -> None:
+    if left_out:
+        typer.echo(f"({left_out:,} more; --limit 0 shows all)", err=True)
 
 
 def run() -> None:

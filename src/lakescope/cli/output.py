@@ -31,7 +31,7 @@ def print_records(records: Sequence[Record], fields: Sequence[str], form: Format
     if form is Format.json:
         write(json.dumps(list(records), ensure_ascii=False, indent=1, default=_plain))
     elif form is Format.csv:
-        write(_csv(records).rstrip("\n"))
+        write(_csv(records, fields).rstrip("\n"))
     elif not records:
         write(empty)
     else:
@@ -50,12 +50,11 @@ def print_record(record: Record, form: Format) -> None:
         write(_csv([record]).rstrip("\n"))
 
 
-def _csv(records: Sequence[Record]) -> str:
+def _csv(records: Sequence[Record], fields: Sequence[str] = ()) -> str:
+    """Records with all their fields; only the header of ``fields`` if there are none."""
     out = io.StringIO()
-    fields = list(records[0]) if records else []
-    writer = csv.DictWriter(out, fields, lineterminator="\n")
-    if fields:
-        writer.writeheader()
+    writer = csv.DictWriter(out, list(records[0]) if records else list(fields), lineterminator="\n")
+    writer.writeheader()
     for record in records:
         writer.writerow({name: _flat(value) for name, value in record.items()})
     return out.getvalue()

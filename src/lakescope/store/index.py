@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import xxhash
 
-from lakescope.errors import IndexDamaged, NotFound
-from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
-from lakescope.store.segment import ordered, read_catalog, rows_of
+from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.store.manifest import Manifest, SegmentFile
+from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
 
 _TRIES = 5
 
@@ -20,44 +22,65 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.manifest = self._open()
         self._cache: dict[str, pa.Table] = {}
+        self.manifest, self._mapped = self._open()
 
-    def _open(self) -> Manifest:
-        """Read a manifest whose files are all there; a build published meanwhile means reading the newer one."""
+    def _open(self) -> tuple[Manifest, dict[str, pa.Buffer]]:
+        """Map all files of a manifest; a build published meanwhile means mapping those of the newer one.
+
+        What is mapped stays readable when a later build has replaced and removed it.
+        """
         for _ in range(_TRIES):
             manifest = Manifest.load(self.path)
-            wrong = [problem for file in manifest.files if (problem := self._size_problem(file))]
-            if not wrong:
-                return manifest
-            if Manifest.load(self.path).generation == manifest.generation:
-                raise IndexDamaged(wrong[0], hint="restore the file, or build the index again")
+            try:
+                return manifest, {file.path: self._map(file) for file in manifest.files}
+            except IndexDamaged:
+                if Manifest.load(self.path).generation == manifest.generation:
+                    raise
         raise IndexDamaged(f"{self.path} changes faster than it can be opened", hint="try again")
 
-    def _size_problem(self, file: SegmentFile) -> str | None:
+    def _map(self, file: SegmentFile) -> pa.Buffer:
         path = self.path / file.path
+        hint = "restore the file, or build the index again"
         try:
-            size = path.stat().st_size
+            with path.open("rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                if size != file.size:
+                    raise IndexDamaged(f"{path} is damaged: {size} bytes instead of {file.size}", hint=hint)
+                return pa.py_buffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
         except FileNotFoundError:
-            return f"{path} is missing"
-        return None if size == file.size else f"{path} is damaged: {size} bytes instead of {file.size}"
+            raise IndexDamaged(f"{path} is missing", hint=hint) from None
+        except PermissionError as error:
+            raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
+        except (OSError, ValueError) as error:
+            raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
 
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
-            table = read_catalog(self.path, self.manifest.of_kind(kind), kind)
+            table = self._read(kind)
             keys = {"tables": ["table"], "columns": ["table", "position"], "problems": ["table", "code"]}[kind]
             self._cache[kind] = ordered(table, keys)
         return self._cache[kind]
 
-    def columns_of(self, table: str) -> list[dict[str, Any]]:
+    def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
         if "columns" in self._cache:
-            found = rows_of(self._cache["columns"], table)
-        else:
-            files = self.manifest.of_kind("columns")
-            found = ordered(read_catalog(self.path, files, "columns", table=table), ["position"])
-        return list(found.to_pylist(maps_as_pydicts="strict"))
+            return rows_of(self._cache["columns"], table)
+        return ordered(self._read("columns", table), ["position"])
+
+    def _read(self, kind: str, table: str | None = None) -> pa.Table:
+        """All records of one kind, or those of one table."""
+        found = []
+        for file in self.manifest.of_kind(kind):
+            try:
+                found.append(read_catalog(self._mapped[file.path], file, table=table))
+            except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
+                raise IndexDamaged(
+                    f"{self.path / file.path} is damaged: {error}",
+                    hint="run `lakescope verify`, then build the index again",
+                ) from error
+        return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
@@ -70,22 +93,31 @@ class Index:
     def distinct_sketch(self, table: str, column: str) -> bytes:
         """Bytes of the HyperLogLog++ sketch of one column, from memory-mapped files."""
         for file in self.manifest.of_kind("sketches"):
-            with pa.memory_map(str(self.path / file.path)) as source:
-                batches = pa.ipc.open_file(source)
-                for number in range(batches.num_record_batches):
-                    for sketch in rows_of(batches.get_batch(number), table).to_pylist():
-                        if sketch["column"] == column:
-                            return bytes(sketch["distinct"])
-        columns = [record["column"] for record in self.columns_of(table)]
-        raise NotFound.among("column", column, columns)
+            batches = pa.ipc.open_file(self._mapped[file.path])
+            for number in range(batches.num_record_batches):
+                for sketch in rows_of(batches.get_batch(number), table).to_pylist():
+                    if sketch["column"] == column:
+                        return bytes(sketch["distinct"])
+        raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
+
+    def _problem(self, file: SegmentFile) -> str | None:
+        """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
+        try:
+            size = (self.path / file.path).stat().st_size
+        except FileNotFoundError:
+            if Manifest.load(self.path).generation == self.manifest.generation:
+                return "is missing"
+            size = file.size
+        if size != file.size:
+            return f"is damaged: {size} bytes instead of {file.size}"
+        mapped = memoryview(self._mapped[file.path])
+        return None if xxhash.xxh64_hexdigest(mapped) == file.checksum else "is damaged: its checksum does not match"
 
     def verify(self) -> list[str]:
         """Read every byte and compare checksums; returns what is wrong, in words."""
         wrong = []
         for file in self.manifest.files:
-            problem = self._size_problem(file)
-            if problem is None and file_checksum(self.path / file.path) != file.checksum:
-                problem = f"{self.path / file.path} is damaged: its checksum does not match"
+            problem = self._problem(file)
             if problem is not None:
-                wrong.append(problem)
+                wrong.append(f"{self.path / file.path} {problem}")
         return wrong

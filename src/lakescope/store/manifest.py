@@ -43,13 +43,6 @@ class Manifest:
     sources: list[str]
     summary: dict[str, Any]
     files: list[SegmentFile] = field(default_factory=list)
-    previous: list[str] = field(default_factory=list)
-    """Folders of the generation before, which stay until the next build for readers that opened that one."""
-
-    @property
-    def folders(self) -> list[str]:
-        """Folders of the files, below the index."""
-        return sorted({str(Path(file.path).parent) for file in self.files})
 
     def of_kind(self, kind: str) -> list[SegmentFile]:
         return [file for file in self.files if file.kind == kind]

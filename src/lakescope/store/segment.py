@@ -9,15 +9,16 @@ from __future__ import annotations
 import bisect
 import os
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from lakescope.errors import IndexDamaged
 from lakescope.store.manifest import SegmentFile, file_checksum
 
 _COUNTED = pa.list_(pa.struct([("value", pa.string()), ("count", pa.int64())]))
@@ -153,39 +154,17 @@ class ShardWriter:
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
-def read_catalog(index: Path, files: list[SegmentFile], kind: str, *, table: str | None = None) -> pa.Table:
-    """Read the Parquet files of one kind, all of them or only the rows of one table.
-
-    A damaged file is refused by name.
-    """
-    tables = []
-    for file in files:
-        try:
-            with pa.memory_map(str(index / file.path)) as mapped:
-                found = _read_parquet(mapped, file, table)
-        except FileNotFoundError:
-            raise IndexDamaged(
-                f"{index / file.path} is gone",
-                hint="the index was probably built again meanwhile: open it again",
-            ) from None
-        except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
-            raise IndexDamaged(
-                f"{index / file.path} is damaged: {error}", hint="run `lakescope verify`, then build the index again"
-            ) from error
-        tables.append(found)
-    return pa.concat_tables(tables) if tables else SCHEMAS[kind].empty_table()
-
-
-def _read_parquet(mapped: pa.MemoryMappedFile, file: SegmentFile, table: str | None) -> pa.Table:
-    """Read a file whose bytes are those that were written."""
-    if xxhash.xxh64_hexdigest(memoryview(mapped.read_buffer())) != file.checksum:
+def read_catalog(mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None) -> pa.Table:
+    """Read a Parquet file whose bytes are those that were written: all of it, or only the rows of one table."""
+    if xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
         raise ValueError("its checksum does not match")
-    mapped.seek(0)
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
-    with pq.ParquetFile(mapped) as source:
+    with pq.ParquetFile(pa.BufferReader(mapped), pre_buffer=False) as source:
         if table is None:
-            return source.read()
-        groups = [rows_of(source.read_row_group(number), table) for number in _groups_with(source, table)]
+            return source.read(use_threads=False)
+        groups = [
+            rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
+        ]
         return pa.concat_tables(groups) if groups else source.read_row_groups([])
 
 
@@ -212,6 +191,12 @@ def rows_of(catalog: Rows, table: str) -> Rows:
 
     start = bisect.bisect_left(range(len(names)), table, key=name_at)
     return catalog.slice(start, bisect.bisect_right(range(len(names)), table, lo=start, key=name_at) - start)
+
+
+def chosen(catalog: pa.Table, rows: Sequence[int]) -> pa.Table:
+    """Some rows of a catalog, by their numbers (not by pa.array, which would import pandas)."""
+    numbers = np.array(rows, np.int64)
+    return catalog.take(pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)]))
 
 
 def ordered(catalog: pa.Table, keys: list[str]) -> pa.Table:

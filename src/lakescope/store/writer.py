@@ -109,8 +109,7 @@ class IndexWriter:
         _sync(self.path / _SEGMENTS)
         before = _published(self.path)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        generation, previous = (before.generation + 1, before.folders) if before else (1, [])
-        manifest = Manifest(generation, created, version, sources, summary, kept, previous)
+        manifest = Manifest(before.generation + 1 if before else 1, created, version, sources, summary, kept)
         self._replace_manifest(manifest)
         self._drop_old_segments(manifest)
         return manifest
@@ -125,8 +124,8 @@ class IndexWriter:
         _sync(self.path)
 
     def _drop_old_segments(self, manifest: Manifest) -> None:
-        """Remove what neither this manifest names nor the one before it did."""
-        named = {*manifest.folders, *manifest.previous, f"{_SEGMENTS}/{self.build}"}
+        """Remove what no manifest names any more; readers have mapped what they opened and keep it."""
+        named = {str(Path(file.path).parent) for file in manifest.files} | {f"{_SEGMENTS}/{self.build}"}
         for folder in self._folders(_SEGMENTS):
             if str(folder.relative_to(self.path)) not in named:
                 shutil.rmtree(folder, ignore_errors=True)
