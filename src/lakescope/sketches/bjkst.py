@@ -74,7 +74,7 @@ class BJKST(Counter):
         return math.sqrt((1 - 0.5**self.level) / max(1, self.used))
 
     def at_least(self) -> float:
-        return float(self.used)
+        return float(self.limit + 1 if self.level else self.used)
 
     @property
     def memory_bits(self) -> int:

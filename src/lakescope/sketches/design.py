@@ -35,6 +35,8 @@ BY_NAME: dict[str, type[Counter]] = {kind.name: kind for kind in (*TWELVE, *BASE
 #: Bytes an exact count takes a value.
 _EXACT_BYTES = 8
 _LEAST_ERROR = 1e-4
+#: Bytes that are too many for one counter where nothing is said.
+_PLENTY = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,9 @@ def _judge(name: str, needs: Needs) -> Advice:
             reasons.append(f"made smaller to fit {needs.memory:,.0f} bytes: error {made.error:.2%}")
         except BadRequest as error:
             return Advice(made, False, 0.0, (error.message,))
+    if needs.memory is None and made.bytes > _PLENTY:
+        fits = False
+        reasons.append(f"takes {made.bytes / 1e6:,.0f} MB")
     score = -math.log10(max(made.error, 1e-6)) - 0.25 * math.log10(max(1, made.bytes))
     if traits.needs_n_max and needs.n_max is None:
         fits = False

@@ -39,10 +39,10 @@ def _arrays(values: Any) -> Iterator[pa.Array]:
         yield values
     elif isinstance(values, pa.ChunkedArray):
         yield from values.chunks
-    elif isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise BadRequest(f"a {type(values).__name__} is no collection of values", hint=_HINT)
     elif hasattr(values, "column_names") or (hasattr(values, "columns") and hasattr(values, "shape")):
         yield from _arrays(_only_column(values))
+    elif isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise BadRequest(f"a {type(values).__name__} is no collection of values", hint=_HINT)
     elif hasattr(values, "__arrow_c_stream__"):
         yield from pa.chunked_array(values).chunks
     elif hasattr(values, "__len__"):
