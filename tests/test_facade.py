@@ -573,7 +573,7 @@ def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
 ROOMS: dict[str, set[str]] = {
     "values": set(),
     "results": {"report"},
-    "counting": {"values", "sketches", "sources", "pipeline", "results"},
+    "counting": {"values", "sketches", "sources", "pipeline", "results", "report"},
     "sketches": {"values"},
     "profile": {"values", "sketches"},
     "sources": {"values"},
@@ -581,7 +581,7 @@ ROOMS: dict[str, set[str]] = {
     "pipeline": {"values", "sketches", "profile", "sources", "store"},
     "report": {"store"},
     "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report"},
-    "cli": {"lake", "report", "demo"},
+    "cli": {"lake", "report", "demo", "counting", "sketches", "results"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

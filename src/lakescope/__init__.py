@@ -25,13 +25,16 @@ from lakescope.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from lakescope.counting.count import Count
     from lakescope.lake import Lake, TableProfile
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
+    from lakescope.results import Results
 
 __all__ = [
     "BadRequest",
@@ -44,6 +47,7 @@ __all__ = [
     "SourceError",
     "TableProfile",
     "__version__",
+    "count",
     "index",
     "open",
 ]
@@ -79,10 +83,35 @@ def open(path: str | Path) -> Lake:
     return Lake.open(path)
 
 
+def count(
+    query: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    counters: Sequence[str] = ("hll++",),
+    error: float = 0.01,
+    memory: float | None = None,
+    n_max: float | None = None,
+    exact: bool = False,
+) -> Results[Count]:
+    """Count the distinct values of columns that are not indexed, with any of the counters, in one pass.
+
+    ``query`` is a path, glob or URI, a frame, or a Spark DataFrame, which is counted where it lies. Counters are sized
+    for a relative ``error`` or for ``memory`` bytes, and for ``n_max`` values where they must know that beforehand (by
+    default what a frame's rows or a file's size allow). ``exact`` adds the exact count and every estimate's error.
+    """
+    from lakescope.counting.count import count
+
+    return count(query, columns, counters=counters, error=error, memory=memory, n_max=n_max, exact=exact)
+
+
 def __getattr__(name: str) -> Any:
     # Importing lakescope stays fast: the heavier names are loaded when first asked for.
     if name in ("Lake", "TableProfile"):
         from lakescope import lake
 
         return getattr(lake, name)
+    if name == "sketches":
+        from importlib import import_module
+
+        return import_module("lakescope.sketches")
     raise AttributeError(f"module 'lakescope' has no attribute {name!r}")

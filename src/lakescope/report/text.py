@@ -88,7 +88,7 @@ def cell_text(value: Any, width: int = 80) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")[:19]
     if isinstance(value, dict):

@@ -123,7 +123,7 @@ class BloomFilter(_Bitmap):
         if not self.set_bits:
             return 0.0
         base = -1 / self.size if self.estimator == "limit" else math.log1p(-1 / self.size)
-        return math.log(self.empty_share) / (self.functions * base)
+        return max(self.at_least(), math.log(self.empty_share) / (self.functions * base))
 
     def contains(self, values: Any) -> npt.NDArray[np.bool_]:
         """For every value whether it may have been added (True) or certainly was not (False, and for nulls)."""

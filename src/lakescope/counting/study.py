@@ -1,0 +1,224 @@
+"""The study of the estimators: error, coverage, time and memory over synthetic columns and tables of one's own.
+
+As in the thesis (spec 2.8): all values distinct, powers of ten from 10 on, several seeds each, every estimator sized
+for a 1% error. Values are real ones, turned into text and hashed like those of any table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakescope._version import __version__
+from lakescope.counting.count import Count, count
+from lakescope.errors import BadRequest
+from lakescope.report.charts import line_chart
+from lakescope.results import Results
+from lakescope.sketches.design import BASELINES, BY_NAME, TWELVE, counter_kind, design
+from lakescope.sketches.gee import GEE
+from lakescope.sketches.kernels import mix
+from lakescope.values.hashed import hashes_of
+
+U64 = npt.NDArray[np.uint64]
+Listener = Callable[[int, int], None]
+
+SMALLEST = 10
+_SHOWN = ("counter", "values", "error", "bias", "coverage", "nanoseconds", "bytes", "note")
+#: An estimator that would take longer for one column is left out, as the study did after two hours.
+_PATIENCE = 60.0
+_FUNCTION_SECONDS = 0.7e-9
+_RATES = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An estimator on columns of one size: mean and largest relative error, mean signed error, and what it cost.
+
+    ``coverage`` is the share of 95% intervals that held the truth, ``nanoseconds`` the CPU time a value, hashing apart.
+    """
+
+    counter: str
+    values: int
+    seeds: int
+    error: float | None
+    worst: float | None
+    bias: float | None
+    coverage: float | None
+    nanoseconds: float | None
+    bytes: int
+    parameters: str
+    note: str
+
+
+def study(
+    largest: float = 1e7,
+    *,
+    counters: Sequence[str] | None = None,
+    error: float = 0.01,
+    seeds: int = 10,
+    progress: Listener | None = None,
+) -> Results[Trial]:
+    """Characterise estimators on columns of 10, 100, ... up to ``largest`` distinct values."""
+    names = list(counters) if counters else [kind.name for kind in (*TWELVE, *BASELINES)]
+    for name in names:
+        counter_kind(name)
+    if largest < SMALLEST or seeds < 1:
+        raise BadRequest(f"the study needs at least {SMALLEST} values and one seed")
+    sizes = [10**k for k in range(1, 12) if 10**k <= largest]
+    trials: list[Trial] = []
+    total = sum(size for size in sizes) * len(names)
+    done = 0
+    for size in sizes:
+        for name in names:
+            trials.append(_trial(name, size, error, seeds))
+            done += size
+            if progress is not None:
+                progress(done, total)
+    return Results(Trial, trials, shown=_SHOWN)
+
+
+def column(size: int, seed: int) -> U64:
+    """Hashes of a synthetic column: so many different integers, as text."""
+    start = int(mix(np.array([seed + 1], np.uint64))[0])
+    parts = []
+    for first in range(0, size, 1 << 20):
+        numbers = np.arange(first, min(size, first + (1 << 20)), dtype=np.uint64) + np.uint64(start)
+        parts += list(hashes_of(pa.array(mix(numbers).view(np.int64))))
+    return np.concatenate(parts)
+
+
+def _trial(name: str, size: int, error: float, seeds: int) -> Trial:
+    made = design(name, error=error, n_max=size)
+    parameters = ", ".join(f"{key}={value}" for key, value in made.parameters.items())
+    if name == "fm" and size * made.parameters["functions"] * _FUNCTION_SECONDS > _PATIENCE:
+        note = f"left out: every value meets {made.parameters['functions']:,} hash functions"
+        return Trial(name, size, 0, None, None, None, None, None, made.bytes, parameters, note)
+    seeds = min(seeds, 3) if name == "fm" and size >= 100_000 else seeds
+    errors, held, seconds, memory, warning = [], 0, 0.0, 0, ""
+    for seed in range(seeds):
+        hashes = column(size, seed)
+        counter = made.make()
+        began = time.process_time()
+        for start in range(0, size, 1 << 16):
+            counter.update_hashes(hashes[start : start + (1 << 16)])
+        estimate = counter.estimate()
+        seconds += time.process_time() - began
+        low, high = counter.interval()
+        held += low <= size <= high
+        errors.append(estimate / size - 1)
+        memory = max(memory, -(-counter.memory_bits // 8))
+        warning = counter.warning() or ""
+    return Trial(
+        *(name, size, seeds, float(np.abs(errors).mean()), float(np.abs(errors).max()), float(np.mean(errors))),
+        *(held / seeds, 1e9 * seconds / seeds / size, memory, parameters, warning),
+    )
+
+
+def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float, float]]:
+    """Sampling rate, mean relative error of GEE on distinct values, and what the formula gives: 1 - sqrt(rate)."""
+    rows = []
+    for rate in _RATES:
+        errors = []
+        for seed in range(seeds):
+            counter = GEE(rate, seed)
+            counter.update_hashes(column(size, seed))
+            errors.append(abs(counter.estimate() / size - 1))
+        rows.append((rate, float(np.mean(errors)), 1 - rate**0.5))
+    return rows
+
+
+def own_tables(location: str, counters: Sequence[str], error: float, progress: Listener | None) -> Results[Count]:
+    """The same estimators on tables of one's own, next to the exact count."""
+    return count(location, counters=counters, error=error, exact=True, progress=progress)
+
+
+def write_report(folder: str | Path, trials: Results[Trial], own: Results[Count] | None = None) -> Path:
+    """Write ``study.html`` with charts, and the numbers as CSV and JSON; returns the page."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    rows = trials.to_dicts()
+    (target / "study.json").write_text(json.dumps(rows, indent=1), "utf-8")
+    (target / "study.csv").write_text(_csv(rows), "utf-8")
+    page = target / "study.html"
+    page.write_text(_page(trials, own), "utf-8")
+    return page
+
+
+def _csv(rows: list[dict[str, object]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [field.name for field in fields(Trial)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _charts(trials: Results[Trial]) -> Iterator[str]:
+    measured = [trial for trial in trials if trial.error is not None]
+
+    def lines(names: Sequence[str], value: Callable[[Trial], float | None]) -> dict[str, list[tuple[float, float]]]:
+        found: dict[str, list[tuple[float, float]]] = {}
+        for trial in measured:
+            y = value(trial)
+            if trial.counter in names and y is not None:
+                found.setdefault(trial.counter, []).append((trial.values, y))
+        return found
+
+    sketched = [kind.name for kind in TWELVE]
+    x = "distinct values"
+    yield line_chart(
+        lines(sketched, lambda trial: trial.error), title="Mean relative error", x=x, y="relative error (log)"
+    )
+    for family in dict.fromkeys(kind.traits.family for kind in TWELVE):
+        names = [kind.name for kind in TWELVE if kind.traits.family == family]
+        title = f"Mean relative error: {family}"
+        yield line_chart(lines(names, lambda trial: trial.error), title=title, x=x, y="relative error (log)")
+    spent = lines(list(BY_NAME), lambda trial: trial.nanoseconds)
+    yield line_chart(spent, title="CPU time a value, hashing apart", x=x, y="nanoseconds (log)")
+    yield line_chart(
+        lines(list(BY_NAME), lambda trial: float(trial.bytes)), title="Memory of the synopsis", x=x, y="bytes (log)"
+    )
+
+
+def _page(trials: Results[Trial], own: Results[Count] | None) -> str:
+    charts = "".join(f"<figure>{chart}</figure>" for chart in _charts(trials) if chart)
+    gee = "".join(
+        f"<tr><td>{rate:.0%}</td><td>{found:.3f}</td><td>{expected:.3f}</td></tr>"
+        for rate, found, expected in gee_errors()
+    )
+    tables = f"<h2>Own tables</h2>{_table(own)}" if own is not None else ""
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Counting distinct values</title><style>"
+        "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
+        "figure{display:inline-block;width:480px;margin:0}svg{width:100%}"
+        "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px 2px 0;text-align:left}"
+        "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}</style></head><body>"
+        f"<h1>Counting distinct values</h1><p>lakescope {escape(__version__)}: every estimator sized for the same "
+        "error, on columns of distinct values; means over seeds.</p>"
+        f"{charts}<h2>Sampling (GEE), 100,000 distinct values</h2><table><tr><th>rate</th><th>mean error</th>"
+        f"<th>1 - sqrt(rate)</th></tr>{gee}</table>{tables}<h2>Numbers</h2>{_table(trials)}</body></html>"
+    )
+
+
+def _table(results: Results[Trial] | Results[Count]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in results.shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(getattr(record, name)))}</td>" for name in results.shown) + "</tr>"
+        for record in results
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else ("" if value is None else str(value))

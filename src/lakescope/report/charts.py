@@ -1,0 +1,101 @@
+"""Line charts as plain SVG: no script, no font, readable in light and dark, everything escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+Points = Sequence[tuple[float, float]]
+
+_WIDTH, _HEIGHT = 640, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 130, 36, 44
+_COLOURS = (
+    *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"),
+    *("#777777", "#ee8866", "#44bb99", "#99aa22", "#225555", "#994455"),
+)
+
+
+def line_chart(series: Mapping[str, Points], *, title: str, x: str, y: str, log_y: bool = True) -> str:
+    """Lines over a logarithmic x axis; on a logarithmic y axis zeros lie at its foot."""
+    points = [point for line in series.values() for point in line]
+    if not points:
+        return ""
+    across = _Axis([a for a, _ in points], log=True)
+    up = _Axis([b for _, b in points], log=log_y)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(title, quote=True)}" font-family="sans-serif" font-size="11" fill="currentColor">',
+        f'<text x="{_LEFT}" y="20" font-size="14">{escape(title)}</text>',
+        *_grid(across, up, x, y),
+    ]
+    ends: list[float] = []
+    for number, (name, line) in enumerate(series.items()):
+        if line:
+            parts += _line(name, sorted(line), across, up, _COLOURS[number % len(_COLOURS)], ends)
+    return "".join([*parts, "</svg>"])
+
+
+class _Axis:
+    """A range of numbers and where they lie between 0 and 1."""
+
+    def __init__(self, values: Sequence[float], *, log: bool) -> None:
+        self.log = log
+        positive = [value for value in values if value > 0] or [1.0]
+        if log:
+            self.low: float = math.floor(math.log10(min(positive)) + 1e-9)
+            self.high: float = max(self.low + 1, math.ceil(math.log10(max(positive)) - 1e-9))
+        else:
+            self.low, self.high = 0.0, max(positive) * 1.05
+
+    def place(self, value: float) -> float:
+        if self.log:
+            value = math.log10(value) if value > 0 else self.low
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        if self.log:
+            step = max(1, round((self.high - self.low) / 8))
+            return [(10.0**k, f"1e{k}") for k in range(int(self.low), int(self.high) + 1, step)]
+        return [(self.high * i / 5, f"{self.high * i / 5:.3g}") for i in range(6)]
+
+
+def _x(axis: _Axis, value: float) -> float:
+    return _LEFT + axis.place(value) * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _y(axis: _Axis, value: float) -> float:
+    return _HEIGHT - _BOTTOM - axis.place(value) * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _grid(across: _Axis, up: _Axis, x: str, y: str) -> list[str]:
+    right, foot = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
+    parts = []
+    for value, text in across.ticks():
+        at = _x(across, value)
+        parts.append(f'<path d="M{at:.1f} {_TOP}V{foot}" stroke="#8884" fill="none"/>')
+        parts.append(f'<text x="{at:.1f}" y="{foot + 15}" text-anchor="middle">{text}</text>')
+    for value, text in up.ticks():
+        at = _y(up, value)
+        parts.append(f'<path d="M{_LEFT} {at:.1f}H{right}" stroke="#8884" fill="none"/>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
+    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>')
+    middle = (_TOP + foot) / 2
+    parts.append(f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(y)}</text>')
+    return parts
+
+
+def _line(name: str, line: Points, across: _Axis, up: _Axis, colour: str, ends: list[float]) -> list[str]:
+    path = "L".join(f"{_x(across, a):.1f} {_y(up, b):.1f}" for a, b in line)
+    # Names stand at the ends of their lines, moved apart where they would overlap.
+    at = _y(up, line[-1][1])
+    while any(abs(at - other) < 12 for other in ends):
+        at += 12
+        if at > _HEIGHT - 4:
+            at = min(ends) - 12
+    ends.append(at)
+    return [
+        f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>',
+        *(f'<circle cx="{_x(across, a):.1f}" cy="{_y(up, b):.1f}" r="2.4" fill="{colour}"/>' for a, b in line),
+        f'<text x="{_WIDTH - _RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}">{escape(name)}</text>',
+    ]
