@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lakescope import sources
 from lakescope.errors import BadRequest, NotFound, SourceError
@@ -13,6 +13,7 @@ from lakescope.results import Results
 from lakescope.sketches.counter import Counter
 from lakescope.sketches.design import Design, design
 from lakescope.sketches.exact import Exact
+from lakescope.sketches.reading import ReadColumn, Reading
 from lakescope.sources.discover import discover
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Problem
@@ -108,14 +109,13 @@ def count(
         from lakescope.pipeline.counting import count_frame
 
         made = _designs(counters, error, memory, n_max, exact)
-        counted = count_frame(query, columns, made)
-        return _results((Measured("frame", *each) for each in counted), exact)
+        return _results(count_frame(query, columns, made), exact)
     tables = _Tables(columns, counters, error, memory, n_max, exact)
     if isinstance(query, str) or hasattr(query, "__fspath__"):
         tables.read_files(str(query), progress)
     else:
         tables.read_frame(query)
-    return _results(tables.measured(), exact, tables.notes)
+    return _results(tables.read(), exact, tables.notes)
 
 
 def _is_spark(query: Any) -> bool:
@@ -204,46 +204,28 @@ class _Tables:
     def _note(self, problems: Sequence[Problem]) -> None:
         self.notes += [problem.detail for problem in problems if problem.severity == "error"]
 
-    def measured(self) -> Iterator[Measured]:
+    def read(self) -> Iterator[ReadColumn]:
         for name in self.wanted or ():
             if name not in self.seen:
                 raise NotFound.among("column", name, self.seen)
         for (table, name), column in self.columns.items():
             column.pad(self.rows[table])
             seconds = column.seconds or [0.0] * len(column.counters)
-            yield Measured(table, name, column.rows, column.nulls, column.counters, seconds)
+            readings = [Reading.of(*each) for each in zip(column.counters, seconds, strict=True)]
+            yield ReadColumn(table, name, column.rows, column.nulls, readings)
 
 
-class Measured(NamedTuple):
-    """A column that went through its counters."""
-
-    table: str
-    column: str
-    rows: int
-    nulls: int
-    counters: list[Counter]
-    seconds: list[float]
-
-
-def _results(measured: Iterator[Measured], exact: bool, notes: Sequence[str] = ()) -> Results[Count]:
-    records: list[Count] = []
-    for column in measured:
-        truth = next((round(each.estimate()) for each in column.counters if isinstance(each, Exact)), None)
-        records += [
-            _record(column, counter, seconds, truth)
-            for counter, seconds in zip(column.counters, column.seconds, strict=True)
-        ]
+def _results(columns: Iterable[ReadColumn], exact: bool, notes: Sequence[str] = ()) -> Results[Count]:
+    records = [record for column in columns for record in _records(column)]
     shown = _SHOWN if exact else tuple(name for name in _SHOWN if name not in ("truth", "error"))
     return Results(Count, records, shown=shown, notes=notes)
 
 
-def _record(column: Measured, counter: Counter, seconds: float, truth: int | None) -> Count:
-    began = time.process_time()
-    estimate, (low, high) = counter.estimate(), counter.interval()
-    seconds += time.process_time() - began
-    parameters = ", ".join(f"{name}={value}" for name, value in counter.parameters().items())
-    return Count(
-        *(column.table, column.column, counter.name, estimate, low, high, low == high),
-        *(truth, abs(estimate - truth) / truth if truth else None, column.rows, column.nulls),
-        *(-(-counter.memory_bits // 8), seconds, parameters, counter.warning()),
-    )
+def _records(column: ReadColumn) -> Iterator[Count]:
+    truth = next((round(each.estimate) for each in column.readings if each.counter == Exact.name), None)
+    for each in column.readings:
+        yield Count(
+            *(column.table, column.column, each.counter, each.estimate, each.low, each.high, each.low == each.high),
+            *(truth, abs(each.estimate - truth) / truth if truth else None, column.rows, column.nulls),
+            *(each.bytes, each.seconds, each.parameters, each.warning),
+        )

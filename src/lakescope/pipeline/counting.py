@@ -1,7 +1,7 @@
 """Distinct values of the columns of a Spark DataFrame by any counters: one pass, states merged on the executors.
 
 Every partition feeds its rows to counters of its own; one exchange brings the states of a column and a counter
-together, where they are merged. The driver receives one state a column and counter.
+together, where they are merged and read. The driver receives one estimate a column and counter, never a state.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.sketches import codec
 from lakescope.sketches.counter import Counter
 from lakescope.sketches.design import Design, counter_kind
+from lakescope.sketches.reading import ReadColumn, Reading
 from lakescope.values.arrays import arrays_of
 from lakescope.values.hashed import hash_cells
 from lakescope.values.typed import cells
@@ -28,22 +29,14 @@ if TYPE_CHECKING:
 
 _SCHEMA = pa.schema([("column", pa.int32()), ("counter", pa.int32()), ("state", pa.binary())])
 _DDL = "column int, counter int, state binary"
+_READING_SCHEMA = pa.schema([("column", pa.int32()), ("counter", pa.int32()), ("reading", pa.string())])
+_READING_DDL = "column int, counter int, reading string"
 _STATE = "count"
 
 Arrow = Iterator[pa.RecordBatch]
 
 
-class CountedColumn(NamedTuple):
-    """One column of a frame after counting."""
-
-    column: str
-    rows: int
-    nulls: int
-    counters: list[Counter]
-    seconds: list[float]
-
-
-def count_frame(frame: DataFrame, columns: Sequence[str] | None, designs: Sequence[Design]) -> list[CountedColumn]:
+def count_frame(frame: DataFrame, columns: Sequence[str] | None, designs: Sequence[Design]) -> list[ReadColumn]:
     """Count columns of a frame (all if none is named) with counters of these designs."""
     names = list(columns) if columns is not None else list(frame.columns)
     for name in names:
@@ -57,26 +50,22 @@ def count_frame(frame: DataFrame, columns: Sequence[str] | None, designs: Sequen
     merged = (
         chosen.mapInArrow(Shipped.of(UpdateCounters(kinds)), _DDL)
         .repartition("column", "counter")
-        .mapInArrow(Shipped.of(MergeCounters(kinds)), _DDL)
+        .mapInArrow(Shipped.of(MergeCounters(kinds)), _READING_DDL)
     )
-    found = {(row["column"], row["counter"]): row["state"] for row in merged.collect()}
-    return [_counted(name, place, found, designs) for place, name in enumerate(names)]
+    found = {(row["column"], row["counter"]): json.loads(row["reading"]) for row in merged.collect()}
+    return [_read(name, place, found, designs) for place, name in enumerate(names)]
 
 
-def _counted(name: str, place: int, found: dict[tuple[int, int], bytes], designs: Sequence[Design]) -> CountedColumn:
-    counters, seconds = [], []
+def _read(name: str, place: int, found: dict[tuple[int, int], Any], designs: Sequence[Design]) -> ReadColumn:
+    readings = []
     rows = nulls = 0
     for number, made in enumerate(designs):
-        state = found.get((place, number))
-        if state is None:  # a frame without rows may have no partition
-            counters.append(made.make())
-            seconds.append(0.0)
-            continue
-        fields = codec.unpack(bytes(state), _STATE, 1)
-        rows, nulls = fields["rows"], fields["nulls"]
-        counters.append(made.kind.from_bytes(fields["counter"]))
-        seconds.append(fields["seconds"])
-    return CountedColumn(name, rows, nulls, counters, seconds)
+        if (place, number) in found:
+            rows, nulls, reading = found[place, number]
+            readings.append(Reading(*reading))
+        else:  # a frame without rows may have no partition
+            readings.append(Reading.of(made.make(), 0.0))
+    return ReadColumn("frame", name, rows, nulls, readings)
 
 
 @dataclass(slots=True)
@@ -102,11 +91,6 @@ def _make(kinds: Kinds) -> list[Counter]:
     return [counter_kind(name)(**json.loads(parameters)) for name, parameters in kinds]
 
 
-def _rows(tallies: dict[tuple[int, int], _Tally]) -> Arrow:
-    for (column, number), tally in tallies.items():
-        yield pa.record_batch([[column], [number], [tally.pack()]], schema=_SCHEMA)
-
-
 @dataclass(frozen=True, slots=True)
 class UpdateCounters:
     """Task: feed the rows of a partition to the counters of every column, each value hashed once."""
@@ -121,7 +105,8 @@ class UpdateCounters:
                     made = _make(self.kinds)
                     tallies |= {(place, number): _Tally(counter) for number, counter in enumerate(made)}
                 self._add(column, [tallies[place, number] for number in range(len(self.kinds))])
-        yield from _rows(tallies)
+        for (column, number), tally in tallies.items():
+            yield pa.record_batch([[column], [number], [tally.pack()]], schema=_SCHEMA)
 
     def _add(self, column: Any, tallies: list[_Tally]) -> None:
         for array in arrays_of(column):
@@ -156,4 +141,6 @@ class MergeCounters:
                     tally.rows += fields["rows"]
                     tally.nulls += fields["nulls"]
                     tally.seconds += fields["seconds"] + time.process_time() - began
-        yield from _rows(tallies)
+        for (column, number), tally in tallies.items():
+            reading = json.dumps([tally.rows, tally.nulls, Reading.of(tally.counter, tally.seconds)])
+            yield pa.record_batch([[column], [number], [reading]], schema=_READING_SCHEMA)
