@@ -28,6 +28,9 @@ _SEED = np.uint64(42)
 
 _POWERS = np.array([10.0**i for i in range(23)])
 
+#: Bit 0 is the letter a: a d f i j m n o s t.
+_WORD_STARTS = 0xC7329
+
 #: Bytes a canonical text may be longer than its cell on the fast path (``.5`` and ``2021-03-04 05:06``).
 GROWTH = 4
 
@@ -571,8 +574,9 @@ def _lower(byte):
 def _word_kind(data, s, e):
     """Kind of a cell that starts with a letter: BOOLEAN, SLOW (month or infinity) or TEXT."""
     n = e - s
-    a = _lower(data[s])
-    if n < 3:
+    a = data[s] | 32
+    # Months, infinities and booleans begin with one of these letters.
+    if n < 3 or (_WORD_STARTS >> (a - 97)) & 1 == 0:
         return TEXT
     b = _lower(data[s + 1])
     c = _lower(data[s + 2])
