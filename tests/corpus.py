@@ -384,6 +384,15 @@ def long_rows_where_the_name_of_the_surplus_is_taken() -> bytes:
     return text([[str(i), "b", "c"] if i == 9 else [str(i), "b"] for i in range(20)], ["id", "_surplus"]).encode()
 
 
+@kind(
+    "rows/surplus_quoted.csv",
+    Table(20, ["id", "b", "_surplus"], {"_surplus": 'c,"d, ""e"""'}, {"_surplus": 2}, must=_codes("long-rows")),
+)
+def long_rows_with_quotes() -> bytes:
+    surplus = {7: ["c", '"d, ""e"""'], 9: ['"c"']}
+    return text([[str(i), "b", *surplus.get(i, [])] for i in range(20)], ["id", "b"]).encode()
+
+
 @kind("rows/bare_cr.csv", Table(60, HEAD, {"city": "Rome"}, {"city": 5, "amount": 60}))
 def bare_carriage_returns() -> bytes:
     return people(60, end="\r").encode()
@@ -408,6 +417,16 @@ def no_final_line_end() -> bytes:
 @kind("rows/gaps.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, must=_codes("blank-lines")))
 def blank_lines_between_rows() -> bytes:
     return people(60).replace("\n", "\n\n").encode()
+
+
+@kind("rows/gap.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}, must=_codes("blank-lines")))
+def one_blank_line() -> bytes:
+    return people(60).replace("\n30,", "\n\n30,").encode()
+
+
+@kind("rows/gap_at_the_end.csv", Table(60, HEAD, {"name": "Ada"}, {"id": 60}))
+def blank_line_at_the_end() -> bytes:
+    return people(60).encode() + b"\n"
 
 
 @kind("rows/trailing.csv", Table(60, [*HEAD, "column_5"], {}, {"id": 60}, {"column_5": 60}, must=RENAMED))
@@ -449,6 +468,11 @@ def line_of_half_a_million_cells() -> bytes:
 def five_thousand_columns() -> bytes:
     head = [f"c{i}" for i in range(5000)]
     return text([[str(i + 10_000 * row) for i in range(5000)] for row in range(3)], head).encode()
+
+
+@kind("rows/widest.csv", Refused("too-many-columns"))
+def two_and_a_half_million_columns() -> bytes:
+    return b"0,1," * 1_250_000
 
 
 _WIDE = [f"a_rather_long_name_of_column_{i}" for i in range(3000)]
@@ -710,6 +734,8 @@ _named("names/back\\slash.csv", "backslash_in_the_name")
 _named("names/caf\u00e9 composed.csv", "composed_accent_in_the_name")
 _named("names/cafe\u0301 composed.csv", "the_same_name_with_a_separate_accent")
 _named("names/bell\x07.csv", "control_character_in_the_name")
+_named("names/authors.csv", "name_of_a_document")
+_named("names/license_plates.csv", "name_that_begins_like_a_document")
 
 
 # Compressed -----------------------------------------------------------------------------------------------------------
@@ -1003,6 +1029,12 @@ def database_that_mixes_types_in_a_column() -> bytes:
     return sqlite("CREATE TABLE t (a, b)", "INSERT INTO t (a) VALUES (1), ('x'), (2.5), (x'ff00'), (NULL)")
 
 
+@kind("databases/type.sqlite", {"::t": Table(1, ["a"], {"a": "1"}, {"a": 1})})
+def database_with_a_type_in_latin_1() -> bytes:
+    content = sqlite("CREATE TABLE t (a Gr__e)", "INSERT INTO t VALUES (1)")
+    return content.replace(b"Gr__e", "Größe".encode("latin-1"))
+
+
 @kind("databases/damaged.duckdb", Refused("damaged"))
 def damaged_duckdb() -> bytes:
     return noise(8) + b"DUCK" + noise(12_276)
@@ -1127,6 +1159,11 @@ def document_of_one_object() -> bytes:
     return json.dumps({"name": "one", "size": {"x": 3}}, indent=2).encode()
 
 
+@kind("json/rows.json", Table(1, ["total_rows", "rows"], {"rows": '[{"id":"a"},{"id":"b"}]'}, must=_codes("nested")))
+def document_with_rows_on_their_own_lines() -> bytes:
+    return b'{"total_rows":2,"rows":[\n{"id":"a"},\n{"id":"b"}\n]}'
+
+
 @kind("json/csv.json", Refused("broken-json"))
 def csv_called_json() -> bytes:
     return people(60).encode()
@@ -1144,13 +1181,21 @@ def blank_json() -> bytes:
 
 @kind("json/keys.jsonl", Refused("too-many-columns"))
 def keys_that_are_data() -> bytes:
-    return _lines(*(json.dumps({f"k{i * 100 + j}": 1 for j in range(100)}) for i in range(120)))
+    return _lines(*(json.dumps({f"k{i * 5_000 + j}": 1 for j in range(5_000)}) for i in range(5)))
 
 
 @kind("json/cut.jsonl.gz", Refused("truncated"))
 def gzip_of_json_cut_off() -> bytes:
     lines = _lines(*(json.dumps({"id": i, "x": f"v{i}"}) for i in range(5_000)))
     return gzip.compress(lines, mtime=0)[:40]
+
+
+@kind(
+    "json/late.jsonl.gz", Table(None, ["id", "x"], {"x": "v7"}, must=_codes("truncated", "incomplete"), complete=False)
+)
+def gzip_of_json_cut_near_its_end() -> bytes:
+    lines = _lines(*(json.dumps({"id": i, "x": f"v{i % 100}"}) for i in range(5_000)))
+    return gzip.compress(lines, mtime=0)[:-400]
 
 
 # Directories, links and things that cannot be opened ------------------------------------------------------------------

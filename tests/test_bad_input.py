@@ -245,15 +245,16 @@ def scan(folder: Path) -> tuple[list[Record], list[Record]]:
         states: list[Record] = []
         for number in range(len(plan.bins)):
             batch = pa.RecordBatch.from_pylist([{"id": number}])
-            states += [row for rows in ScanBins(staging)(iter([batch])) for row in rows.to_pylist()]
-        states.sort(key=lambda row: (row["table"], row["part"], row["name"], row["ordinal"]))
-        merged = MergeStates(staging)(iter([pa.RecordBatch.from_pylist(states, STATE_SCHEMA)]))
+            states += [row for rows in ScanBins(staging, 1)(iter([batch])) for row in rows.to_pylist()]
+        states.sort(key=lambda row: (row["table"], row["target"], row["part"], row["name"], row["ordinal"]))
+        merged = MergeStates(staging, 1)(iter([pa.RecordBatch.from_pylist(states, STATE_SCHEMA)]))
         files, _, again = parse_result(next(iter(merged)).column(0)[0].as_py())
         assert not again
 
         def catalog(kind: str) -> list[Record]:
             written = [file for file in files if file.kind == kind]
-            return list(read_catalog(Path(staging), written, kind).to_pylist(maps_as_pydicts="strict"))
+            tables = [read_catalog(pa.py_buffer((Path(staging) / file.path).read_bytes()), file) for file in written]
+            return [record for table in tables for record in table.to_pylist(maps_as_pydicts="strict")]
 
         problems = [asdict(problem) for problem in [*discovered, *plan.problems]] + catalog("problems")
         tables = catalog("tables")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
+from lakescope.errors import SourceError
 from lakescope.sources.csv_dialect import Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
-from lakescope.sources.names import unique_names
+from lakescope.sources.names import MOST_COLUMNS, unique_names
 
 
 def detect(text: str | bytes, *, tabs: bool = False) -> Dialect:
@@ -104,3 +107,15 @@ def test_wide_text_without_a_mark() -> None:
 def test_names_are_unique_and_stable() -> None:
     assert unique_names(["a", "a", "", "a_2", "column_3"]) == (["a", "a_3", "column_3_2", "a_2", "column_3"], 2)
     assert unique_names(["x", "y"]) == (["x", "y"], 0)
+    assert unique_names(["t", "t", "t~2"], mark="~") == (["t", "t~3", "t~2"], 1)
+
+
+def test_too_many_columns_are_refused_before_they_cost_anything() -> None:
+    wide = b"0,1," * 1_250_000
+    began = time.process_time()
+    with pytest.raises(SourceError, match=r"wide\.csv has more than") as caught:
+        detect_dialect(np.frombuffer(wide, np.uint8), whole=True, encoding=Encoding(), table="wide.csv")
+    assert caught.value.code == "too-many-columns"
+    assert time.process_time() - began < 5
+    found = detect(",".join(f"c{i}" for i in range(MOST_COLUMNS)))
+    assert len(found.names) == MOST_COLUMNS

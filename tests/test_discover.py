@@ -245,6 +245,33 @@ def test_documents_are_counted_once_per_root(tmp_path: Path) -> None:
     assert [(p.code, p.severity, p.count) for p in problems] == [("not-a-table", "info", 6)]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("authors.csv", "license_plates.csv", "changes.parquet", "version_history.csv", "install_base.csv.gz"),
+        *("requirements.xlsx", "notice_of_violation.csv", "todo.csv", "README.tsv", "license.dat", "version.db"),
+    ],
+)
+def test_a_table_may_be_called_like_a_document(tmp_path: Path, name: str) -> None:
+    _write(tmp_path, name)
+    assert _tables(tmp_path) == [name]
+    assert "not-a-table" not in _problems(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["authors", "AUTHORS.txt", "requirements-dev.txt", "LICENSE.rst", "license.txt.gz", "a.csv.db-wal"]
+)
+def test_documents_are_known_by_their_names(tmp_path: Path, name: str) -> None:
+    _write(tmp_path, name)
+    assert _tables(tmp_path) == []
+    assert _problems(tmp_path)["not-a-table"].count == 1
+
+
+def test_other_data_called_like_a_document_is_told(tmp_path: Path) -> None:
+    _write(tmp_path, "authors.avro", "install.zip", content=bytes(range(256)))
+    assert [problem.code for problem in discover([str(tmp_path)])[1]] == ["unknown-format"] * 2
+
+
 def test_links(tmp_path: Path) -> None:
     root = tmp_path / "lake"
     _write(tmp_path, "outside/secret.csv", "lake/real/a.csv")
@@ -467,6 +494,46 @@ def test_credentials_are_never_shown(uri: str, shown: str) -> None:
 
 def test_credentials_in_messages_are_removed() -> None:
     assert files.scrub("cannot open 's3://K:S@b/x?y=1' now") == "cannot open 's3://b/x' now"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("403 for https://me:pw@host/x.csv?sig=secret\nand more", "403 for https://host/x.csv"),
+        ("", "OSError"),
+        ("no file caf\udce9.csv", "no file caf\\xe9.csv"),
+        ("x" * 1000, "x" * 300),
+    ],
+)
+def test_errors_of_libraries_in_one_line_without_secrets(text: str, reason: str) -> None:
+    assert files.reason_of(OSError(text)) == reason
+
+
+class _Failing:
+    """Gives some bytes, a few at a time, and then fails."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def readinto(self, room: memoryview) -> int:
+        if not self.content:
+            raise OSError("the disk is gone")
+        given, self.content = self.content[: min(3, len(room))], self.content[min(3, len(room)) :]
+        room[: len(given)] = given
+        return len(given)
+
+
+def test_a_stream_gives_all_it_has_before_it_fails() -> None:
+    stream = files.Stream(_Failing(b"abcdefgh"))
+    assert stream.read(5) == b"abcde"
+    assert stream.failure is None
+    assert stream.read(100) == b"fgh"
+    assert isinstance(stream.failure, OSError)
+    for _ in range(2):
+        with pytest.raises(OSError, match="disk"):
+            stream.read(1)
+    with pytest.raises(OSError, match="disk"):
+        files.Stream(_Failing(b"abc")).read()
 
 
 def test_problems_do_not_show_credentials() -> None:

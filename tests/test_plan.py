@@ -5,12 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope import sources
 from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
-from lakescope.sources.discover import discover
+from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Unit
 
 
@@ -76,3 +78,75 @@ def test_byte_ranges_cover_a_file_without_gaps(tmp_path: Path, target: int) -> N
     assert ranges[-1][1] == path.stat().st_size
     assert all(a[1] == b[0] for a, b in pairwise(ranges))
     assert max(high - low for low, high in ranges) <= target + 1
+
+
+# Tables of the same name ----------------------------------------------------------------------------------------------
+
+
+def found_at(path: Path) -> list[Found]:
+    return discover([str(path)])[0]
+
+
+def cells_of(unit: Unit) -> list[str]:
+    """Everything a unit holds, in one list."""
+    return [
+        column.data[start:end].tobytes().decode()
+        for batch in sources.read(unit, lambda problem: None)
+        for column in batch.columns
+        for start, end in zip(column.starts, column.ends, strict=True)
+    ]
+
+
+def assert_told_apart(path: Path, expected: dict[str, list[str]], renamed: str) -> None:
+    plan = make_plan(found_at(path))
+    units = [unit for units in plan.bins for unit in units]
+    assert {unit.table: cells_of(unit) for unit in units} == expected
+    assert [(unit.ordinal, unit.count) for unit in units] == [(0, 1)] * len(expected)
+    assert sorted(plan.tables) == sorted(expected)
+    told = [(problem.table, problem.severity, problem.code, problem.count) for problem in plan.problems]
+    assert told == [(renamed, "info", "name-collision", 1)]
+
+
+def test_a_table_called_like_a_schema_and_its_table(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute('CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 1 AS a; CREATE TABLE "s.t" AS SELECT 2 AS b')
+    assert_told_apart(tmp_path, {"d.duckdb::s.t": ["2"], "d.duckdb::s.t~2": ["1"]}, "d.duckdb::s.t~2")
+
+
+def test_sheets_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lakescope.demo.xlsx import write_xlsx
+    from lakescope.sources import excel
+
+    write_xlsx(tmp_path / "b.xlsx", {name: pa.table({"a": [name]}) for name in ("x", "y", "z")})
+    load = excel._workbook
+
+    class Workbook:
+        sheet_names = ("x", "x", "x~2")
+
+        def __init__(self, uri: str, compression: str | None) -> None:
+            self.load_sheet = load(uri, compression).load_sheet
+
+    monkeypatch.setattr(excel, "_workbook", Workbook)
+    expected = {"b.xlsx::x": ["x"], "b.xlsx::x~3": ["y"], "b.xlsx::x~2": ["z"]}
+    assert_told_apart(tmp_path, expected, "b.xlsx::x~3")
+
+
+def test_a_file_called_like_a_sheet(tmp_path: Path) -> None:
+    from lakescope.demo.xlsx import write_xlsx
+
+    write_xlsx(tmp_path / "people.xlsx", {"Training": pa.table({"a": ["sheet"]})})
+    (tmp_path / "people.xlsx::Training").write_text("name,size\nfile,1\n")
+    expected = {"people.xlsx::Training": ["sheet"], "people.xlsx::Training~2": ["file", "1"]}
+    assert_told_apart(tmp_path, expected, "people.xlsx::Training~2")
+    # A CSV file whose ranges did not meet is planned again, by the name it was given.
+    again = make_plan([make_plan(found_at(tmp_path)).tables["people.xlsx::Training~2"]], 1 << 62)
+    assert [unit.table for units in again.bins for unit in units] == ["people.xlsx::Training~2"]
+    assert not again.problems
+
+
+def test_units_of_one_table_keep_its_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,name\n" + "".join(f"{i},x\n" for i in range(1000)))
+    plan = make_plan(found_at(tmp_path), 1000)
+    assert {unit.table for units in plan.bins for unit in units} == {"t.csv"}
+    assert plan.problems == []

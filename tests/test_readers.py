@@ -10,7 +10,9 @@ import io
 import json
 import random
 import sqlite3
+import time
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +29,9 @@ from pyarrow import orc
 
 from lakescope import sources
 from lakescope.errors import BadRequest, SourceError
-from lakescope.sources import json_lines
+from lakescope.pipeline.scan import TablePart, TableScan
+from lakescope.sources import arrow_batches, arrow_ipc, database, duckdb_file, files, json_lines, names
+from lakescope.sources import orc as orc_reader
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Problem, Unit
@@ -197,6 +201,164 @@ def test_a_huge_row_group_is_read_in_bounded_batches(tmp_path: Path) -> None:
     assert max(sizes) <= 9 * 1024 * 1024
 
 
+def _told(path: Path, target: int = 1 << 26) -> dict[tuple[str, str, str], int]:
+    """Problems of a table, merged over its units as a build does."""
+    whole = TablePart("t", 0)
+    for unit in sources.plan(_found(path), target):
+        scan = TableScan(unit.table, unit.ordinal)
+        scan.scan(unit)
+        for problem in scan.part.problems:
+            whole.report(problem)
+    return {(problem.severity, problem.code, problem.detail): problem.count for problem in whole.problems}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables that are too wide
+
+
+def _write_wide(path: Path, columns: int) -> None:
+    header = [f"c{i}" for i in range(columns)]
+    table = pa.table({name: [1, 2] for name in header})
+    match path.suffix:
+        case ".csv":
+            path.write_text("".join(",".join(row) + "\n" for row in (header, *[["1"] * columns] * 2)))
+        case ".jsonl":
+            path.write_text("".join(json.dumps({name: 1}) + "\n" for name in header))
+        case ".xlsx":
+            path.write_bytes(_workbook({"S": [header, [1] * columns, [2] * columns]}))
+        case ".sqlite":
+            with _database(path) as connection:
+                connection.execute(f"CREATE TABLE t ({', '.join(header)})")
+        case ".duckdb":
+            with pytest.importorskip("duckdb").connect(str(path)) as connection:
+                connection.execute(f"CREATE TABLE t ({', '.join(f'{name} INTEGER' for name in header)})")
+        case ".parquet":
+            pq.write_table(pa.table({"s": table.to_struct_array().combine_chunks()}), path)
+        case ".arrow":
+            _write_arrow(table, path)
+        case ".orc":
+            orc.write_table(table, str(path))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "xlsx", "sqlite", "duckdb", "parquet", "arrow", "orc"])
+def test_a_table_may_not_be_wider_than_a_worker_can_bear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(names, "MOST_COLUMNS", 20)
+    path = tmp_path / f"t.{ending}"
+    for columns in (20, 21):
+        _write_wide(path, columns)
+        for target in (1 << 26, 10):
+            if columns == 20:
+                assert {len(row) for row in _load(path, target)[0]} <= {20} | ({1} if ending == "jsonl" else set())
+            elif ending != "jsonl" or target > 10:
+                assert _fails(path, target).code == "too-many-columns"
+        path.unlink()
+
+
+def test_a_frame_that_is_too_wide_is_refused_whatever_its_schema_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "MOST_COLUMNS", 20)
+    wide = pa.table({f"c{i}": [1] for i in range(21)})
+    with pytest.raises(SourceError, match="more than 20 columns"):
+        list(arrow_batches.text_batches(wide.to_batches(), pa.schema([]), "t", print))
+
+
+def test_batches_of_a_wide_table_are_short(tmp_path: Path) -> None:
+    columns = 10_000
+    rows = [",".join(f"c{i}" for i in range(columns)), *[",".join("1" * columns)] * 150]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    (unit,) = sources.plan(_found(tmp_path / "t.csv"), 1 << 30)
+    batches = [(batch.rows, len(batch.columns)) for batch in sources.read(unit, lambda problem: None)]
+    assert sum(count for count, _ in batches) == 150
+    assert max(count * width for count, width in batches) <= arrow_batches.MAX_CELLS
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# CSV
+
+
+def _csv(tmp_path: Path, text: str | bytes, name: str = "t.csv", target: int = 1 << 26) -> tuple[Rows, list[Problem]]:
+    path = tmp_path / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return _load(path, target)
+
+
+@pytest.mark.parametrize(
+    ("line", "surplus"),
+    [
+        ("1,2,x", "x"),
+        ('1,2,"x"', "x"),
+        ('1,2,"a ""q"" b"', 'a "q" b'),
+        ('1,2, "x, y" ', "x, y"),
+        ('"a ""b""",2,"c ""d"""', 'c "d"'),
+        ("1,2,z,y", "z,y"),
+        ('1,2,z,"a ""q"" b"', 'z,"a ""q"" b"'),
+        ('1,2,"z","y"', '"z","y"'),
+        ('1,2,"a ""q""",y', '"a ""q""",y'),
+        ('1,2,"z\nz",y', '"z\nz",y'),
+        ('1,2,"z"x,y', '"z"x,y'),
+        ("1,2,,", ","),
+        ("1,2,", None),
+        ('1,2,""', None),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", ""])
+def test_what_a_row_has_beyond_the_header(tmp_path: Path, line: str, surplus: str | None, end: str) -> None:
+    """One cell is a cell like any other; several are kept as they are written, every quote included."""
+    end = "\n" if end == "\r" and "\n" in line else end
+    text = (end or "\n").join(["a,b", *["3,4"] * 5, line]) + end
+    rows, told = _csv(tmp_path, text)
+    assert len(rows) == 6
+    assert rows[-1].get("_surplus") == surplus
+    assert [(problem.code, problem.count) for problem in told if problem.code == "long-rows"] == (
+        [] if surplus is None else [("long-rows", 1)]
+    )
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "T.TSV", "t.Tab", "t.tsv.gz", "T.TSV.GZIP", "t.tab.zstd"])
+@pytest.mark.parametrize("target", [1 << 26, 100])
+def test_the_name_tells_tabs_however_the_file_is_read(tmp_path: Path, name: str, target: int) -> None:
+    content: bytes = b"one,two\tthree\n" + b"v,w\tx\n" * 100
+    if name.lower().endswith(("gz", "gzip")):
+        content = gzip.compress(content)
+    elif name.endswith("zstd"):
+        content = bytes(pa.compress(content, codec="zstd", asbytes=True))
+    rows, _ = _csv(tmp_path, content, name, target)
+    assert rows == [{"one,two": "v,w", "three": "x"}] * 100
+
+
+@pytest.mark.parametrize(
+    ("text", "blank"),
+    [
+        ("a,b\n1,2\n3,4\n5,6\n", 0),
+        ("a,b\n1,2\n3,4\n5,6\n\n", 0),
+        ("a,b\n1,2\n3,4\n5,6\n\n\n", 1),
+        ("a,b\n1,2\n\n3,4\n5,6\n", 1),
+        ("a,b\r\n1,2\r\n\r\n3,4\r\n5,6\r\n\r\n", 1),
+        ("a,b\n1,2\n\n\n3,4\n\n5,6\n\n\n\n", 5),
+    ],
+)
+@pytest.mark.parametrize("target", [1 << 26, *range(3, 12)])
+def test_blank_lines_are_counted_alike_in_any_cut(tmp_path: Path, text: str, blank: int, target: int) -> None:
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert _told(tmp_path / "t.csv", target) == (
+        {("info", "blank-lines", "blank lines were passed over"): blank} if blank else {}
+    )
+
+
+def test_ranges_meet_over_blank_lines(tmp_path: Path) -> None:
+    from lakescope.pipeline.scan import broken_spans
+
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 20 + "\n" * 200 + "3,4\n" * 20)
+    scans = []
+    for unit in sources.plan(_found(path), 30):
+        scans.append(TableScan(unit.table, unit.ordinal))
+        scans[-1].scan(unit)
+    assert sum(scan.part.rows for scan in scans) == 40
+    assert not broken_spans([scan.part for scan in scans])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Damage
 
@@ -205,6 +367,18 @@ def _fails(path: Path, target: int = 1 << 26) -> SourceError:
     with pytest.raises(SourceError) as caught:
         _load(path, target)
     return caught.value
+
+
+def _until_it_fails(unit: Unit, pause: float = 0.0) -> tuple[Rows, SourceError]:
+    """The rows a unit gives before it fails, and how it fails."""
+    rows: Rows = []
+    try:
+        for batch in sources.read(unit, lambda problem: None):
+            rows += _cells(batch)
+            time.sleep(pause)
+    except SourceError as error:
+        return rows, error
+    raise AssertionError(f"{unit.table} was read to its end")
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.orc"])
@@ -259,7 +433,6 @@ def test_flipped_bytes_never_crash(tmp_path: Path, name: str) -> None:
 
 def test_a_reader_that_crashes_takes_only_its_file_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakescope.sources import isolated
-    from lakescope.sources import orc as orc_reader
 
     table = _table(50)
     _write_orc(table, tmp_path / "t.orc")
@@ -293,6 +466,62 @@ def test_errors_of_libraries_name_the_file_and_hide_secrets(tmp_path: Path, monk
     assert "hint:" in text
     assert "S@" not in text
     assert "secret" not in text
+
+
+class _Leaking:
+    """Gives some bytes and then fails with an error that names a URL with its secrets."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def readinto(self, room: memoryview) -> int:
+        if not self.content:
+            raise OSError("cannot reach https://me:secret@host/x?token=secret")
+        given, self.content = self.content[: len(room)], self.content[len(room) :]
+        room[: len(given)] = given
+        return len(given)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"a,b\n" + b"1,2\n" * 30_000])
+def test_secrets_are_hidden_wherever_reading_a_csv_file_fails(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(files, "open_stream", lambda *_: files.Stream(_Leaking(content)))
+    _assert_hidden(Unit("t.csv", "csv", "/x/t.csv", 1, options={"compression": "gzip"}), content.count(b"1"))
+
+
+@pytest.mark.parametrize("content", [b"", b'{"a":1}\n', b'{"a":1}\n' * 30_000, b'[{"a":1},{"a"'])
+def test_secrets_are_hidden_wherever_reading_json_fails(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(files, "open_stream", lambda *_: files.Stream(_Leaking(content)))
+    _assert_hidden(Unit("t.json", "json", "/x/t.json", 1), content.count(b"1"))
+
+
+def _assert_hidden(unit: Unit, rows: int) -> None:
+    """The rows before are kept, the error says what is wrong, and no secret."""
+    kept, error = _until_it_fails(unit)
+    assert len(kept) == rows
+    assert error.code == "truncated"
+    assert "cannot reach https://host/x" in error.message
+    assert "secret" not in str(error)
+    assert ("beyond row" in error.message) == (rows > 0)
+
+
+def test_secrets_are_hidden_where_a_file_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leak(source: Any) -> None:
+        raise OSError("cannot reach https://me:secret@host/x?token=secret")
+
+    _write_arrow(_table(5), tmp_path / "t.arrow")
+    _write_orc(_table(5), tmp_path / "t.orc")
+    monkeypatch.setattr(arrow_ipc.ipc, "open_file", leak)
+    monkeypatch.setattr(orc, "ORCFile", leak)
+    errors = [_fails(tmp_path / "t.arrow")]
+    with pytest.raises(SourceError) as caught:
+        orc_reader._Opened().file(str(tmp_path / "t.orc"), None, fresh=True)
+    for error in (*errors, caught.value):
+        assert error.code == "truncated"
+        assert "https://host/x" in error.message
+        assert "secret" not in str(error)
 
 
 @pytest.mark.parametrize("kind", [MemoryError, KeyboardInterrupt])
@@ -369,14 +598,78 @@ def test_json_lines_that_are_no_objects(tmp_path: Path) -> None:
     ]
 
 
-def test_broken_json_lines_are_told_with_line_and_count(tmp_path: Path) -> None:
-    rows, told = _json(tmp_path, '{"a":1}\n\n{"a":\n{"a":2}\r\n{"a":3} x\n' + "[" * 100_000 + '\n{"a":4}')
+def test_broken_json_lines_are_told_with_reason_and_count(tmp_path: Path) -> None:
+    rows, told = _json(tmp_path, '{"a":1}\n\n{"a":\n{"a":2}\r\n{"a":3} x\n{"a":5} y\n' + "[" * 100_000 + '\n{"a":4}')
     assert [row["a"] for row in rows] == ["1", "2", "4"]
-    assert {problem.code for problem in told} == {"broken-json"}
-    assert sum(problem.count for problem in told) == 3
-    details = " ".join(problem.detail for problem in told)
-    for line in ("line 3", "line 5", "line 6"):
-        assert line in details
+    assert {(problem.code, problem.detail): problem.count for problem in told} == {
+        ("broken-json", "values were left out: expecting value"): 1,
+        ("broken-json", "values were left out: extra data"): 2,
+        ("broken-json", "values were left out: nested too deeply"): 1,
+    }
+
+
+@pytest.mark.parametrize("target", [40, 100, 333, 1000])
+def test_problems_of_json_do_not_depend_on_the_cut(tmp_path: Path, target: int) -> None:
+    lines = ['{"a":1}', '{"a":', '{"a":1,"a":2}', '{"a":3} x', '{"a":[1]}', "", '{"a":{"b":[2]}}', '{"a":0,"c":7}']
+    (tmp_path / "t.jsonl").write_text("\n".join(lines * 20))
+    whole = _told(tmp_path / "t.jsonl")
+    assert _told(tmp_path / "t.jsonl", target) == whole
+    assert whole == {
+        ("warning", "broken-json", "values were left out: expecting value"): 20,
+        ("warning", "broken-json", "values were left out: extra data"): 20,
+        ("warning", "duplicate-keys", "keys that stand twice in their object; the last one counts"): 20,
+        ("info", "nested", "column 'a' holds lists or deep objects: kept as JSON text"): 1,
+        ("info", "nested", "column 'a.b' holds lists or deep objects: kept as JSON text"): 1,
+    }
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 8192])
+@pytest.mark.parametrize("target", [20, 60, 1 << 20])
+def test_rows_of_json_take_from_the_path_what_they_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, target: int
+) -> None:
+    """Row by row: neither the cut of the file nor the size of a batch decides."""
+    monkeypatch.setattr(json_lines, "_ROWS", limit)
+    folder = tmp_path / "t" / "year=2021" / "kind=x"
+    folder.mkdir(parents=True)
+    lines = ['{"a":1}', '{"a":2,"year":1999}', '{"a":3,"year":null}', '{"a":4}', '{"a":5,"kind":"own"}', '{"b":6}']
+    (folder / "t.jsonl").write_text("\n".join(lines))
+    units = sources.plan(_found(tmp_path), target)
+    rows = [
+        (row.get("a"), row.get("b"), row["year"], row["kind"])
+        for unit in units
+        for batch in sources.read(unit, lambda problem: None)
+        for row in _cells(batch)
+    ]
+    assert rows == [
+        ("1", None, "2021", "x"),
+        ("2", None, "1999", "x"),
+        ("3", None, None, "x"),
+        ("4", None, "2021", "x"),
+        ("5", None, "2021", "own"),
+        (None, "6", "2021", "x"),
+    ]
+    kinds = {
+        column.source_type
+        for unit in units
+        for batch in sources.read(unit, lambda problem: None)
+        for column in batch.columns
+    }
+    assert kinds == {"json"}
+    assert _told(tmp_path, target) == {
+        ("info", "partition-column", f"column {name!r} is also spelt by the path; the values in the file count"): 1
+        for name in ("year", "kind")
+    }
+
+
+def test_columns_of_a_file_count_more_than_its_path(tmp_path: Path) -> None:
+    folder = tmp_path / "t" / "a=9" / "c=8"
+    folder.mkdir(parents=True)
+    (folder / "t.csv").write_text("a,b\n1,x\n2,y\n")
+    rows, told = _load(tmp_path)
+    assert rows == [{"a": "1", "b": "x", "c": "8"}, {"a": "2", "b": "y", "c": "8"}]
+    assert [(problem.code, problem.count) for problem in told] == [("partition-column", 1)]
+    assert "'a'" in told[0].detail
 
 
 def test_duplicate_keys_are_told_and_the_last_counts(tmp_path: Path) -> None:
@@ -398,7 +691,7 @@ def test_json_text_that_is_not_utf_8(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_documents(tmp_path: Path, encoding: str, indent: int | None) -> None:
     values = [{"a": i, "t": "ü" * (i % 50), "o": {"n": [1.5]}} for i in range(3000)]
@@ -425,6 +718,26 @@ def test_json_documents_do_not_depend_on_how_they_arrive(
 )
 def test_small_json_documents(tmp_path: Path, text: str) -> None:
     assert _json(tmp_path, text, "t.json")[0] == [{"a": "1", "b": "2"}]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 50])
+@pytest.mark.parametrize("form", ["{},\n{}", "{}\n,{}"])
+def test_a_document_that_holds_rows_on_lines_of_their_own(tmp_path: Path, rows: int, form: str) -> None:
+    """As CouchDB writes them: a line that is a whole object does not make a file of lines."""
+    listed = '{"id":0}'
+    for number in range(1, rows):
+        listed = form.format(listed, json.dumps({"id": number}, separators=(",", ":")))
+    text = f'{{"total_rows":{rows},"rows":[\n{listed}\n]}}'
+    found, told = _json(tmp_path, text, "t.json", 20)
+    assert [(row["total_rows"], json.loads(str(row["rows"]))) for row in found] == [
+        (str(rows), [{"id": number} for number in range(rows)])
+    ]
+    assert [problem.code for problem in told] == ["nested"]
+
+
+def test_values_on_one_line_and_on_several(tmp_path: Path) -> None:
+    text = '{"a":1}\n{\n "a": 2\n}\n{\n "a": 3\n}\n'
+    assert _json(tmp_path, text, "t.json") == ([{"a": "1"}, {"a": "2"}, {"a": "3"}], [])
 
 
 def test_lines_in_a_json_file_survive_a_broken_first_line(tmp_path: Path) -> None:
@@ -468,10 +781,52 @@ def test_a_json_value_longer_than_the_limit(tmp_path: Path, monkeypatch: pytest.
     assert [problem.code for problem in told] == ["broken-json"]
 
 
-def test_keys_that_are_data_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "_MOST_COLUMNS", 100)
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps({f"id{i}": i}) + "\n" for i in range(200)))
-    assert _fails(tmp_path / "t.jsonl").code == "too-many-columns"
+def test_a_document_of_one_value_longer_than_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(json_lines, "_CHUNK", 100_000)
+    feature = '{"type": "Feature", "properties": {"name": "x"}}'
+    text = '{"type": "FeatureCollection",\n"features": [\n' + ",\n".join([feature] * 30_000) + "\n]}"
+    (tmp_path / "t.geojson").write_text(text)
+    error = _fails(tmp_path / "t.geojson")
+    assert error.code == "broken-json"
+    assert "a value longer than 1 MB" in error.message
+    rows, told = _json(tmp_path, '{"a":1}\n' + text + '\n{"a":2}', "t.json")
+    assert [row["a"] for row in rows] == ["1"]
+    assert "a value longer than 1 MB, reading stopped near character 8" in told[0].detail
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": lambda content: bz2.compress(content, 1),
+    "zst": lambda content: bytes(pa.compress(content, codec="zstd", asbytes=True)),
+}
+
+
+@pytest.mark.parametrize("ending", _PACKERS)
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_compressed_json_that_is_cut_off_keeps_the_rows_before(tmp_path: Path, name: str, ending: str) -> None:
+    chance = random.Random(4)
+    lines = [json.dumps({"id": number, "x": chance.random()}) for number in range(60_000)]
+    text = "\n".join(lines) if name == "t.jsonl" else f"[{', '.join(lines)}]"
+    packed = _PACKERS[ending](text.encode())
+    (tmp_path / f"{name}.{ending}").write_bytes(packed[: len(packed) * 9 // 10])
+    (unit,) = sources.plan(_found(tmp_path / f"{name}.{ending}"), 1 << 26)
+    kept, error = _until_it_fails(unit)
+    assert error.code == "truncated"
+    assert f"cannot be read beyond row {len(kept)}" in error.message
+    assert [row["id"] for row in kept] == [str(number) for number in range(len(kept))]
+    # What cannot be unpacked is a tenth, and for block-wise formats the block that was cut.
+    assert len(kept) > 0.75 * len(lines)
+
+
+def test_a_cut_loses_no_more_than_what_cannot_be_unpacked(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    content = b"".join(b'{"x":%d}\n' % chance.getrandbits(60) for _ in range(20_000))
+    packed = gzip.compress(content)[:-20_000]
+    (tmp_path / "t.jsonl.gz").write_bytes(packed)
+    possible = zlib.decompressobj(31).decompress(packed).count(b"\n")
+    rows, _ = _until_it_fails(sources.plan(_found(tmp_path / "t.jsonl.gz"), 1)[0])
+    assert possible - 4096 // 10 < len(rows) <= possible
 
 
 @pytest.mark.parametrize("target", range(1, 40))
@@ -666,6 +1021,112 @@ def test_a_database_in_use_and_a_damaged_one(tmp_path: Path) -> None:
         assert _load(path)[0] == [{"a": "1"}]
     path.write_bytes(path.read_bytes()[:3000])
     assert "d.db cannot be read" in _fails(path).message
+
+
+def test_a_type_that_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with _database(path) as connection:
+        connection.execute("CREATE TABLE t (a Gr__e, b)")
+        connection.execute("INSERT INTO t VALUES (1, 2)")
+    path.write_bytes(path.read_bytes().replace(b"Gr__e", "Größe".encode("latin-1")))
+    (batch,) = sources.read(sources.plan(_found(path), 1 << 20)[0], lambda problem: None)
+    kinds = [column.source_type for column in batch.columns]
+    assert kinds == ["gr\\xf6\\xdfe", "any"]
+    assert pa.array(kinds).to_pylist() == kinds
+    assert _cells(batch) == [{"a": "1", "b": "2"}]
+
+
+_ENDLESS = {
+    "recursive": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
+    "product": "SELECT a.i AS x, b.i AS y, c.i AS z FROM n AS a, n AS b, n AS c, n AS d",
+    "silent": "SELECT count(*) AS x FROM n AS a, n AS b, n AS c, n AS d WHERE (a.i * b.i + c.i * d.i) % 999983 = 5",
+}
+
+
+def _give_up(path: Path, view: str, pause: float = 0.0) -> tuple[int, SourceError]:
+    """How many rows a view gave until it was given up."""
+    units = {unit.table.partition("::")[2]: unit for unit in sources.plan(_found(path), 1 << 20)}
+    began = time.monotonic()
+    rows, error = _until_it_fails(units[view], pause)
+    assert time.monotonic() - began < 30
+    return len(rows), error
+
+
+@pytest.mark.parametrize("name", ["d.sqlite", "d.duckdb"])
+@pytest.mark.parametrize(("view", "pause"), [("recursive", 0.0), ("product", 0.0), ("product", 0.2), ("silent", 0.0)])
+def test_a_view_that_does_not_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, view: str, pause: float
+) -> None:
+    monkeypatch.setattr(database, "VIEW_SECONDS", 1)
+    path = tmp_path / name
+    connect = sqlite3.connect if name == "d.sqlite" else pytest.importorskip("duckdb").connect
+    with contextlib.closing(connect(str(path))) as connection:
+        connection.execute("CREATE TABLE n (i INTEGER)")
+        connection.execute(f"INSERT INTO n VALUES {', '.join(f'({i})' for i in range(2000))}")
+        connection.execute(f"CREATE VIEW v AS {_ENDLESS[view]}")
+        connection.execute("CREATE VIEW fine AS SELECT i + 1 AS j FROM n")
+        connection.commit()
+    rows, error = _give_up(path, "v", pause)
+    assert error.code == "costly-view"
+    assert error.message == f"{name}::v was given up: it is a view that takes more than 1 seconds"
+    assert error.hint
+    assert rows == 0 if view == "silent" else rows > 0 or (name, view) == ("d.duckdb", "recursive")
+    fine = [unit for unit in sources.plan(_found(path), 1 << 20) if unit.table.endswith("::fine")]
+    assert [row["j"] for row in _read(fine)[0]] == [str(i) for i in range(1, 2001)]
+
+
+def test_a_view_that_takes_too_much_memory_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.setattr(duckdb_file, "MEMORY", "50MB")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE VIEW v AS SELECT range AS i, hash(range) AS h FROM range(50000000) ORDER BY h")
+    before = sorted(tmp_path.iterdir())
+    rows, error = _give_up(tmp_path / "d.duckdb", "v")
+    assert rows == 0
+    assert (error.code, "50MB of memory" in error.message) == ("costly-view", True)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_view_may_not_call_what_is_unsafe(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with _database(path) as connection:
+        connection.execute("CREATE TABLE t (a, b GENERATED ALWAYS AS (json_extract(a, '$.x')))")
+        connection.execute("INSERT INTO t VALUES ('{\"x\":7}')")
+        connection.execute("CREATE VIEW spy AS SELECT file FROM pragma_database_list")
+        connection.execute("CREATE VIEW fine AS SELECT upper(a) AS a, json_extract(a, '$.x') AS x FROM t")
+    units = {unit.table: unit for unit in sources.plan(_found(path), 1 << 20)}
+    with pytest.raises(SourceError, match="unsafe use of virtual table"):
+        _read([units["d.sqlite::spy"]])
+    assert _read([units["d.sqlite::t"]])[0] == [{"a": '{"x":7}', "b": "7"}]
+    assert _read([units["d.sqlite::fine"]])[0] == [{"a": '{"X":7}', "x": "7"}]
+
+
+def test_rows_before_the_damage_of_a_database_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with _database(path) as connection:
+        connection.execute("CREATE TABLE t (i INTEGER, x TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", ((i, "x" * 100) for i in range(3000)))
+    content = bytearray(path.read_bytes())
+    content[-4096:] = random.Random(6).randbytes(4096)
+    path.write_bytes(content)
+    rows, error = _until_it_fails(sources.plan(_found(path), 1 << 30)[0])
+    assert error.code == "damaged"
+    assert 2800 < len(rows) < 3000
+    assert [row["i"] for row in rows] == [str(i) for i in range(len(rows))]
+
+
+def test_blobs_are_counted_before_they_are_many(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with _database(path) as connection:
+        connection.execute("CREATE TABLE t (b BLOB)")
+        connection.execute(
+            "CREATE VIEW v AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 40)"
+            " SELECT zeroblob(1000000) AS b FROM c"
+        )
+    units = {unit.table: unit for unit in sources.plan(_found(path), 1 << 20)}
+    sizes = [batch.columns[0].data.size for batch in sources.read(units["d.sqlite::v"], lambda problem: None)]
+    assert sum(sizes) == 40_000_000
+    assert max(sizes) <= arrow_batches.MAX_BYTES + 1_000_000
 
 
 def test_duckdb_tables_and_views(tmp_path: Path) -> None:

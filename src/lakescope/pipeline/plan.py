@@ -19,6 +19,7 @@ from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.discover import Found
 from lakescope.sources.model import Problem, Unit
+from lakescope.sources.names import unique_names
 
 #: Bytes of a unit, and of a bin of small units.
 UNIT_BYTES = 64 * 1024 * 1024
@@ -58,18 +59,31 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
 
     with ThreadPoolExecutor(8) as pool:
         planned = list(pool.map(units_of, tables))
-    units: list[Unit] = []
+    units: list[tuple[Found, Unit]] = []
     problems: list[Problem] = []
-    named: dict[str, Found] = {}
     for found, result in zip(tables, planned, strict=True):
         if isinstance(result, Problem):
             problems.append(result)
             continue
         source = {"uri": files.display(found.uri), "format": found.format, "modified": found.modified}
-        for unit in result:
-            units.append(replace(unit, options={**unit.options, "source": source}))
-            named.setdefault(unit.table, found)
-    return Plan(named, pack(units, unit_bytes), problems)
+        units += [(found, replace(unit, options={**unit.options, "source": source})) for unit in result]
+    plan = Plan({}, [], problems)
+    plan.bins = pack(_told_apart(units, plan), unit_bytes)
+    return plan
+
+
+def _told_apart(units: list[tuple[Found, Unit]], plan: Plan) -> list[Unit]:
+    """Number tables that share their name with another: two sheets, or a file called like a sheet (``a.xlsx::b``)."""
+    parts = {(found.uri, sources.part_of(unit)): (found, unit.table) for found, unit in units}
+    names, _ = unique_names([wanted for _, wanted in parts.values()], mark="~")
+    given = dict(zip(parts, names, strict=True))
+    for (found, wanted), name in zip(parts.values(), names, strict=True):
+        # A table that is a file of its own may be planned again, by its name.
+        plan.tables[name] = replace(found, table=name) if wanted == found.table else found
+        if name != wanted:
+            detail = f"another table is called {wanted!r}, too: this one is called {name!r}"
+            plan.problems.append(Problem(name, "info", "name-collision", detail))
+    return [replace(unit, table=given[found.uri, sources.part_of(unit)]) for found, unit in units]
 
 
 def work(unit: Unit) -> int:

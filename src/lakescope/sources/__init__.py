@@ -14,10 +14,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.sources.model import MISSING, Batch, Problem, Report, TextColumn, Unit
+from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
+
+#: What tells apart the tables that one file holds, even those of the same name.
+Part = tuple[str, int | None, str | None, str | None]
 
 _MODULES = {
     "csv": "csv_file",
@@ -33,49 +36,43 @@ _MODULES = {
 
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
-    """Cut a table that was found into units of about ``target_bytes``; a workbook or database gives several tables."""
+    """Cut a table that was found into units of about ``target_bytes``; a workbook or database gives several tables.
+
+    Two of those may have the same name: :func:`part_of` tells units of one from units of the other.
+    """
     try:
         units: list[Unit] = _module(found.format).plan(found, target_bytes)
     except BaseException as error:
         if _passes(error):
             raise
         raise _explained(error, found.table, found.uri) from error
-    counts = Counter(unit.table for unit in units)
-    seen: Counter[str] = Counter()
+    counts = Counter(map(part_of, units))
+    seen: Counter[Part] = Counter()
     numbered = []
     for unit in units:
-        numbered.append(replace(unit, ordinal=seen[unit.table], count=counts[unit.table]))
-        seen[unit.table] += 1
+        part = part_of(unit)
+        numbered.append(replace(unit, ordinal=seen[part], count=counts[part]))
+        seen[part] += 1
     return numbered
+
+
+def part_of(unit: Unit) -> Part:
+    """The sheet of a workbook or the table of a database that a unit belongs to, among those in the same file."""
+    return unit.table, unit.options.get("sheet"), unit.options.get("schema"), unit.options.get("name")
 
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a unit in bounded batches; columns that the path spells (``year=2021/``) are added to every batch."""
-    constants: dict[str, str | None] = unit.options.get("constants", {})
-    told = False
+    from lakescope.sources.constants import add_constants
+
     try:
-        for batch in _module(unit.reader).read(unit, report):
-            present = {column.name for column in batch.columns}
-            doubled = [name for name in constants if name in present]
-            if doubled and not told:
-                told = True
-                detail = f"column {doubled[0]!r} is also spelt by the path; the values in the file count"
-                report(Problem(unit.table, "info", "partition-column", detail, len(doubled)))
-            batch.columns += [_constant(name, constants[name], batch.rows) for name in constants if name not in present]
-            yield batch
+        batches = _module(unit.reader).read(unit, report)
+        # The rows of JSON have their own keys each: its reader fills in what a row lacks.
+        yield from batches if unit.reader == "json" else add_constants(batches, unit, report)
     except BaseException as error:
         if _passes(error):
             raise
         raise _explained(error, unit.table, unit.uri) from error
-
-
-def _constant(name: str, value: str | None, rows: int) -> TextColumn:
-    """A column of one value: every cell is the same slice."""
-    import numpy as np
-
-    data = np.frombuffer((value or "").encode("utf-8", "replace"), np.uint8)
-    end = MISSING if value is None else data.size
-    return TextColumn(name, data, np.zeros(rows, np.int32), np.full(rows, end, np.int32), "partition")
 
 
 def _module(name: str) -> Any:
@@ -95,12 +92,10 @@ def _passes(error: BaseException) -> bool:
 
 def _explained(error: BaseException, table: str, uri: str) -> SourceError:
     """What a library says, as an error that names the table and says what to do."""
-    from lakescope.sources.files import display, scrub
+    from lakescope.sources.files import display, reason_of
 
-    lines = scrub(str(error)).strip().splitlines()
-    reason = lines[0][:300] if lines else type(error).__name__
     hint, code = _advice(error)
-    return SourceError(f"{table} cannot be read: {reason} (file {display(uri)})", hint=hint, code=code)
+    return SourceError(f"{table} cannot be read: {reason_of(error)} (file {display(uri)})", hint=hint, code=code)
 
 
 def _advice(error: BaseException) -> tuple[str, str]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakescope.sources.flatten import text_columns
+from lakescope.sources.flatten import text_columns, width
 from lakescope.sources.model import Batch, Problem, Report
+from lakescope.sources.names import check_width, unique_names
 from lakescope.values.typed import text_bytes
 
 #: Bounds of one batch: rows, bytes of text, and cells (a very wide table has short batches).
@@ -26,6 +27,7 @@ def text_batches(batches: Iterable[Any], schema: Any, table: str, report: Report
             told.add(problem)
             report(problem)
 
+    check_width(table, width(schema))
     rows = 0
     for batch in batches:
         for piece in bounded(batch):
@@ -79,13 +81,12 @@ def empty_batch(schema: Any) -> Any:
 
 def _text_batch(batch: Any, table: str, report: Report) -> Batch:
     columns = text_columns(batch, table, report)
+    check_width(table, len(columns))
     names = [column.name for column in columns]
     if "" in names or len(set(names)) < len(names):
-        from lakescope.sources.names import unique_names
-
         unique, changed = unique_names(names)
         for column, name in zip(columns, unique, strict=True):
             column.name = name
-        detail = f"{changed} blank or repeated column names were replaced or numbered"
+        detail = "blank or repeated column names were replaced or numbered"
         report(Problem(table, "warning", "renamed-columns", detail, changed))
     return Batch(batch.num_rows, columns)

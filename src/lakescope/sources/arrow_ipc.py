@@ -69,5 +69,7 @@ def _open(source: Any, name: str) -> Any:
         return ipc.open_file(source)
     except (pa.ArrowInvalid, OSError) as error:
         raise SourceError(
-            f"{name} is not an Arrow file or cut off: {error}", hint="write or copy the file again", code="truncated"
+            f"{name} is not an Arrow file or cut off: {files.reason_of(error)}",
+            hint="write or copy the file again",
+            code="truncated",
         ) from error

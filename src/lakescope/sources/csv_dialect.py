@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lakescope.sources import csv_kernel
 from lakescope.sources.encoding import Encoding
-from lakescope.sources.names import unique_names
+from lakescope.sources.names import check_width, unique_names
 from lakescope.values.canonical import Kind, Value, decode
 from lakescope.values.cells import understand_each
 from lakescope.values.text import TextColumn
@@ -57,8 +57,13 @@ class Dialect:
         return asdict(self)
 
 
-def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encoding, tabs: bool = False) -> Dialect:
-    """Understand the head of a file (without its byte order mark). ``whole``: the head is the entire file."""
+def detect_dialect(
+    head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encoding, tabs: bool = False, table: str = "the table"
+) -> Dialect:
+    """Understand the head of a file (without its byte order mark). ``whole``: the head is the entire file.
+
+    Raises ``SourceError``, which names the ``table``, if there are too many columns.
+    """
     text = head.tobytes()
     newline = _line_end(text)
     quote, escape = _quoting(text)
@@ -79,7 +84,7 @@ def detect_dialect(head: npt.NDArray[np.uint8], *, whole: bool, encoding: Encodi
     n, _, _ = csv_kernel.record_widths(head, head.size, whole, delimiter, quote, escape, newline, widths, starts)
     if n == 0:
         n, _, _ = csv_kernel.record_widths(head, head.size, True, delimiter, 0, 0, newline, widths, starts)
-    return _frame(head, widths[:n], starts[:n], (delimiter, quote, escape, newline), encoding)
+    return _frame(head, widths[:n], starts[:n], (delimiter, quote, escape, newline), encoding, table)
 
 
 def _line_end(head: bytes) -> int:
@@ -108,7 +113,8 @@ def _encloses(head: bytes, mark: int) -> bool:
 def _delimiter_score(widths: npt.NDArray[np.int32], stray: int, unclean: int) -> float:
     if widths.size == 0:
         return 0.0
-    mode = int(np.bincount(widths).argmax())
+    found, counts = np.unique(widths, return_counts=True)
+    mode = int(found[counts.argmax()])
     if mode < 2:
         return 0.0
     share = float((widths == mode).mean())
@@ -122,6 +128,7 @@ def _frame(
     starts: npt.NDArray[np.int32],
     marks: tuple[int, int, int, int],
     encoding: Encoding,
+    table: str,
 ) -> Dialect:
     """Find preamble and header, and name the columns."""
     if widths.size == 0:
@@ -129,6 +136,7 @@ def _frame(
     mode = _main_width(widths)
     skipped = _preamble(head, widths, starts, mode)
     width = max(mode, int(widths[skipped]))
+    check_width(table, width)
     sample = _records(head[starts[skipped] :].copy(), marks, width, min(_SAMPLED, int(widths.size - skipped)))
     header = has_header(sample)
     names: list[str] = []
@@ -145,8 +153,8 @@ def _frame(
 
 def _main_width(widths: npt.NDArray[np.int32]) -> int:
     """The commonest width; the wider one when two are equally common."""
-    counts = np.bincount(widths)
-    return int(np.flatnonzero(counts == counts.max())[-1])
+    found, counts = np.unique(widths, return_counts=True)
+    return int(found[counts == counts.max()][-1])
 
 
 def _preamble(

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import SourceError
-from lakescope.sources import csv_kernel, files
+from lakescope.sources import arrow_batches, csv_kernel, files
 from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
+from lakescope.sources.files import Stream
+from lakescope.sources.formats import Name
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
 from lakescope.sources.names import unique_names
 
@@ -30,13 +34,9 @@ if TYPE_CHECKING:
 CHUNK = 4 * 1024 * 1024
 #: Longest record: a quote still open after this many bytes is taken literally.
 LONGEST_RECORD = 64 * 1024 * 1024
-#: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
-_PIECE = 4 * 1024
-_CELLS_PER_BATCH = 1 << 20
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
 _LOOK_BACK = 256
-_TAB_NAMES = (".tsv", ".tab")
 
 #: Column that keeps what long rows have beyond the header.
 SURPLUS = "_surplus"
@@ -50,11 +50,11 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
         if found.compression or size <= target_bytes:
             units.append(Unit(found.table, "csv", uri, size, options=base))
             continue
-        head, encoding, dialect = _sniff(uri)
-        if encoding.transcode or _binary(head) or dialect.data_start >= len(head):
+        sniffed = _sniff(uri)
+        if sniffed is None:
             units.append(Unit(found.table, "csv", uri, size, options=base))
             continue
-        begin = encoding.bom + dialect.data_start
+        begin, dialect = sniffed
         cuts = np.linspace(begin, size, -(-size // target_bytes) + 1).astype(np.int64).tolist()
         for low, high in pairwise(cuts):
             options = {**base, "range": [low, high], "dialect": dialect.to_options(), "begin": begin}
@@ -72,43 +72,55 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
             yield from _read_range(unit, stream, Dialect(**dialect_options), report)
 
 
-def _sniff(uri: str) -> tuple[bytes, Encoding, Dialect]:
+def _sniff(uri: str) -> tuple[int, Dialect] | None:
+    """Where the data of a file begins, and its dialect; None if it has to be read, or refused, in one piece."""
     with files.open_stream(uri) as stream:
-        head, whole, _ = _read_head(stream, uri, CHUNK)
+        head, whole = _read_head(stream)
     encoding = detect_encoding(head)
-    data = np.frombuffer(head, np.uint8)[encoding.bom :]
-    return head, encoding, detect_dialect(data, whole=whole, encoding=encoding, tabs=uri.endswith(_TAB_NAMES))
+    if encoding.transcode or _binary(head):
+        return None
+    try:
+        dialect = _understand(uri, head, whole, encoding, files.display(uri))
+    except SourceError:
+        return None
+    return None if dialect.data_start >= len(head) else (encoding.bom + dialect.data_start, dialect)
 
 
-def _read_whole(unit: Unit, stream: BinaryIO, report: Report) -> Iterator[Batch]:
-    piece = _PIECE if unit.options.get("compression") else CHUNK
-    head, whole, failure = _read_head(stream, unit.table, piece)
+def _understand(uri: str, head: bytes, whole: bool, encoding: Encoding, table: str) -> Dialect:
+    text = np.frombuffer(head, np.uint8)[encoding.bom :]
+    tabs = Name.of(PurePosixPath(files.path_of(uri)).name).extension in ("tsv", "tab")
+    return detect_dialect(text, whole=whole, encoding=encoding, tabs=tabs, table=table)
+
+
+def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
+    try:
+        head, whole = _read_head(stream)
+    except (OSError, EOFError) as error:
+        raise SourceError(
+            f"{unit.table} cannot be read: {files.reason_of(error)}",
+            hint="the file may be cut off or not be compressed as its name says",
+            code="truncated",
+        ) from error
     encoding = detect_encoding(head)
-    rest: BinaryIO | _Utf8 = stream
     if encoding.transcode:
         _tell(unit, report, "info", "encoding", f"{encoding.transcode} text, read as such")
-        rest = _Utf8(head[encoding.bom :], stream, encoding.transcode)
-        head, whole, failure = _read_head(rest, unit.table, piece)
+        stream = Stream(_Utf8(head[encoding.bom :], stream, encoding.transcode))
+        head, whole = _read_head(stream)
         encoding = Encoding()
-    text = np.frombuffer(head, np.uint8)[encoding.bom :]
-    if whole and not (text > 32).any():
+    if whole and not (np.frombuffer(head, np.uint8)[encoding.bom :] > 32).any():
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
-    name = unit.uri.lower()
-    for ending in (".gz", ".bz2", ".zst"):
-        name = name.removesuffix(ending)
-    dialect = detect_dialect(text, whole=whole, encoding=encoding, tabs=name.endswith(_TAB_NAMES))
+    dialect = _understand(unit.uri, head, whole, encoding, unit.table)
     _tell_dialect(unit, dialect, head, encoding, report)
-    window = _Window(rest, bytes(head[encoding.bom :]), dialect.data_start, piece=piece)
-    window.failure = failure
-    if not whole and failure is None:
+    window = _Window(stream, head[encoding.bom :], dialect.data_start)
+    if not whole:
         # One batch for a small file instead of one for its head and one for the rest.
         window.read_on()
     yield from _records(unit, window, dialect, None, report)
 
 
-def _read_range(unit: Unit, stream: BinaryIO, dialect: Dialect, report: Report) -> Iterator[Batch]:
+def _read_range(unit: Unit, stream: Stream, dialect: Dialect, report: Report) -> Iterator[Batch]:
     low, high = unit.options["range"]
     if low == unit.options["begin"]:
         stream.seek(0)
@@ -126,7 +138,7 @@ def _read_range(unit: Unit, stream: BinaryIO, dialect: Dialect, report: Report) 
     yield from _records(unit, window, dialect, high, report)
 
 
-def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
+def _sync(stream: Stream, low: int, dialect: Dialect) -> int:
     """First record start at or after ``low``, by the likeliest of the suppositions."""
     size = _SYNC_WINDOW
     marks = (dialect.delimiter, dialect.quote, dialect.escape, dialect.newline)
@@ -158,9 +170,8 @@ def _sync(stream: BinaryIO, low: int, dialect: Dialect) -> int:
 class _Window:
     """A growing view on the stream: holds the bytes of unfinished records and reads on when told to."""
 
-    def __init__(self, stream: BinaryIO | _Utf8, head: bytes, skip: int, base: int = 0, piece: int = CHUNK) -> None:
+    def __init__(self, stream: Stream, head: bytes, skip: int, base: int = 0) -> None:
         self.stream = stream
-        self.piece = piece
         self.data = np.empty(max(CHUNK, len(head)), np.uint8)
         self.data[: len(head)] = np.frombuffer(head, np.uint8)
         self.fill = len(head)
@@ -180,40 +191,47 @@ class _Window:
             self.data[:left] = self.data[self.position : self.fill].copy()
         self.base += self.position
         self.position, self.fill = 0, left
-        while self.fill < self.data.size and not self.final and self.failure is None:
-            room = memoryview(self.data)[self.fill : self.fill + self.piece]  # type: ignore[arg-type]
-            try:
-                got = self.stream.readinto(room)  # type: ignore[union-attr]
-            except (OSError, EOFError) as error:
-                self.failure = error
-                return
-            self.fill += got or 0
-            self.final = not got
+        with suppress(OSError, EOFError):
+            self.fill += self.stream.readinto(memoryview(self.data)[left:])  # type: ignore[arg-type]
+        self.failure = self.stream.failure
+        self.final = self.fill < self.data.size and self.failure is None
+
+    def at_end(self) -> bool:
+        """Whether nothing comes after what was consumed."""
+        if self.position >= self.fill and not self.final and self.failure is None:
+            self.read_on()
+        return self.final and self.position >= self.fill
 
 
 def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, report: Report) -> Iterator[Batch]:
     columns = len(dialect.names)
-    capacity = max(256, min(65536, _CELLS_PER_BATCH // (columns + 1)))
+    capacity = arrow_batches.rows_per_batch(columns + 1)
     starts, ends = np.empty((columns + 1, capacity), np.int32), np.empty((columns + 1, capacity), np.int32)
     counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
     surplus = unique_names([*dialect.names, SURPLUS])[0][-1]
     counted = window.base + window.position
+    blank_end = -1
     total = 0
     while True:
         limit = window.fill if stop is None else max(0, min(window.fill, stop - window.base))
         long_before = counters[csv_kernel.LONG]
+        counters[csv_kernel.BLANK_END] = -1
         rows, position, starved = csv_kernel.tokenise(
             *(window.data, window.position, window.fill, limit, window.final),
             *(dialect.delimiter, dialect.quote, dialect.escape, dialect.newline, LONGEST_RECORD),
             *(starts, ends, counters),
         )
         total += rows
+        moved = position > window.position
         span = (window.base + window.position, window.base + position)
         nul_from, nul_to = max(window.position, counted - window.base), position
         counters[csv_kernel.NUL] += _nuls(window.data[nul_from:nul_to])
         counted = window.base + position
+        if counters[csv_kernel.BLANK_END] >= 0:
+            blank_end = window.base + int(counters[csv_kernel.BLANK_END])
         window.position = position
-        if rows:
+        # Ranges meet although there are only blank lines between them.
+        if rows or (stop is not None and moved):
             made = [
                 TextColumn(name, window.data, starts[c, :rows], ends[c, :rows]) for c, name in enumerate(dialect.names)
             ]
@@ -232,9 +250,12 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         # A header without rows is a table of no rows, not a broken file.
         empty = np.empty(0, np.int32)
         yield Batch(0, [TextColumn(name, window.data, empty, empty) for name in dialect.names], dialect.fallback)
+    if blank_end == window.base + window.position and window.at_end():
+        # Many a file ends in a blank line, which is not worth telling.
+        counters[csv_kernel.BLANK] -= 1
     _tell_counters(unit, counters, surplus, report)
     if window.failure is not None:
-        reason = f"{unit.table} cannot be read beyond row {total}: {window.failure}"
+        reason = f"{unit.table} cannot be read beyond row {total}: {files.reason_of(window.failure)}"
         raise SourceError(reason, hint="the rows before are kept", code="truncated") from window.failure
 
 
@@ -249,57 +270,43 @@ def _binary(head: bytes) -> bool:
     return bool(control.mean() > 0.1)
 
 
-def _read_head(stream: BinaryIO | _Utf8, name: str, piece: int) -> tuple[bytes, bool, Exception | None]:
-    """The bytes that decide the dialect, whether they are the whole file, and what stopped reading, if anything did.
+def _read_head(stream: Stream) -> tuple[bytes, bool]:
+    """The bytes that decide the dialect, and whether they are the whole file.
 
     As many as ``HEAD_BYTES``, or more where a header is longer than that.
     """
-    head = bytearray()
+    head = b""
     wanted = HEAD_BYTES
     while True:
         try:
-            got = stream.read(min(piece, wanted - len(head)))
-        except (OSError, EOFError) as error:
-            if head:
-                return bytes(head), False, error
-            raise SourceError(
-                f"{name} cannot be read: {error}",
-                hint="the file may be cut off or not be compressed as its name says",
-                code="truncated",
-            ) from error
-        head += got
-        if not got:
-            return bytes(head), True, None
-        if len(head) >= wanted:
-            if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
-                return bytes(head), False, None
-            wanted *= 8
+            head += stream.read(wanted - len(head))
+        except (OSError, EOFError):
+            if not head:
+                raise
+        if len(head) < wanted:
+            return head, stream.failure is None
+        if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
+            return head, False
+        wanted *= 8
 
 
 class _Utf8:
-    """A stream of UTF-16 or UTF-32 text, read as UTF-8 bytes."""
+    """Text in UTF-16 or UTF-32, as a source of UTF-8 bytes."""
 
-    def __init__(self, head: bytes, stream: BinaryIO, encoding: str) -> None:
+    def __init__(self, head: bytes, stream: Stream, encoding: str) -> None:
         self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
         self._stream = stream
         self._ready = self._decoder.decode(head).encode("utf-8", "replace")
         self._ended = False
 
-    def _fill(self, size: int) -> None:
-        while len(self._ready) < size and not self._ended:
+    def readinto(self, room: memoryview) -> int:
+        while not self._ready and not self._ended:
             piece = self._stream.read(CHUNK // 4)
             self._ended = not piece
-            self._ready += self._decoder.decode(piece, final=self._ended).encode("utf-8", "replace")
-
-    def read(self, size: int) -> bytes:
-        self._fill(size)
-        piece, self._ready = self._ready[:size], self._ready[size:]
-        return piece
-
-    def readinto(self, target: memoryview) -> int:
-        piece = self.read(len(target))
-        target[: len(piece)] = piece
-        return len(piece)
+            self._ready = self._decoder.decode(piece, final=self._ended).encode("utf-8", "replace")
+        given, self._ready = self._ready[: len(room)], self._ready[len(room) :]
+        room[: len(given)] = given
+        return len(given)
 
 
 def _tell(unit: Unit, report: Report, severity: str, code: str, detail: str, count: int = 1) -> None:
@@ -348,11 +355,9 @@ def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, re
         (csv_kernel.STRAY, "warning", "stray-quotes", "cells with text after their closing quote; kept as written"),
         (csv_kernel.UNCLOSED, "warning", "unclosed-quote", "quotes that are never closed; taken literally"),
         (csv_kernel.NUL, "warning", "nul-bytes", "NUL bytes in the text; kept"),
+        (csv_kernel.BLANK, "info", "blank-lines", "blank lines were passed over"),
     ]
     for index, severity, code, text in said:
         count = int(counters[index])
         if count:
             _tell(unit, report, severity, code, text, count)
-    if counters[csv_kernel.BLANK] > 1:
-        blank = int(counters[csv_kernel.BLANK])
-        _tell(unit, report, "info", "blank-lines", "blank lines were passed over", blank)

@@ -18,9 +18,9 @@ DELIMITER, RECORD, OPEN = 0, 1, 2
 #: Where a byte may lie: inside quotes, in the middle of a field without quotes, at the beginning of a field.
 INSIDE, MIDDLE, BEGINNING = 0, 1, 2
 
-#: Indices of the counters that :func:`tokenise` adds to.
-SHORT, LONG, BLANK, STRAY, UNCLOSED, NUL = range(6)
-N_COUNTERS = 6
+#: Indices of the counters that :func:`tokenise` adds to; the last one is where the last blank line ended.
+SHORT, LONG, BLANK, STRAY, UNCLOSED, NUL, BLANK_END = range(7)
+N_COUNTERS = 7
 
 _LF, _CR, _SPACE, _BACKSLASH = 10, 13, 32, 92
 
@@ -111,13 +111,24 @@ def _unescape(data, start, end, quote, escape):
 
 
 @njit(cache=True)
+def _record_end(data, after, newline):
+    """Where the text of a record ends, if the next one starts at ``after``: before its line end, if it has one."""
+    end = after
+    if data[end - 1] == newline:
+        end -= 1
+    if newline == _LF and end > 0 and data[end - 1] == _CR:
+        end -= 1
+    return end
+
+
+@njit(cache=True)
 def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, patience, starts, ends, counters):
     """Cut ``buffer[begin:n]`` into records, up to the first that starts at or after ``stop``.
 
-    ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, as
-    one piece. A record without its end is left for the next call unless ``final``. A quote still open after
-    ``patience`` bytes (or at the end of the file) is taken literally. Returns (rows, position of the next record,
-    starved?).
+    ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, one
+    field like any other, several as they are written, with their delimiters and quotes. A record without its end is
+    left for the next call unless ``final``. A quote still open after ``patience`` bytes (or at the end of the file) is
+    taken literally. Returns (rows, position of the next record, starved?).
     """
     data = pointer(buffer)
     columns = starts.shape[0] - 1
@@ -131,8 +142,7 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
         n_escaped = 0
         quoting = quote
         stray = 0
-        surplus = -1
-        surplus_end = -1
+        surplus = 0
         blank = False
         while True:
             s, e, after, how, escaped, odd = _field(data, i, n, delimiter, quoting, escape, newline)
@@ -145,21 +155,17 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
                 c = 0
                 n_escaped = 0
                 stray = 0
-                surplus = -1
                 continue
             if how == RECORD and after == n and not final and data[n - 1] != newline:
                 return row, record, True
             stray += odd
-            if c < columns:
+            if c <= columns:
                 starts[c, row] = s
                 ends[c, row] = e
                 if escaped:
                     escaped_fields[n_escaped] = c
                     n_escaped += 1
-            else:
-                if surplus < 0:
-                    surplus = i
-                surplus_end = e
+                surplus = i
             if how == RECORD:
                 blank = c == 0 and s == e and s == record
                 i = after
@@ -168,21 +174,26 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
             i = after
         if blank:
             counters[BLANK] += 1
+            counters[BLANK_END] = i
             continue
+        if c > columns:
+            starts[columns, row] = surplus
+            ends[columns, row] = _record_end(data, i, newline)
+            if n_escaped > 0 and escaped_fields[n_escaped - 1] == columns:
+                n_escaped -= 1
         for k in range(n_escaped):
             f = escaped_fields[k]
             ends[f, row] = _unescape(data, starts[f, row], ends[f, row], quote, escape)
         if c + 1 < columns:
             counters[SHORT] += 1
-            for k in range(c + 1, columns):
-                starts[k, row] = 0
-                ends[k, row] = -1
-        starts[columns, row] = 0
-        ends[columns, row] = -1
-        if surplus >= 0 and surplus_end > surplus:
+        for k in range(c + 1, columns + 1):
+            starts[k, row] = 0
+            ends[k, row] = -1
+        if ends[columns, row] > starts[columns, row]:
             counters[LONG] += 1
-            starts[columns, row] = surplus
-            ends[columns, row] = surplus_end
+        else:
+            starts[columns, row] = 0
+            ends[columns, row] = -1
         counters[STRAY] += stray
         row += 1
     return row, i, False

@@ -102,7 +102,7 @@ def _look(location: str) -> _Root:
         return root
     except Exception as error:
         # Any file system may answer here, in its own words: no access, no network, no such bucket, a missing package.
-        detail = f"{files.display(location)} cannot be listed: {files.scrub(str(error))}"
+        detail = f"{files.display(location)} cannot be listed: {files.reason_of(error)}"
         root.problems.append(Problem(label, "error", "unreadable", detail))
         return root
     if pattern and not listing.files:
@@ -270,7 +270,7 @@ def _accept(listing: Listing, entry: Entry, judgement: Judgement | Exception, do
     """Tell what is odd about a file; None if it is not a table."""
     name = Name.of(PurePosixPath(entry.path).name)
     if isinstance(judgement, Exception):
-        reason = getattr(judgement, "strerror", None) or files.scrub(str(judgement))
+        reason = getattr(judgement, "strerror", None) or files.reason_of(judgement)
         listing.tell(entry.path, "error", "unreadable", f"it cannot be read: {reason}")
     elif judgement.kind == "document":
         documents.append(entry.path)

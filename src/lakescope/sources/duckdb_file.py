@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakescope.errors import SourceError
-from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources import arrow_batches, database, files, planning
+from lakescope.sources.database import quoted
 from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
 
+#: Memory of a worker for DuckDB. Reading a table takes far less; a view that sorts or joins may want any amount.
+MEMORY = "1GB"
 _TABLES = """
-    SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary
-    UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary
+    SELECT schema_name, table_name, false FROM duckdb_tables() WHERE NOT internal AND NOT temporary
+    UNION ALL SELECT schema_name, view_name, true FROM duckdb_views() WHERE NOT internal AND NOT temporary
     ORDER BY ALL
 """
 #: Types that arrive in Arrow as they are. Others (BIT, TIMETZ, 128-bit integers) lose something, so DuckDB writes them.
@@ -37,22 +42,44 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
             tables = connection.execute(_TABLES).fetchall()
         if not tables:
             raise SourceError(f"{found.table} holds no table", code="empty-file")
-        for schema, name in tables:
+        for schema, name, view in tables:
             table = f"{found.table}::{name if schema == 'main' else f'{schema}.{name}'}"
-            options = {**planning.options_of(found, uri), "schema": schema, "name": name}
+            options = {**planning.options_of(found, uri), "schema": schema, "name": name, "view": view}
             units.append(Unit(table, "duckdb", uri, max(1, size // len(tables)), options=options))
     return units
 
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read one table or view as a stream of record batches."""
-    place = f"{_quoted(unit.options['schema'])}.{_quoted(unit.options['name'])}"
+    place = f"{quoted(unit.options['schema'])}.{quoted(unit.options['name'])}"
     with _connected(unit.uri, unit.options.get("compression")) as connection:
         described = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
         wanted = ", ".join(_selected(name, kind) for name, kind, *_ in described)
-        reader = pa.RecordBatchReader.from_stream(connection.sql(f"SELECT {wanted} FROM {place}"))
-        with reader:
-            yield from arrow_batches.text_batches(reader, reader.schema, unit.table, report)
+        read_query = _read_view if unit.options["view"] else _read_query
+        yield from read_query(connection, f"SELECT {wanted} FROM {place}", unit, report)
+
+
+def _read_query(connection: Any, query: str, unit: Unit, report: Report) -> Iterator[Batch]:
+    with pa.RecordBatchReader.from_stream(connection.sql(query)) as reader:
+        yield from arrow_batches.text_batches(reader, reader.schema, unit.table, report)
+
+
+def _read_view(connection: Any, query: str, unit: Unit, report: Report) -> Iterator[Batch]:
+    """The rows of a view, until there are no more or it is given up."""
+    end = time.monotonic() + database.VIEW_SECONDS
+    alarm = threading.Timer(database.VIEW_SECONDS, connection.interrupt)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield from _read_query(connection, query, unit, report)
+    except Exception as error:  # duckdb's own while the query starts, an OSError once rows are streamed
+        if time.monotonic() > end:
+            raise database.given_up(unit.table) from error
+        if "Out of Memory" in str(error):
+            raise database.given_up(unit.table, f"{MEMORY} of memory") from error
+        raise
+    finally:
+        alarm.cancel()
 
 
 @contextmanager
@@ -62,15 +89,12 @@ def _connected(uri: str, compression: str | None) -> Iterator[Any]:
         import duckdb
     except ImportError as error:
         raise SourceError("reading DuckDB files needs the package duckdb", hint="pip install duckdb") from error
-    config: Any = {"enable_external_access": "false", "threads": "1"}
+    # Nothing is written to a disk: it would be written beside the database.
+    config: Any = {"enable_external_access": "false", "threads": "1", "memory_limit": MEMORY, "temp_directory": ""}
     with files.as_local(uri, compression) as path, duckdb.connect(path, read_only=True, config=config) as connection:
         yield connection
 
 
 def _selected(name: str, kind: str) -> str:
-    quoted = _quoted(name)
-    return quoted if _FAITHFUL.fullmatch(kind) else f"CAST({quoted} AS VARCHAR) AS {quoted}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+    written = quoted(name)
+    return written if _FAITHFUL.fullmatch(kind) else f"CAST({written} AS VARCHAR) AS {written}"

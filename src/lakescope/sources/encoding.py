@@ -12,13 +12,14 @@ import codecs
 import unicodedata
 from dataclasses import dataclass
 
-_BOMS = [
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-]
+#: Byte order marks and what they announce; that of UTF-16 is the beginning of that of UTF-32.
+BOMS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
 #: In order of preference: an earlier one wins a draw.
 _CANDIDATES = ("cp1252", "mac_roman", "cp1250", "cp1251", "koi8_r", "cp1253", "shift_jis", "gb18030", "big5", "euc_kr")
 _MULTIBYTE = ("shift_jis", "gb18030", "big5", "euc_kr")
@@ -40,21 +41,29 @@ class Encoding:
 
 def detect_encoding(head: bytes) -> Encoding:
     """Byte order mark, wide characters without one, or the best guess for cells that are not UTF-8."""
-    for bom, name in _BOMS:
-        if head.startswith(bom):
-            return Encoding(len(bom), None if name == "utf-8" else name)
-    if len(head) >= 4 and b"\0" in head:
-        even, odd = head[0::2].count(0), head[1::2].count(0)
-        half = len(head) / 2
-        if odd > 0.4 * half and even < 0.1 * half:
-            return Encoding(0, "utf-16-le")
-        if even > 0.4 * half and odd < 0.1 * half:
-            return Encoding(0, "utf-16-be")
+    bom, wide = detect_wide(head)
+    if bom or wide:
+        return Encoding(bom, wide)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(head, final=False)
     except UnicodeDecodeError:
         return Encoding(fallback=_guess(head))
     return Encoding()
+
+
+def detect_wide(head: bytes) -> tuple[int, str | None]:
+    """Length of the byte order mark, and the codec if characters are wide (UTF-16, UTF-32)."""
+    for bom, name in BOMS.items():
+        if head.startswith(bom):
+            return len(bom), None if name == "utf-8" else name
+    if len(head) >= 4 and b"\0" in head:
+        even, odd = head[0::2].count(0), head[1::2].count(0)
+        half = len(head) / 2
+        if odd > 0.4 * half and even < 0.1 * half:
+            return 0, "utf-16-le"
+        if even > 0.4 * half and odd < 0.1 * half:
+            return 0, "utf-16-be"
+    return 0, None
 
 
 def _guess(head: bytes) -> str:

@@ -18,7 +18,7 @@ from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
 from lakescope.sources.flatten import text_columns
 from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
-from lakescope.sources.names import unique_names
+from lakescope.sources.names import check_width, unique_names
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -56,9 +56,9 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     table, errors = sheet.to_arrow_with_errors()
     if errors is not None and errors.errors:
         row, column = errors.errors[0].position
-        count = len(errors.errors)
-        detail = f"{count} cells hold an error instead of a value, the first in row {row + 1}, column {column + 1}"
-        tell("warning", "cell-errors", f"{detail}; they count as missing", count)
+        detail = f"cells hold an error instead of a value, the first in row {row + 1}, column {column + 1}"
+        tell("warning", "cell-errors", f"{detail}; they count as missing", len(errors.errors))
+    check_width(unit.table, table.num_columns)
     filled = np.flatnonzero(_filled(table))
     if not filled.size:
         tell("info", "empty-sheet", "the sheet holds no cell", 1)
@@ -66,7 +66,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         return
     blank = int(filled[-1] - filled[0] + 1 - filled.size)
     if blank:
-        tell("info", "blank-lines", f"{blank} blank rows were passed over", blank)
+        tell("info", "blank-lines", "blank rows were passed over", blank)
         indices = pa.py_buffer(filled.astype(np.int64))
         table = table.take(pa.Array.from_buffers(pa.int64(), filled.size, [None, indices]))
     else:
@@ -96,7 +96,7 @@ def _rows(table: Any, tell: Tell) -> Iterator[Batch]:
     """Find the header, name the columns, hand out the rows below."""
     titles = _titles(table)
     if titles:
-        tell("info", "preamble", f"{titles} rows above the header were passed over", titles)
+        tell("info", "preamble", "rows above the header were passed over", titles)
     table = table.slice(titles)
     names, header = _names(table, tell)
     body = pa.RecordBatch.from_arrays([_dates(column) for column in table.slice(header).columns], names=names)
@@ -127,7 +127,7 @@ def _names(table: Any, tell: Tell) -> tuple[list[str], int]:
         return unique_names([""] * len(sample))[0], 0
     names, changed = unique_names([_first_cell(column) for column in sample])
     if changed:
-        detail = f"{changed} blank or repeated column names were replaced or numbered"
+        detail = "blank or repeated column names were replaced or numbered"
         tell("warning", "renamed-columns", detail, changed)
     return names, 1
 

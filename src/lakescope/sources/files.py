@@ -3,7 +3,7 @@
 Local paths never touch more than the standard library and pyarrow. Remote addresses are URIs: their path is
 percent-encoded, their query carries options (``?endpoint_override=host:9000&scheme=http``), and both travel inside a
 work unit, so a worker needs nothing else to open its piece. A URI may therefore hold credentials: whatever is shown to
-a person goes through :func:`display` or :func:`scrub` first.
+a person goes through :func:`display`, :func:`reason_of` or :func:`scrub` first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from urllib.request import url2pathname
 
@@ -31,6 +31,9 @@ _WEB = ("http", "https")
 _USER = re.compile(r"(://)([^\s'\"@/:]*)(:(?!\d+(?:/|$))[^\s'\"@?]*)?@")
 _QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"?]*)\?[^\s'\"]*")
 _COPY_BYTES = 1 << 20
+#: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
+_PIECE = 4 * 1024
+_REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,58 @@ class _Address:
         return f"{self.scheme}://{self.netloc}/{quote(whole, errors='surrogateescape')}{query}"
 
 
+class Stream:
+    """A file read from its start. It gives as many bytes as it is asked for, fewer only where the file ends.
+
+    Damage is told late: all that could be read is given first, the error is raised when there is nothing else to give.
+    ``source`` is anything with ``readinto``, asked for ``piece`` bytes at a time if that is given, since whatever is in
+    the piece that fails is lost.
+    """
+
+    def __init__(self, source: Any, piece: int | None = None) -> None:
+        self._source = source
+        self._piece = piece
+        self.failure: Exception | None = None
+
+    def readinto(self, room: memoryview) -> int:
+        """Fill the room as far as there is something to fill it with; returns how many bytes were filled."""
+        filled = 0
+        while filled < len(room) and self.failure is None:
+            end = len(room) if self._piece is None else filled + self._piece
+            try:
+                got = self._source.readinto(room[filled:end])
+            except (OSError, EOFError) as error:
+                self.failure = error
+                break
+            if not got:
+                break
+            filled += got
+        if not filled and self.failure is not None:
+            raise self.failure
+        return filled
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes, or all that are left."""
+        if size < 0:
+            return b"".join(iter(lambda: self.read(_COPY_BYTES), b""))
+        room = bytearray(size)
+        filled = self.readinto(memoryview(room))
+        return bytes(memoryview(room)[:filled])
+
+    def seek(self, offset: int) -> None:
+        """Go to a place; a compressed file cannot."""
+        self._source.seek(offset)
+
+    def close(self) -> None:
+        self._source.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 def local_path(location: str) -> str | None:
     """The local path a location means, or None when it is remote."""
     match = _SCHEME.match(location)
@@ -75,6 +130,12 @@ def readable(text: str) -> str:
 def scrub(text: str) -> str:
     """Remove credentials from a text: user information and query of every URI in it."""
     return _QUERY.sub(r"\1", _USER.sub(r"\1", text))
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error of a library says, in one line and without the credentials it may name."""
+    lines = scrub(str(error)).strip().splitlines()
+    return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
 
 
 def display(location: str) -> str:
@@ -139,13 +200,12 @@ def listing(location: str) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.path)
 
 
-def open_stream(location: str, compression: str | None = None) -> BinaryIO:
+def open_stream(location: str, compression: str | None = None) -> Stream:
     """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``."""
     path = local_path(location)
-    if path is not None and compression is None:
-        return cast(BinaryIO, Path(path).open("rb", buffering=0))
-    source = open_random(location)
-    return cast(BinaryIO, source if compression is None else pa.CompressedInputStream(source, compression))
+    if compression is not None:
+        return Stream(pa.CompressedInputStream(open_random(location), compression), _PIECE)
+    return Stream(open_random(location) if path is None else Path(path).open("rb", buffering=0))
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -184,10 +244,7 @@ def as_local(location: str, compression: str | None = None) -> Iterator[str]:
 def read_head(location: str, size: int, compression: str | None = None) -> bytes:
     """The first bytes of a file, fewer only where it ends."""
     with open_stream(location, compression) as stream:
-        head = b""
-        while len(head) < size and (piece := stream.read(size - len(head))):
-            head += piece
-    return head
+        return stream.read(size)
 
 
 def _encodable(path: str) -> bool:

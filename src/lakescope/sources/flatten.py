@@ -32,9 +32,23 @@ def text_columns(batch: Any, table: str = "", report: Report | None = None) -> l
     return columns
 
 
+def width(schema: Any) -> int:
+    """How many columns record batches of a schema have once they are flattened."""
+    return sum(_leaves(field.type, 1) for field in schema)
+
+
+def _leaves(kind: Any, depth: int) -> int:
+    return sum(_leaves(field.type, depth + 1) for field in kind) if _opens(kind, depth) else 1
+
+
+def _opens(kind: Any, depth: int) -> bool:
+    """Whether a column of this type becomes one column for each of its fields."""
+    return bool(pt.is_struct(kind)) and kind.num_fields > 0 and depth < MAX_DEPTH
+
+
 def _flatten(name: str, array: Any, depth: int) -> Iterator[tuple[str, Any]]:
     """Leaves of a column with their paths. A null struct makes its children missing."""
-    if pt.is_struct(array.type) and array.type.num_fields and depth < MAX_DEPTH:
+    if _opens(array.type, depth):
         for field, child in zip(array.type, array.flatten(), strict=True):
             yield from _flatten(f"{name}.{field.name}", child, depth + 1)
     else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass
 from typing import Literal
+
+from lakescope.sources.encoding import BOMS
 
 #: Bytes of the head that are looked at.
 HEAD_BYTES = 512
@@ -34,6 +35,7 @@ _DOCUMENTS = frozenset(
     "rs sh bat ps1 sql yml yaml toml ini cfg conf properties log xml xsd doc docx ppt pptx odt odp rtf tex bib mp3 mp4 "
     "wav avi mov webm woff woff2 ttf otf exe dll so jar whl lock crc md5 sha256 sig license gitignore".split()
 )
+#: Names of documents, unless the ending is one of data: authors.txt is a document, authors.csv is a table.
 _DOCUMENT_NAMES = re.compile(
     r"(readme|licen[sc]e|copying|changelog|changes|authors|notice|contributing|todo|requirements|robots|makefile"
     r"|dockerfile|version|install)([._-].*)?(\.txt)?|.*\.(db|sqlite|sqlite3|duckdb)[.-](wal|shm|journal)",
@@ -44,6 +46,7 @@ _OTHER_DATA = frozenset(
     "avro h5 hdf5 hdf mat npy npz pkl pickle rds rda rdata sas7bdat xpt dta sav por shp dbf mdb accdb nc grib fits "
     "msgpack bson protobuf pb thrift lance vortex".split()
 )
+_DATA = frozenset(EXTENSIONS) | _ARCHIVES | _OTHER_DATA
 _COMPRESSED = [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd")]
 _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 _MAGIC = [
@@ -62,7 +65,6 @@ _MAGIC = [
 _LFS_POINTER = b"version https://git-lfs"
 _MARKUP = re.compile(rb"\s*(<!doctype html|<html|<\?xml|<table)", re.IGNORECASE)
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\[{])")
-_BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 Kind = Literal["table", "document", "unknown", "pointer"]
 
@@ -84,7 +86,8 @@ class Name:
         if compression:
             stem, _, last = stem.rpartition(".")
         extension = last if stem else ""
-        document = extension in _DOCUMENTS or _DOCUMENT_NAMES.fullmatch(name) is not None
+        data = extension in _DATA and extension != "txt"
+        document = extension in _DOCUMENTS or (not data and _DOCUMENT_NAMES.fullmatch(name) is not None)
         return cls(extension, EXTENSIONS.get(extension), compression, document)
 
 
@@ -115,7 +118,7 @@ def sniff(head: bytes) -> tuple[str | None, str | None]:
 
 def is_text(head: bytes) -> bool:
     """Whether these bytes look like text in some encoding: hardly any control characters, or wide characters."""
-    if head.startswith(_BOMS):
+    if head.startswith(tuple(BOMS)):
         return True
     wide = min(head[::2].count(0), head[1::2].count(0)) == 0 and head.count(0) > 0.4 * len(head)
     return wide or _controls(head) <= 0.02 * len(head)

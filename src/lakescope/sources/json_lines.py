@@ -12,12 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.constants import tell_doubled
+from lakescope.sources.encoding import detect_wide
+from lakescope.sources.files import Stream
 from lakescope.sources.flatten import MAX_DEPTH
 from lakescope.sources.model import Batch, Problem, Report, Severity, TextColumn, Unit
+from lakescope.sources.names import check_width
 from lakescope.values.canonical import decode
 from lakescope.values.typed import from_texts
 
@@ -30,8 +34,6 @@ _HEAD = 64 * 1024
 _ROWS = 8192
 #: A line, or one value of a document, longer than this is not read.
 _LONGEST = 64 * 1024 * 1024
-#: More different keys than this are data, not columns.
-_MOST_COLUMNS = 10_000
 #: The column of values that are not objects.
 VALUE = "value"
 
@@ -39,13 +41,8 @@ VALUE = "value"
 _IGNORED = " \t\r\n\x00\ufeff"
 _BLANK = re.compile(r"[ \t\r\n]*")
 _BETWEEN = re.compile(r"[ \t\r\n,]*")
-_NARROW = "utf-8-sig"
-_WIDE = [
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-]
+#: Lines that decide whether a file is one of lines.
+_JUDGED = 10
 
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
@@ -70,40 +67,44 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read lines or a document; broken lines are counted and told, the others kept."""
     rows = _Rows(unit, report)
     with files.open_stream(unit.uri, unit.options.get("compression")) as stream:
-        head = b"" if "range" in unit.options else _read_head(stream)
-        encoding = _wide_encoding(head)
-        if "range" in unit.options or (encoding is None and (unit.options.get("lines") or _is_lines(head))):
-            yield from _read_lines(rows, stream, head)
+        try:
+            yield from _read_values(rows, stream)
+        except (OSError, EOFError) as error:
+            yield from rows.cut_off(error)
         else:
-            yield from _read_document(rows, stream, head, encoding or _NARROW)
-    yield from rows.finish()
+            yield from rows.finish()
+
+
+def _read_values(rows: _Rows, stream: Stream) -> Iterator[Batch]:
+    if "range" in rows.unit.options:
+        return _read_lines(rows, stream, b"")
+    head = stream.read(_HEAD)
+    bom, wide = detect_wide(head)
+    if wide is None and (rows.unit.options.get("lines") or _is_lines(head)):
+        return _read_lines(rows, stream, head)
+    return _read_document(rows, stream, head[bom:], wide)
 
 
 def _divisible(uri: str, options: dict[str, Any]) -> bool:
     head = files.read_head(uri, _HEAD)
-    return _wide_encoding(head) is None and (bool(options.get("lines")) or _is_lines(head))
-
-
-def _read_head(stream: BinaryIO) -> bytes:
-    head = b""
-    while len(head) < _HEAD and (piece := stream.read(_HEAD - len(head))):
-        head += piece
-    return head
-
-
-def _wide_encoding(head: bytes) -> str | None:
-    return next((name for bom, name in _WIDE if head.startswith(bom)), None)
+    return detect_wide(head)[1] is None and (bool(options.get("lines")) or _is_lines(head))
 
 
 def _is_lines(head: bytes) -> bool:
-    """Whether every line is a value of its own. A document starts with an array, or with an object over many lines."""
+    """Whether every line is a value of its own. A document starts with an array, or with an object over many lines.
+
+    Broken lines are no reason to read the others as a document; a few whole lines inside of one are no proof.
+    """
     lines = [line for line in head.removeprefix(codecs.BOM_UTF8).split(b"\n") if line.strip()]
     if not lines:
         return True
     first = lines[0].lstrip()[:1]
     if first == b"[":
         return len(lines) > 1 and lines[1].lstrip()[:1] == b"[" and _is_whole(lines[0], list)
-    return first != b"{" or len(lines) == 1 or any(_is_whole(line, dict) for line in lines[:10])
+    if first != b"{" or len(lines) == 1:
+        return True
+    judged = lines[:-1][:_JUDGED] if len(head) >= _HEAD else lines[:_JUDGED]
+    return 2 * sum(_is_whole(line, dict) for line in judged) >= len(judged)
 
 
 def _is_whole(line: bytes, kind: type) -> bool:
@@ -132,7 +133,9 @@ class _Rows:
         self.total = 0
         self.repeated = 0
         self._broken: Counter[str] = Counter()
-        self._first_broken: dict[str, str] = {}
+        self._where: dict[str, str] = {}
+        self._constants: dict[str, str | None] = unit.options.get("constants", {})
+        self._doubled: set[str] = set()
         self._nested: set[str] = set()
         self._known: set[str] = set()
         # An object becomes a tuple of pairs: cheaper than a dictionary, told from a list, repeated keys included.
@@ -157,25 +160,44 @@ class _Rows:
         if len(self._rows) >= self._limit or self._size >= arrow_batches.MAX_BYTES:
             yield self._batch()
 
-    def break_off(self, reason: str, where: str) -> None:
-        """Count something that could not be read."""
+    def break_off(self, reason: str, where: str = "") -> None:
+        """Count something that could not be read; ``where`` only if it does not depend on how the file is cut."""
         self._broken[reason] += 1
-        self._first_broken.setdefault(reason, where)
+        self._where.setdefault(reason, where)
 
     def finish(self) -> Iterator[Batch]:
         """The rows that are left, then everything there is to tell."""
-        if self._rows:
-            yield self._batch()
+        yield from self._flush()
         if self.total == 0 and "range" not in self.unit.options:
             if not self._broken:
                 raise SourceError(f"{self.unit.table} is empty: it holds no value", code="empty-file")
-            reason, where = next(iter(self._first_broken.items()))
-            raise SourceError(f"{self.unit.table} is not JSON: {reason} {where}", code="broken-json")
-        for reason, count in self._broken.items():
-            detail = f"{count} values were left out: {reason}, first {self._first_broken[reason]}"
-            self._tell("warning", "broken-json", detail, count)
+            raise SourceError(f"{self.unit.table} cannot be read as JSON: {self._reasons()[0]}", code="broken-json")
+        self._tell_counts()
+
+    def cut_off(self, error: Exception) -> Iterator[Batch]:
+        """The rows that are left, then why there are no more."""
+        yield from self._flush()
+        self._tell_counts()
+        reason = files.reason_of(error)
+        if not self.total:
+            message, hint = f"cannot be read: {reason}", "the file may be cut off or not be compressed as its name says"
+        else:
+            message, hint = f"cannot be read beyond row {self.total}: {reason}", "the rows before are kept"
+        raise SourceError(f"{self.unit.table} {message}", hint=hint, code="truncated") from error
+
+    def _flush(self) -> Iterator[Batch]:
+        if self._rows:
+            yield self._batch()
+
+    def _reasons(self) -> list[str]:
+        """Why values could not be read, each reason with its place if that is known."""
+        return [f"{reason} {where}".rstrip() for reason, where in self._where.items()]
+
+    def _tell_counts(self) -> None:
+        for reason, count in zip(self._reasons(), self._broken.values(), strict=True):
+            self._tell("warning", "broken-json", f"values were left out: {reason}", count)
         if self.repeated:
-            detail = f"{self.repeated} keys stand twice in their object; the last one counts"
+            detail = "keys that stand twice in their object; the last one counts"
             self._tell("warning", "duplicate-keys", detail, self.repeated)
 
     def _clear(self) -> None:
@@ -207,17 +229,17 @@ class _Rows:
         self._columns |= dict.fromkeys(cells)
         self._known |= cells.keys()
         self._limit = min(_ROWS, arrow_batches.rows_per_batch(len(self._columns)))
-        if len(self._known) > _MOST_COLUMNS:
-            raise SourceError(
-                f"{self.unit.table} has more than {_MOST_COLUMNS} different keys: the keys seem to be data",
-                hint="turn the keys into a column of their own",
-                code="too-many-columns",
-            )
+        check_width(self.unit.table, len(self._known))
 
     def _batch(self) -> Batch:
+        """The rows so far. What the path spells is filled in row by row: which rows share a batch must not matter."""
+        doubled = self._constants.keys() & self._columns.keys()
+        tell_doubled(self.unit, doubled - self._doubled, self.report)
+        self._doubled |= doubled
         columns = []
-        for name in self._columns:
-            cells = from_texts(_all_encoded([row.get(name) for row in self._rows]))
+        for name in self._columns | self._constants:
+            constant = self._constants.get(name)
+            cells = from_texts(_all_encoded([row.get(name, constant) for row in self._rows]))
             columns.append(TextColumn(decode(_encoded(name)), *cells, "json"))
         batch = Batch(len(self._rows), columns)
         self._clear()
@@ -261,12 +283,11 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
+def _read_lines(rows: _Rows, stream: Stream, head: bytes) -> Iterator[Batch]:
     low, high = rows.unit.options.get("range", (0, None))
-    for number, (offset, line) in enumerate(_lines(stream, head, low, high), start=1):
-        where = f"in line {number}" if low == 0 else f"in the line at byte {offset}"
+    for line in _lines(stream, head, low, high):
         if line is None:
-            rows.break_off(f"a line longer than {_LONGEST >> 20} MB", where)
+            rows.break_off(f"a line longer than {_LONGEST >> 20} MB")
             continue
         text = line.decode("utf-8", "surrogateescape").strip(_IGNORED)
         if not text:
@@ -277,17 +298,17 @@ def _read_lines(rows: _Rows, stream: BinaryIO, head: bytes) -> Iterator[Batch]:
                 raise json.JSONDecodeError("Extra data", text, end)
             yield from rows.add(value, end)
         except ValueError as error:
-            rows.break_off(_reason(error), where)
+            rows.break_off(_reason(error))
         except RecursionError:
-            rows.break_off("nested too deeply", where)
+            rows.break_off("nested too deeply")
 
 
 def _reason(error: ValueError) -> str:
     return error.msg.lower() if isinstance(error, json.JSONDecodeError) else str(error)
 
 
-def _lines(stream: BinaryIO, head: bytes, low: int, high: int | None) -> Iterator[tuple[int, bytes | None]]:
-    """Lines that start in the range, with their offset; None stands for a line that is too long.
+def _lines(stream: Stream, head: bytes, low: int, high: int | None) -> Iterator[bytes | None]:
+    """Lines that start in the range; None stands for one that is too long.
 
     A range that does not start the file begins one byte early: only a line feed right there makes its first byte the
     start of a line.
@@ -306,20 +327,20 @@ def _lines(stream: BinaryIO, head: bytes, low: int, high: int | None) -> Iterato
             elif high is not None and offset >= high:
                 return
             else:
-                yield offset, line
+                yield line
             offset += len(line) + 1
         if len(pending) > _LONGEST or (skipping and pending):
             if not skipping and (high is None or offset < high):
-                yield offset, None
+                yield None
             offset, pending, skipping = offset + len(pending), b"", True
         chunk = stream.read(_CHUNK)
     if pending and (high is None or offset < high):
-        yield offset, pending
+        yield pending
 
 
-def _read_document(rows: _Rows, stream: BinaryIO, head: bytes, encoding: str) -> Iterator[Batch]:
+def _read_document(rows: _Rows, stream: Stream, head: bytes, wide: str | None) -> Iterator[Batch]:
     """Values of a document one after the other; a top-level array stands for its elements."""
-    text = _Text(stream, head, encoding)
+    text = _Text(stream, head, wide)
     inside = False
     while text.skip(_BETWEEN if inside else _BLANK):
         char = text.char()
@@ -343,10 +364,10 @@ def _read_document(rows: _Rows, stream: BinaryIO, head: bytes, encoding: str) ->
 class _Text:
     """The text of a document, decoded piece by piece and forgotten once it was read."""
 
-    def __init__(self, stream: BinaryIO, head: bytes, encoding: str) -> None:
+    def __init__(self, stream: Stream, head: bytes, wide: str | None) -> None:
         self._stream = stream
         # Bytes that are no text are kept for those who know the table's encoding; there are none in wide characters.
-        self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if encoding == _NARROW else "replace")
+        self._decoder = codecs.getincrementaldecoder(wide or "utf-8")("replace" if wide else "surrogateescape")
         self._ended = not head
         self.text = self._decoder.decode(head)
         self.place = 0
@@ -377,11 +398,10 @@ class _Text:
                     return value, end - start
             except json.JSONDecodeError as error:
                 cut_off = error.pos >= len(self.text) - 16 or error.msg.startswith("Unterminated string")
-                if (
-                    not cut_off
-                    or len(self.text) - start > _LONGEST
-                    or not self._more(max(_CHUNK, len(self.text) - start))
-                ):
+                length = len(self.text) - start
+                if cut_off and length > _LONGEST:
+                    raise ValueError(f"a value longer than {_LONGEST >> 20} MB") from error
+                if not cut_off or not self._more(max(_CHUNK, length)):
                     raise
 
     def _more(self, size: int) -> bool:

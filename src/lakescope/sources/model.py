@@ -8,13 +8,13 @@ points into the file's own bytes, a typed Arrow cell into its canonical text. On
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from lakescope.values.text import MISSING, TextColumn
 
-__all__ = ["MISSING", "Batch", "Problem", "Reader", "Report", "Severity", "TextColumn", "Unit"]
+__all__ = ["MISSING", "Batch", "Problem", "Report", "Severity", "TextColumn", "Unit"]
 
 Severity = Literal["error", "warning", "info"]
 
@@ -23,8 +23,9 @@ Severity = Literal["error", "warning", "info"]
 class Problem:
     """Something about a table worth telling: it could not be read (error), or it was odd (warning, info).
 
-    ``code`` is a stable word (``ragged-rows``); ``detail`` says what, where and what was done about it. ``count``
-    adds up when units of one table report the same code, and the detail of the earliest unit is kept.
+    ``code`` is a stable word (``short-rows``); ``detail`` says what, and what was done about it. ``count`` adds up when
+    units of one table report the same code and detail, so a detail holds nothing that depends on where a file was cut:
+    no numbers of rows, no places in a unit.
     """
 
     table: str
@@ -70,9 +71,3 @@ class Batch:
     columns: list[TextColumn]
     fallback: str = "cp1252"
     span: tuple[int, int] | None = None
-
-
-class Reader(Protocol):
-    """Reads units of one format. Raises ``SourceError`` when the unit cannot be read at all."""
-
-    def __call__(self, unit: Unit, report: Report) -> Iterator[Batch]: ...

@@ -82,7 +82,7 @@ class _Opened:
             try:
                 self._file = ORCFile(source)
             except (pa.ArrowInvalid, OSError) as error:
-                reason = f"is not an ORC file or cut off: {error}"
+                reason = f"is not an ORC file or cut off: {files.reason_of(error)}"
                 raise SourceError(reason, hint="write or copy the file again", code="truncated") from error
             self._key = (uri, compression)
         return self._file
@@ -100,4 +100,4 @@ def _explain(error: Exception) -> SourceError:
     if isinstance(error, SourceError):
         return error
     code = "unreadable" if isinstance(error, FileNotFoundError | PermissionError) else "damaged"
-    return SourceError(f"cannot be read: {files.scrub(str(error))}", hint="write or copy the file again", code=code)
+    return SourceError(f"cannot be read: {files.reason_of(error)}", hint="write or copy the file again", code=code)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -15,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lakescope.errors import SourceError
-from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources import arrow_batches, database, files, planning
+from lakescope.sources.database import quoted
 from lakescope.sources.model import Batch, Report, TextColumn, Unit
+from lakescope.sources.names import check_width
 from lakescope.values.typed import from_texts
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
 
+#: Instructions of SQLite between two looks at the clock.
+_INSTRUCTIONS = 100_000
 _ROW_IDS = ("rowid", "_rowid_", "oid")
 _TABLES = (
     "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -39,9 +44,9 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
             divisible = found.compression is None and files.local_path(uri) is not None and size > target_bytes
             bounds = [_row_ids(connection, name) if divisible and kind == "table" else None for name, kind in tables]
         spans = [bound[2] - bound[1] + 1 if bound else 1 for bound in bounds]
-        for (name, _), bound, span in zip(tables, bounds, spans, strict=True):
+        for (name, kind), bound, span in zip(tables, bounds, spans, strict=True):
             table = f"{found.table}::{files.readable(name)}"
-            options = {**planning.options_of(found, uri), "name": name}
+            options = {**planning.options_of(found, uri), "name": name, "view": kind == "view"}
             share = max(1, size * span // sum(spans))
             ranges = _ranges(bound, -(-share // target_bytes))
             for extra in ranges:
@@ -52,16 +57,41 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a table, a view, or a range of row ids of a table."""
     with _connected(unit.uri, unit.options.get("compression")) as connection:
-        name = _quoted(unit.options["name"])
+        name = quoted(unit.options["name"])
         types = {row[1]: row[2] for row in connection.execute(f"PRAGMA table_info({name})")}
         if "rows" in unit.options:
             row_id, low, high = unit.options["rows"]
             cursor = connection.execute(f"SELECT * FROM {name} WHERE {row_id} BETWEEN ? AND ?", (low, high))
+            yield from _batches(cursor, types, unit.table)
+        elif unit.options["view"]:
+            yield from _read_view(connection, name, types, unit.table)
         else:
-            cursor = connection.execute(f"SELECT * FROM {name}")
-        columns = [description[0] for description in cursor.description]
-        kinds = [types.get(column, "").lower() or "any" for column in columns]
-        yield from _batches(cursor, columns, kinds)
+            yield from _batches(connection.execute(f"SELECT * FROM {name}"), types, unit.table)
+
+
+def _read_view(connection: sqlite3.Connection, name: str, types: dict[str, str], table: str) -> Iterator[Batch]:
+    """The rows of a view, until there are no more or it is given up."""
+    end = time.monotonic() + database.VIEW_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > end, _INSTRUCTIONS)
+    try:
+        yield from _batches(_select_view(connection, name), types, table)
+    except sqlite3.OperationalError as error:
+        if time.monotonic() > end:
+            raise database.given_up(table) from error
+        raise
+
+
+def _select_view(connection: sqlite3.Connection, name: str) -> sqlite3.Cursor:
+    """Start to read a view, which may only call functions without side effects."""
+    connection.execute("PRAGMA trusted_schema=OFF")
+    try:
+        return connection.execute(f"SELECT * FROM {name}")
+    except sqlite3.OperationalError as error:
+        if "unsafe use of json" not in str(error):
+            raise
+        # Some versions of SQLite, 3.40 for one, take their own JSON functions for unsafe.
+        connection.execute("PRAGMA trusted_schema=ON")
+        return connection.execute(f"SELECT * FROM {name}")
 
 
 @contextmanager
@@ -77,18 +107,14 @@ def _connected(uri: str, compression: str | None) -> Iterator[sqlite3.Connection
             yield connection
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _row_ids(connection: sqlite3.Connection, name: str) -> tuple[str, int, int] | None:
     """Name of the row id and its extremes; None for tables that have none."""
-    columns = {row[1].lower() for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")}
+    columns = {row[1].lower() for row in connection.execute(f"PRAGMA table_info({quoted(name)})")}
     for row_id in _ROW_IDS:
         if row_id in columns:
             continue
         try:
-            low, high = connection.execute(f"SELECT min({row_id}), max({row_id}) FROM {_quoted(name)}").fetchone()
+            low, high = connection.execute(f"SELECT min({row_id}), max({row_id}) FROM {quoted(name)}").fetchone()
         except sqlite3.OperationalError:
             return None
         return None if low is None else (row_id, low, high)
@@ -104,18 +130,26 @@ def _ranges(bounds: tuple[str, int, int] | None, count: int) -> list[dict[str, A
     return [{"rows": [row_id, start, min(start + step - 1, high)]} for start in range(low, high + 1, step)]
 
 
-def _batches(cursor: sqlite3.Cursor, columns: list[str], kinds: list[str]) -> Iterator[Batch]:
+def _batches(cursor: sqlite3.Cursor, types: dict[str, str], table: str) -> Iterator[Batch]:
     """Rows in bounded batches; at least one batch, so that a table without rows shows its columns."""
+    columns = [description[0] for description in cursor.description]
+    check_width(table, len(columns))
+    kinds = [files.readable(types.get(column, "")).lower() or "any" for column in columns]
     limit = arrow_batches.rows_per_batch(len(columns))
     pending: list[Sequence[Any]] = []
     size = 0
     first = True
-    while rows := cursor.fetchmany(min(limit, 1024)):
-        pending += rows
-        size += sum(len(cell) for row in rows for cell in row if isinstance(cell, str | bytes))
-        if len(pending) >= limit or size >= arrow_batches.MAX_BYTES:
+    try:
+        for row in cursor:
+            pending.append(row)
+            size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+            if len(pending) >= limit or size >= arrow_batches.MAX_BYTES:
+                yield _batch(pending, columns, kinds)
+                pending, size, first = [], 0, False
+    except sqlite3.Error:
+        if pending:
             yield _batch(pending, columns, kinds)
-            pending, size, first = [], 0, False
+        raise
     if pending or first:
         yield _batch(pending, columns, kinds)
 
