@@ -373,6 +373,19 @@ def test_hashes_do_not_depend_on_the_way_values_come() -> None:
     assert valid.tolist() == [text not in ("", "NA") for text in texts]
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64()])
+def test_integers_hash_like_their_text(kind: pa.DataType) -> None:
+    from lakescope.values.hashed import hash_each
+
+    bits = kind.bit_width
+    low, high = (0, 2**bits - 1) if str(kind).startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    numbers = [low, high, 0, 7, 99, 100, None, max(low, -10), high - 1]
+    typed, typed_valid = hash_each(pa.array(numbers, kind).slice(1))
+    texts, texts_valid = hash_each([None if number is None else str(number) for number in numbers[1:]])
+    assert typed_valid.tolist() == texts_valid.tolist()
+    assert typed[typed_valid].tolist() == texts[texts_valid].tolist()
+
+
 def test_large_cells_come_in_bounded_pieces() -> None:
     from lakescope.values.arrays import arrays_of
 

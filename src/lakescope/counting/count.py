@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope import sources
 from lakescope.errors import BadRequest, NotFound, SourceError
+from lakescope.pipeline.plan import make_plan
 from lakescope.results import Results
 from lakescope.sketches.counter import Counter
 from lakescope.sketches.design import Design, design
@@ -154,7 +155,9 @@ class _Tables:
         self._note(problems)
         if not found:
             raise BadRequest("; ".join(problem.detail for problem in problems) or f"found no table in {location}")
-        units = [unit for table in found for unit in self._units(table)]
+        plan = make_plan(found, _WHOLE)
+        self._note(plan.problems)
+        units = [unit for units in plan.bins for unit in units]
         for unit in units:
             grown = unit.size * (_INFLATION if unit.reader != "csv" or unit.options.get("compression") else 1)
             self.limits[unit.table] = self.limits.get(unit.table, _FEWEST) + grown / _BYTES_PER_ROW
@@ -169,13 +172,6 @@ class _Tables:
             done += unit.size
             if progress is not None:
                 progress(done, total)
-
-    def _units(self, table: Any) -> list[Any]:
-        try:
-            return sources.plan(table, _WHOLE)
-        except SourceError as error:
-            self.notes.append(error.message)
-            return []
 
     def read_frame(self, frame: Any) -> None:
         from lakescope.sources.arrow_batches import text_batches

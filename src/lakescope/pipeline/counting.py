@@ -21,8 +21,7 @@ from lakescope.sketches.counter import Counter
 from lakescope.sketches.design import Design, counter_kind
 from lakescope.sketches.reading import ReadColumn, Reading
 from lakescope.values.arrays import arrays_of
-from lakescope.values.hashed import hash_cells
-from lakescope.values.typed import cells
+from lakescope.values.hashed import hash_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,7 +109,7 @@ class UpdateCounters:
 
     def _add(self, column: Any, tallies: list[_Tally]) -> None:
         for array in arrays_of(column):
-            hashes, valid = hash_cells(cells(array))
+            hashes, valid = hash_array(array)
             seen = hashes[valid]
             for tally in tallies:
                 began = time.process_time()

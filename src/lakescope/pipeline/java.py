@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakescope.errors import LakescopeError
+from lakescope.pipeline.cache import cache_folder
 
 #: The oldest Java that Spark 4 starts on.
 OLDEST = 17
@@ -239,7 +240,7 @@ def _wrap(java: _Java) -> Path:
     release = f'JAVA_VERSION="{java.version}"\n'
     name = hashlib.sha256((script + release).encode()).hexdigest()[:16]
     try:
-        home = _cache_directory() / "java" / name
+        home = cache_folder() / "java" / name
         (home / "bin").mkdir(mode=0o700, parents=True, exist_ok=True)
         _put(home / "release", release, 0o600)
         _put(home / "bin" / "java", script, 0o700)
@@ -249,11 +250,6 @@ def _wrap(java: _Java) -> Path:
             hint="point XDG_CACHE_HOME at a directory you can write to, or install a full Java runtime",
         ) from error
     return home
-
-
-def _cache_directory() -> Path:
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "lakescope"
 
 
 def _put(path: Path, text: str, mode: int) -> None:

@@ -33,6 +33,7 @@ from zipimport import zipimporter
 
 import lakescope
 from lakescope.errors import BuildFailed
+from lakescope.pipeline.cache import cache_folder
 from lakescope.pipeline.session import is_connect
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _unpacked(archive: Path, prefix: str) -> Path:
     """
     name = _digest(archive)
     refused: OSError | RuntimeError | None = None
-    for place in (_cache_folder, Path.cwd):
+    for place in (_code_folder, Path.cwd):
         try:
             parent = place()
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -156,9 +157,8 @@ def _unpack(archive: Path, prefix: str, folder: Path) -> Path:
     return folder
 
 
-def _cache_folder() -> Path:
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / _PACKAGE / "code"
+def _code_folder() -> Path:
+    return cache_folder() / "code"
 
 
 def _digest(archive: Path) -> str:

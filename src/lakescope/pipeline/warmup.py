@@ -21,8 +21,10 @@ def start_warming() -> threading.Thread:
 def _warm_if_cold() -> None:
     import lakescope.values
 
-    beside = Path(lakescope.values.__file__).parent / "__pycache__"
-    if not any(beside.glob("kernels.analyse-*.nbi")):
+    folder = Path(lakescope.values.__file__).parent
+    changed = (folder / "kernels.py").stat().st_mtime
+    # What was compiled from an older source numba compiles again.
+    if not any(file.stat().st_mtime >= changed for file in (folder / "__pycache__").glob("kernels.analyse-*.nbi")):
         warm()
 
 

@@ -117,9 +117,7 @@ def _lengths(state: ColumnState, filled: int) -> Record:
 
 def _median_length(bins: np.ndarray, filled: int) -> float:
     """Median from the length histogram; beyond 255 characters the lower end of its power-of-two bin."""
-    cumulative = np.cumsum(bins)
-    low = int(np.searchsorted(cumulative, (filled + 1) // 2))
-    high = int(np.searchsorted(cumulative, filled // 2 + 1))
+    low, high = bins.cumsum().searchsorted([(filled + 1) // 2, filled // 2 + 1]).tolist()
     return (_bin_length(low) + _bin_length(high)) / 2
 
 
@@ -156,7 +154,8 @@ def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
     quartiles = [inner[_DEPTHS * i // 4 - 1] for i in (1, 2, 3)]
     reach = 1.5 * (quartiles[2] - quartiles[0])
     fences = quartiles[0] - reach, quartiles[2] + reach
-    outside = ranked.counts_below([fences[0]])[0] + n - ranked.counts_below([fences[1]], inclusive=True)[0]
+    histogram, below = _histogram(ranked, low, high, fences[0])
+    outside = below + n - ranked.counts_below([fences[1]], inclusive=True)[0]
     variance = float(state.floats[at + k.M2]) / (n - 1) if n > 1 else None
     return {
         "mean": _finite(float(state.floats[at + k.MEAN])),
@@ -164,7 +163,7 @@ def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
         "quartiles": quartiles,
         "quantiles": [low, *inner, high],
         "quantile_error": sketch.rank_error,
-        "histogram": _histogram(ranked, low, high),
+        "histogram": histogram,
         "outliers": outside,
         "fence_low": _finite(fences[0]),
         "fence_high": _finite(fences[1]),
@@ -176,14 +175,16 @@ def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _histogram(ranked: RankedItems, low: float, high: float) -> list[Record]:
-    """Equal-width bins; each holds its lower edge, the last also its upper."""
+def _histogram(ranked: RankedItems, low: float, high: float, fence: float) -> tuple[list[Record], int]:
+    """Equal-width bins; each holds its lower edge, the last also its upper. Also the number of values below a fence."""
     width = (high - low) / _BINS
     if not math.isfinite(width) or width == 0 or low + width == low:
-        return [{"low": low, "high": high, "count": int(ranked.cumulative[-1])}]
+        return [{"low": low, "high": high, "count": int(ranked.cumulative[-1])}], ranked.counts_below([fence])[0]
     edges = [low + width * i for i in range(_BINS)] + [high]
-    below = [0, *ranked.counts_below(edges[1:-1]), int(ranked.cumulative[-1])]
-    return [{"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)]
+    *inner, outside = ranked.counts_below([*edges[1:-1], fence])
+    below = [0, *inner, int(ranked.cumulative[-1])]
+    bins = [{"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)]
+    return bins, outside
 
 
 def _numeric(state: ColumnState) -> Record:

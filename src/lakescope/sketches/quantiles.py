@@ -136,12 +136,12 @@ class RankedItems:
     def quantiles(self, shares: Sequence[float]) -> list[float]:
         """For each share the value with that share of the values at or below it, midway where it falls between two."""
         targets = np.asarray(shares) * float(self.cumulative[-1])
-        at = np.minimum(np.searchsorted(self.cumulative, targets, side="left"), self.items.size - 1)
+        at = np.minimum(self.cumulative.searchsorted(targets), self.items.size - 1)
         low = self.items[at]
         high = self.items[np.minimum(at + 1, self.items.size - 1)]
         return np.where(self.cumulative[at] == targets, low / 2 + high / 2, low).tolist()  # type: ignore[no-any-return]
 
     def counts_below(self, edges: Sequence[float], *, inclusive: bool = False) -> list[int]:
         """For each edge the estimated number of values below it (or at it, too)."""
-        at = np.searchsorted(self.items, edges, side="right" if inclusive else "left")
-        return np.concatenate([[0], self.cumulative])[at].tolist()  # type: ignore[no-any-return]
+        at = self.items.searchsorted(edges, side="right" if inclusive else "left")
+        return np.where(at > 0, self.cumulative[at - 1], 0).tolist()  # type: ignore[no-any-return]

@@ -113,7 +113,7 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
     dialect = _understand(unit.uri, head, whole, encoding, unit.table)
     _tell_dialect(unit, dialect, head, encoding, report)
-    window = _Window(stream, head[encoding.bom :], dialect.data_start)
+    window = _Window(stream, head[encoding.bom :], dialect.data_start, final=whole)
     if not whole:
         # One batch for a small file instead of one for its head and one for the rest.
         window.read_on()
@@ -170,14 +170,14 @@ def _sync(stream: Stream, low: int, dialect: Dialect) -> int:
 class _Window:
     """A growing view on the stream: holds the bytes of unfinished records and reads on when told to."""
 
-    def __init__(self, stream: Stream, head: bytes, skip: int, base: int = 0) -> None:
+    def __init__(self, stream: Stream, head: bytes, skip: int, base: int = 0, *, final: bool = False) -> None:
         self.stream = stream
-        self.data = np.empty(max(CHUNK, len(head)), np.uint8)
+        self.data = np.empty(len(head) if final else max(CHUNK, len(head)), np.uint8)
         self.data[: len(head)] = np.frombuffer(head, np.uint8)
         self.fill = len(head)
         self.position = skip
         self.base = base
-        self.final = False
+        self.final = final
         self.failure: Exception | None = None
 
     def read_on(self) -> None:
@@ -206,6 +206,9 @@ class _Window:
 def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, report: Report) -> Iterator[Batch]:
     columns = len(dialect.names)
     capacity = arrow_batches.rows_per_batch(columns + 1)
+    if window.final:
+        # About as many as there can be; were there more, they would come in another batch.
+        capacity = min(capacity, 2 + (window.fill - window.position) // max(1, columns))
     starts, ends = np.empty((columns + 1, capacity), np.int32), np.empty((columns + 1, capacity), np.int32)
     counters = np.zeros(csv_kernel.N_COUNTERS, np.int64)
     surplus = unique_names([*dialect.names, SURPLUS])[0][-1]

@@ -20,7 +20,7 @@ from lakescope.sources import arrow_batches, database, files, planning
 from lakescope.sources.database import quoted
 from lakescope.sources.model import Batch, Report, TextColumn, Unit
 from lakescope.sources.names import check_width
-from lakescope.values.typed import from_texts
+from lakescope.values.typed import from_texts, text_or_hex
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -168,10 +168,4 @@ def _text(cell: object) -> bytes | None:
         return None
     if isinstance(cell, str):
         return cell.encode("utf-8", "surrogateescape")
-    if isinstance(cell, bytes):
-        try:
-            cell.decode()
-        except UnicodeDecodeError:
-            return b"0x" + cell.hex().encode()
-        return cell
-    return repr(cell).encode()
+    return text_or_hex(cell) if isinstance(cell, bytes) else repr(cell).encode()

@@ -70,7 +70,7 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
         except OSError as error:
             listing.tell(folder, "error", "unreadable", f"the directory cannot be listed: {error.strerror}")
             continue
-        if _is_index({entry.name for entry in found}):
+        if _is_index(found):
             listing.tell(folder, "info", "lakescope-index", "an index, not data: passed over")
             continue
         for entry in found:
@@ -86,9 +86,21 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
     return listing
 
 
-def _is_index(names: set[str]) -> bool:
+def _is_index(entries: list[os.DirEntry[str]]) -> bool:
     """Whether a directory is an index of ours, published or being built: users keep them beside their data."""
-    return {"manifest.json", "segments"} <= names or {".lock", "staging"} <= names
+    paths = {entry.name: entry.path for entry in entries}
+    if not {"manifest.json", "segments"} <= paths.keys() and not {".lock", "staging"} <= paths.keys():
+        return False
+    marks = ((".lock", b"lakescope"), ("manifest.json", b'{\n "format": '))
+    return any(name in paths and _begins(paths[name], mark) for name, mark in marks)
+
+
+def _begins(path: str, mark: bytes) -> bool:
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123
+            return stream.read(len(mark)) == mark
+    except OSError:
+        return False
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

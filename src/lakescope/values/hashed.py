@@ -18,7 +18,7 @@ from lakescope.values.canonical import Kind, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import hash_text
 from lakescope.values.text import read_only
-from lakescope.values.typed import Cells, cells
+from lakescope.values.typed import Cells, cells, integers
 
 U64 = npt.NDArray[np.uint64]
 
@@ -26,17 +26,25 @@ U64 = npt.NDArray[np.uint64]
 def hashes_of(values: Any) -> Iterator[U64]:
     """Hashes of the values that are not null, repetitions included, in pieces of bounded size."""
     for array in arrays_of(values):
-        hashes, valid = hash_cells(cells(array))
+        hashes, valid = hash_array(array)
         yield hashes if valid.all() else hashes[valid]
 
 
 def hash_each(values: Any) -> tuple[U64, npt.NDArray[np.bool_]]:
     """The hash of every value, and which of them are not null."""
-    pairs = [hash_cells(cells(array)) for array in arrays_of(values)]
+    pairs = [hash_array(array) for array in arrays_of(values)]
     if not pairs:
         return np.empty(0, np.uint64), np.empty(0, np.bool_)
     hashes, valid = zip(*pairs, strict=True)
     return np.concatenate(hashes), np.concatenate(valid)
+
+
+def hash_array(array: Any) -> tuple[U64, npt.NDArray[np.bool_]]:
+    """The hash of every value of an array, and which of them are not null."""
+    numbers = integers(array)
+    if numbers is None:
+        return hash_cells(cells(array))
+    return kernels.hash_integers(numbers[0]), numbers[1]
 
 
 def hash_cells(found: Cells, fallback: str = "cp1252") -> tuple[U64, npt.NDArray[np.bool_]]:

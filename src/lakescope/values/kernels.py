@@ -729,6 +729,30 @@ def hash_cells(data, starts, ends, table, scratch, hashes, kinds):
 
 
 @njit(cache=True)
+def hash_integers(numbers):
+    """Hash of the canonical text of every integer: its digits, written and hashed on the spot."""
+    out = np.empty(numbers.size, np.uint64)
+    digits = np.empty(20, np.uint8)
+    text = pointer(digits)
+    for i in range(numbers.size):
+        rest = np.uint64(numbers[i])
+        if numbers[i] < 0:
+            rest = np.uint64(0) - rest
+        at = 20
+        while True:
+            at -= 1
+            text[at] = np.uint8(48 + rest % np.uint64(10))
+            rest //= np.uint64(10)
+            if rest == 0:
+                break
+        if numbers[i] < 0:
+            at -= 1
+            text[at] = np.uint8(45)
+        out[i] = xxh64(text, at, 20)
+    return out
+
+
+@njit(cache=True)
 def analyse(
     data,
     starts,

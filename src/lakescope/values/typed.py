@@ -55,6 +55,14 @@ def cells(array: Any) -> Cells:
     return _slices(_plain_text(array))
 
 
+def integers(array: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]] | None:
+    """The numbers of an array of integers and which of them are there; None for anything else."""
+    kind = array.type
+    if not pt.is_integer(kind) or pt.is_uint64(kind):
+        return None
+    return _fixed(array, kind.to_pandas_dtype()).astype(np.int64), _valid(array)
+
+
 def from_texts(texts: Sequence[bytes | None]) -> Cells:
     """Cells from byte strings, where None is missing."""
     return _slices(_string_array(texts))
@@ -306,10 +314,11 @@ def _binary_text(array: Any) -> Any:
     try:
         return pc.cast(array, pa.large_string() if pt.is_large_binary(array.type) else pa.string())
     except pa.ArrowInvalid:
-        return _string_array([_text_or_hex(value) for value in array.to_pylist()])
+        return _string_array([text_or_hex(value) for value in array.to_pylist()])
 
 
-def _text_or_hex(value: bytes | None) -> bytes | None:
+def text_or_hex(value: bytes | None) -> bytes | None:
+    """Bytes that are UTF-8 as they are, others as hexadecimal digits."""
     if value is None:
         return None
     try:
