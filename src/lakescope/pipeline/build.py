@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: Rows a Python worker is handed at a time; states are large, rows of them few.
-_ROWS_PER_BATCH = "128"
+_ROWS_PER_BATCH = "32"
 
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
