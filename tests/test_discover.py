@@ -19,6 +19,7 @@ from lakescope.sources import files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.walk import matches
+from lakescope.store import IndexWriter
 
 CSV = b"a,b\n1,2\n"
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
@@ -546,11 +547,25 @@ def test_problems_do_not_show_credentials() -> None:
 
 def test_an_index_inside_the_lake_is_not_data(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
-    for published in ("old.idx/segments/1", "new.idx/staging/2"):
-        (tmp_path / published).mkdir(parents=True)
-        (tmp_path / published / "columns-1.parquet").write_bytes(b"PAR1")
-    (tmp_path / "old.idx/manifest.json").write_text("{}")
-    (tmp_path / "new.idx/.lock").write_text("")
-    found, problems = discover([str(tmp_path)])
+    with IndexWriter(tmp_path / "old.idx") as writer:
+        writer.publish([], version="test", sources=[], summary={})
+    (tmp_path / "copied.idx").mkdir()  # without its lock
+    (tmp_path / "old.idx" / "manifest.json").rename(tmp_path / "copied.idx" / "manifest.json")
+    with IndexWriter(tmp_path / "old.idx") as writer:
+        writer.publish([], version="test", sources=[], summary={})
+    (tmp_path / "copied.idx" / "segments").mkdir()
+    with IndexWriter(tmp_path / "new.idx"):
+        found, problems = discover([str(tmp_path)])
     assert [table.table for table in found] == ["a.csv"]
-    assert sorted(problem.table for problem in problems if problem.code == "lakescope-index") == ["new.idx", "old.idx"]
+    told = sorted(problem.table for problem in problems if problem.code == "lakescope-index")
+    assert told == ["copied.idx", "new.idx", "old.idx"]
+
+
+def test_what_only_looks_like_an_index_is_data(tmp_path: Path) -> None:
+    """Others have manifests, locks, segments and staging areas, too."""
+    for file in ("web/manifest.json", "web/segments/a.csv", "work/.lock", "work/staging/b.csv"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("x,y\n1,2\n")
+    found, problems = discover([str(tmp_path)])
+    assert {"web/segments/a.csv", "work/staging/b.csv"} <= {table.table for table in found}
+    assert not [problem for problem in problems if problem.code == "lakescope-index"]
