@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lakescope import sources
 from lakescope.errors import BadRequest, NotFound, SourceError
@@ -20,9 +20,6 @@ from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Problem
 from lakescope.values.hashed import hash_cells
 from lakescope.values.typed import Cells
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: Files are read from end to end by one process: never cut.
 _WHOLE = 1 << 62
@@ -97,7 +94,6 @@ def count(
     memory: float | None = None,
     n_max: float | None = None,
     exact: bool = False,
-    spark: SparkSession | None = None,
     progress: Listener | None = None,
 ) -> Results[Count]:
     """Count the distinct values of columns with any of the counters, in one pass.
@@ -106,7 +102,7 @@ def count(
     for a relative ``error`` or for ``memory`` bytes; those that must know ``n_max``, the largest number of values, take
     the number of rows of a frame, or for files what their size allows at most.
     """
-    if spark is not None or _is_spark(query):
+    if _is_spark(query):
         from lakescope.pipeline.counting import count_frame
 
         made = _designs(counters, error, memory, n_max, exact)
