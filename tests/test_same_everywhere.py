@@ -582,3 +582,32 @@ def test_a_spark_frame_gives_the_profile_of_its_file_on_spark_connect(
     out = places_lake.with_name("frame-connect.idx")
     run_driver(frame_at, places_lake / "typed.parquet", out, connect.master, environment=connect.environment)
     assert_same_table(local_two, "typed.parquet", lakescope.open(out), "frame")
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def count_with(spark: SparkSession, parquet: str) -> list[list[Any]]:
+    import lakescope
+
+    frame = spark.read.parquet(parquet).repartition(3)
+    counters = ["hll++", "bjkst", "akmv", "mincount", "pcsa"]
+    found = lakescope.count(frame, counters=counters, n_max=1e6, exact=True)
+    return [[each.column, each.counter, each.estimate, each.low, each.high, each.truth] for each in found]
+
+
+@pytest.mark.cluster
+def test_counters_read_the_same_on_a_cluster_and_on_spark_connect(
+    places_lake: Path, spark: SparkSession, cluster_driver: Driver, connect: Place
+) -> None:
+    from cluster import Driver
+
+    parquet = places_lake / "typed.parquet"
+    here = count_with(spark, str(parquet))
+    assert here
+    assert cluster_driver.call(count_with, parquet) == here
+    there = Driver(connect)
+    try:
+        assert there.call(count_with, parquet) == here
+    finally:
+        there.close()

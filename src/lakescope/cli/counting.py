@@ -149,12 +149,14 @@ def run_study(
     form: Format,
 ) -> None:
     """Compare counters, on tables of one's own, too, if a path is given; write a report if asked to."""
-    from lakescope.counting.study import own_tables, study, write_report
+    from lakescope.counting.count import count
+    from lakescope.counting.study import study, write_report
 
     line = _Line("studying", quiet=quiet)
     try:
         trials = study(largest, counters=names, error=error, seeds=seeds, progress=line)
-        own = own_tables(path, [name for name in names if name != "exact"], error, line) if path else None
+        sketches = [name for name in names if name != "exact"]
+        own = count(path, counters=sketches, error=error, exact=True, progress=line) if path else None
     finally:
         line.close()
     print_results(trials, form, empty="")

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.counting.count import Count, count
+from lakescope.counting.count import Count
 from lakescope.errors import BadRequest
 from lakescope.report.charts import line_chart
 from lakescope.results import Results
@@ -135,11 +135,6 @@ def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float,
             errors.append(abs(counter.estimate() / size - 1))
         rows.append((rate, float(np.mean(errors)), 1 - rate**0.5))
     return rows
-
-
-def own_tables(location: str, counters: Sequence[str], error: float, progress: Listener | None) -> Results[Count]:
-    """The same estimators on tables of one's own, next to the exact count."""
-    return count(location, counters=counters, error=error, exact=True, progress=progress)
 
 
 def write_report(folder: str | Path, trials: Results[Trial], own: Results[Count] | None = None) -> Path:

@@ -21,7 +21,6 @@ from lakescope.sketches.kernels import (
     frequent_largest,
     frequent_rebuild,
     gather_text,
-    smallest_keys,
 )
 from lakescope.values.text import read_only
 
@@ -169,7 +168,8 @@ class FrequentValues:
         self.tallies[: self.used] -= price
 
     def _smallest_in_table(self) -> dict[int, bytes]:
-        order = smallest_keys(self.keys, self.used, SAMPLE_SIZE)
+        # Of equal counts the smallest keys come first.
+        order = frequent_largest(self.keys, np.zeros(self.used, np.int64), self.used, SAMPLE_SIZE)
         return dict(zip(self.keys[order].tolist(), self._texts(order), strict=True))
 
     def _keep(self, order: npt.NDArray[np.intp]) -> None:

@@ -329,23 +329,6 @@ def frequent_largest(keys, tallies, used, k):
 
 
 @njit(cache=True)
-def smallest_keys(keys, used, k):
-    """Positions of the ``k`` smallest keys, in order."""
-    order = np.empty(min(k, used), np.int64)
-    found = 0
-    for i in range(used):
-        at = found
-        while at > 0 and keys[order[at - 1]] > keys[i]:
-            at -= 1
-        if at == order.size:
-            continue
-        found = min(found + 1, order.size)
-        order[at + 1 : found] = order[at : found - 1].copy()
-        order[at] = i
-    return order
-
-
-@njit(cache=True)
 def gather_text(arena, places, lengths, order, out):
     """Copy the chosen texts one after the other."""
     at = 0
