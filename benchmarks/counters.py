@@ -225,11 +225,13 @@ def speed(size: int, repeats: int, seeds: int, *, spark: bool) -> tuple[str, Jso
                 rates[kind][name].append(len(piece) / (time.process_time() - began) / 1e6)
         if spark:
             rates[kind] |= spark_rates(column, repeats)
-    errors: dict[str, float] = {}
-    for name, (run, most, _) in systems.items():
-        tried = seeds if most > 1_000_000 else max(4, seeds // 4)
-        found = [abs(run(pa.array([f"{seed}:{i}" for i in range(100_000)])) / 100_000 - 1) for seed in range(tried)]
-        errors[name] = float(np.mean(found))
+    found: dict[str, list[float]] = {name: [] for name in systems}
+    for seed in range(10 * seeds):
+        values = pa.array([f"{seed}:{i}" for i in range(100_000)])
+        for name, (run, most, _) in systems.items():
+            if most > 1_000_000 or seed < max(4, seeds // 4):
+                found[name].append(abs(run(values) / 100_000 - 1))
+    errors = {name: float(np.mean(each)) for name, each in found.items()}
     mine = {kind: rates[kind]["lakescope HLL++"] for kind in columns}
     rows = []
     body: Json = {"values": size, "rates": {}, "errors": errors}
@@ -265,7 +267,7 @@ def aims_of_speed(rates: dict[str, dict[str, list[float]]], errors: dict[str, fl
 
 def main() -> None:
     parser = common.arguments(__doc__)
-    parser.add_argument("--max", type=float, default=1e7, help="largest column of the study")
+    parser.add_argument("--max", type=float, default=1e8, help="largest column of the study")
     parser.add_argument("--seeds", type=int, default=20, help="columns of each size")
     parser.add_argument("--size", type=int, default=4_000_000, help="strings in the race")
     parser.add_argument("--without-spark", action="store_true")

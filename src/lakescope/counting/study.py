@@ -37,6 +37,8 @@ _SHOWN = ("counter", "values", "error", "bias", "coverage", "nanoseconds", "byte
 #: An estimator that would take longer for one column is left out, as the study did after two hours.
 _PATIENCE = 60.0
 _FUNCTION_SECONDS = 0.7e-9
+#: Columns from so many values on are few, and not for what would keep them whole.
+_LARGE = 100_000_000
 _RATES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -76,15 +78,24 @@ def study(
         raise BadRequest(f"the study needs at least {SMALLEST} values and one seed")
     sizes = [10**k for k in range(1, 12) if 10**k <= largest]
     trials: list[Trial] = []
-    total = sum(size for size in sizes) * len(names)
+    total = sum(size * _seeds(size, seeds) for size in sizes)
     done = 0
     for size in sizes:
-        for name in names:
-            trials.append(_trial(name, size, error, seeds))
+        runs = [_Run(name, size, error) for name in names]
+        for seed in range(_seeds(size, seeds)):
+            hashes = column(size, seed)
+            for run in runs:
+                run.count(hashes, seed)
             done += size
             if progress is not None:
                 progress(done, total)
+        trials += [run.trial() for run in runs]
     return Results(Trial, trials, shown=_SHOWN)
+
+
+def _seeds(size: int, seeds: int) -> int:
+    """Columns of a size: few of those that take minutes."""
+    return min(seeds, 3) if size >= _LARGE else seeds
 
 
 def column(size: int, seed: int) -> U64:
@@ -97,31 +108,57 @@ def column(size: int, seed: int) -> U64:
     return np.concatenate(parts)
 
 
-def _trial(name: str, size: int, error: float, seeds: int) -> Trial:
-    made = design(name, error=error, n_max=size)
-    parameters = ", ".join(f"{key}={value}" for key, value in made.parameters.items())
-    if name == "fm" and size * made.parameters["functions"] * _FUNCTION_SECONDS > _PATIENCE:
-        note = f"left out: every value meets {made.parameters['functions']:,} hash functions"
-        return Trial(name, size, 0, None, None, None, None, None, made.bytes, parameters, note)
-    seeds = min(seeds, 3) if name == "fm" and size >= 100_000 else seeds
-    errors, held, seconds, memory, warning = [], 0, 0.0, 0, ""
-    for seed in range(seeds):
-        hashes = column(size, seed)
-        counter = made.make()
+class _Run:
+    """One estimator on columns of one size."""
+
+    def __init__(self, name: str, size: int, error: float) -> None:
+        self._name, self._size = name, size
+        self._design = design(name, error=error, n_max=size)
+        self._errors: list[float] = []
+        self._held = 0
+        self._seconds = 0.0
+        self._bytes = self._design.bytes
+        self._note = self._left_out()
+        self._most = 3 if name == "fm" and size >= 100_000 else 1 << 30
+
+    def _left_out(self) -> str:
+        """Why the estimator is not tried at this size, if so."""
+        functions = self._design.parameters.get("functions", 0)
+        if self._name == "fm" and self._size * functions * _FUNCTION_SECONDS > _PATIENCE:
+            return f"left out: every value meets {functions:,} hash functions"
+        if self._name in ("exact", "gee") and self._size >= _LARGE:
+            return "left out: keeps every value"
+        return ""
+
+    def count(self, hashes: U64, seed: int) -> None:
+        """Count a column."""
+        if self._note.startswith("left out") or seed >= self._most:
+            return
+        counter = self._design.make()
         began = time.process_time()
-        for start in range(0, size, 1 << 16):
+        for start in range(0, self._size, 1 << 16):
             counter.update_hashes(hashes[start : start + (1 << 16)])
         estimate = counter.estimate()
-        seconds += time.process_time() - began
+        self._seconds += time.process_time() - began
         low, high = counter.interval()
-        held += low <= size <= high
-        errors.append(estimate / size - 1)
-        memory = max(memory, -(-counter.memory_bits // 8))
-        warning = counter.warning() or ""
-    return Trial(
-        *(name, size, seeds, float(np.abs(errors).mean()), float(np.abs(errors).max()), float(np.mean(errors))),
-        *(held / seeds, 1e9 * seconds / seeds / size, memory, parameters, warning),
-    )
+        self._held += low <= self._size <= high
+        self._errors.append(estimate / self._size - 1)
+        used = -(-counter.memory_bits // 8)
+        self._bytes = max(self._bytes, used) if len(self._errors) > 1 else used
+        self._note = counter.warning() or ""
+
+    def trial(self) -> Trial:
+        """What was found."""
+        parameters = ", ".join(f"{key}={value}" for key, value in self._design.parameters.items())
+        n = len(self._errors)
+        if not n:
+            return Trial(self._name, self._size, 0, None, None, None, None, None, self._bytes, parameters, self._note)
+        errors = np.array(self._errors)
+        return Trial(
+            *(self._name, self._size, n, float(np.abs(errors).mean()), float(np.abs(errors).max())),
+            *(float(errors.mean()), self._held / n, 1e9 * self._seconds / n / self._size),
+            *(self._bytes, parameters, self._note),
+        )
 
 
 def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float, float]]:

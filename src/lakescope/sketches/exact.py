@@ -41,9 +41,13 @@ class Exact(Counter):
             self._keys, self._counts = keys[first][order], totals[order]
             self._pending, self._waiting = [], 0
 
+    def values(self) -> tuple[U64, I64]:
+        """The distinct hashes in order, and how often each occurred."""
+        self._settle()
+        return self._keys, self._counts
+
     def _merge(self, other: Exact) -> None:
-        other._settle()
-        self.update_hashes(other._keys, other._counts)
+        self.update_hashes(*other.values())
 
     def parameters(self) -> dict[str, Any]:
         return {}
@@ -73,8 +77,8 @@ class Exact(Counter):
         return 64 * self._keys.size
 
     def _content(self) -> codec.Fields:
-        self._settle()
-        return {"keys": self._keys, "counts": self._counts}
+        keys, counts = self.values()
+        return {"keys": keys, "counts": counts}
 
     def _restore(self, fields: codec.Fields) -> None:
         self._keys, self._counts = fields["keys"].copy(), fields["counts"].copy()

@@ -13,7 +13,7 @@ import numpy as np
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
 from lakescope.sketches.counter import I64, U64, Counter, Traits
-from lakescope.sketches.kernels import frequent_combine
+from lakescope.sketches.exact import Exact
 
 
 class GEE(Counter):
@@ -33,8 +33,7 @@ class GEE(Counter):
         self.seed = seed
         self.rows = 0
         self.sampled = 0
-        self._keys: U64 = np.empty(0, np.uint64)
-        self._counts: I64 = np.empty(0, np.int64)
+        self._sample = Exact()
 
     def update_hashes(self, hashes: U64, counts: I64 | None = None) -> None:
         rows = hashes if counts is None else np.repeat(hashes, counts)
@@ -43,17 +42,17 @@ class GEE(Counter):
         taken = rows[chance.choice(rows.size, min(max(0, wanted), rows.size), replace=False)]
         self.rows += rows.size
         self.sampled += taken.size
-        self._add(taken, np.ones(taken.size, np.int64))
-
-    def _add(self, hashes: U64, counts: I64) -> None:
-        keys, totals = np.concatenate([self._keys, hashes]), np.concatenate([self._counts, counts])
-        first, self._counts = frequent_combine(keys, totals)
-        self._keys = keys[first]
+        self._sample.update_hashes(taken)
 
     def _merge(self, other: GEE) -> None:
-        self._add(other._keys, other._counts)
+        self._sample.merge(other._sample)
         self.rows += other.rows
         self.sampled += other.sampled
+
+    def _seen(self) -> tuple[int, int]:
+        """Distinct values of the sample, and how many of them were seen once."""
+        keys, counts = self._sample.values()
+        return int(keys.size), int((counts == 1).sum())
 
     def parameters(self) -> dict[str, Any]:
         return {"rate": self.rate, "seed": self.seed}
@@ -61,8 +60,8 @@ class GEE(Counter):
     def estimate(self) -> float:
         if not self.sampled:
             return 0.0
-        once = int((self._counts == 1).sum())
-        return math.sqrt(self.rows / self.sampled) * once + (self._keys.size - once)
+        seen, once = self._seen()
+        return math.sqrt(self.rows / self.sampled) * once + (seen - once)
 
     def standard_error(self) -> float:
         """No normal spread: see :meth:`interval`."""
@@ -72,20 +71,20 @@ class GEE(Counter):
         """Between what was seen and all that values seen once may stand for (Charikar's bounds)."""
         if not self.sampled:
             return 0.0, float(self.rows)
-        once = int((self._counts == 1).sum())
-        return float(self._keys.size), self.rows * once / self.sampled + (self._keys.size - once)
+        seen, once = self._seen()
+        return float(seen), self.rows * once / self.sampled + (seen - once)
 
     def at_least(self) -> float:
-        return float(self._keys.size)
+        return self._sample.estimate()
 
     @property
     def memory_bits(self) -> int:
-        return 2 * 64 * self._keys.size
+        return 2 * self._sample.memory_bits
 
     def _content(self) -> codec.Fields:
-        order = np.argsort(self._keys)
-        return {"rows": self.rows, "sampled": self.sampled, "keys": self._keys[order], "counts": self._counts[order]}
+        keys, counts = self._sample.values()
+        return {"rows": self.rows, "sampled": self.sampled, "keys": keys, "counts": counts}
 
     def _restore(self, fields: codec.Fields) -> None:
         self.rows, self.sampled = fields["rows"], fields["sampled"]
-        self._keys, self._counts = fields["keys"].copy(), fields["counts"].copy()
+        self._sample.update_hashes(fields["keys"], fields["counts"])

@@ -65,8 +65,9 @@ class HyperLogLogPlusPlus(Counter):
         if self.registers is not None:
             hll_dense_update(self.registers, hashes, self.precision)
             return
-        self._pending.append(hll_sparse_entries(hashes))
-        self._waiting += hashes.size
+        entries = hll_sparse_entries(hashes)
+        self._pending.append(entries)
+        self._waiting += entries.size
         if self._waiting > self.sparse_limit:
             self._settle()
 

@@ -177,14 +177,23 @@ def hll_dense_update(registers, hashes, precision):
 
 @njit(cache=True)
 def hll_sparse_entries(hashes):
-    """Encode hashes as (25-bit index, rho of the other 39 bits) in 32 bits, rho in the low 7."""
+    """Encode hashes as (25-bit index, rho of the other 39 bits) in 32 bits, rho in the low 7.
+
+    Entries just met are left out: of a column with few values hardly any is left.
+    """
     out = np.empty(hashes.size, np.uint32)
+    met = np.zeros(min(4096, max(16, hashes.size // 4)), np.uint32)
     guard = _ONE << np.uint64(24)
-    for i in range(hashes.size):
-        h = hashes[i]
+    n = 0
+    for h in hashes:
         rho = _leading_zeros((h << np.uint64(25)) | guard) + 1
-        out[i] = np.uint32((h >> np.uint64(39)) << np.uint64(7)) | np.uint32(rho)
-    return out
+        entry = np.uint32((h >> np.uint64(39)) << np.uint64(7)) | np.uint32(rho)
+        place = np.uint64(np.uint32(h)) * np.uint64(met.size) >> np.uint64(32)
+        if met[place] != entry:
+            met[place] = entry
+            out[n] = entry
+            n += 1
+    return out[:n]
 
 
 @njit(cache=True)

@@ -51,10 +51,12 @@ def hash_cells(found: Cells, fallback: str = "cp1252") -> tuple[U64, npt.NDArray
     """The hash of every cell, and which of them hold a value."""
     n = found.starts.size
     data = read_only(found.data)
-    hashes, kinds = np.zeros(n, np.uint64), np.empty(n, np.uint8)
+    hashes, kinds = np.empty(n, np.uint64), np.empty(n, np.uint8)
     longest = int((found.ends - found.starts).max(initial=0))
     scratch = np.empty(longest + kernels.GROWTH + 32, np.uint8)
-    kernels.hash_cells(data, found.starts, found.ends, character_table(), scratch, hashes, kinds)
+    nulls, slow = kernels.hash_cells(data, found.starts, found.ends, character_table(), scratch, hashes, kinds)
+    if not (nulls or slow):
+        return hashes, np.ones(n, np.bool_)
     known: dict[bytes, tuple[int, int]] = {}
     for index in np.flatnonzero(kinds == kernels.SLOW).tolist():
         raw = data[found.starts[index] : found.ends[index]].tobytes()

@@ -82,44 +82,66 @@ def _round(acc, lane):
     return _rotate(acc + lane * _P2, 31) * _P1
 
 
-@njit(cache=True)
-def xxh64(data, start, end):
-    """XXH64, seed 42, of ``data[start:end]``."""
-    n = end - start
-    i = start
-    if n >= 32:
-        a = _SEED + _P1 + _P2
-        b = _SEED + _P2
-        c = _SEED
-        d = _SEED - _P1
-        last = end - 32
-        while i <= last:
-            a = _round(a, _load64(data, i))
-            b = _round(b, _load64(data, i + 8))
-            c = _round(c, _load64(data, i + 16))
-            d = _round(d, _load64(data, i + 24))
-            i += 32
-        h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
-        zero = np.uint64(0)
-        h = (h ^ _round(zero, a)) * _P1 + _P4
-        h = (h ^ _round(zero, b)) * _P1 + _P4
-        h = (h ^ _round(zero, c)) * _P1 + _P4
-        h = (h ^ _round(zero, d)) * _P1 + _P4
-    else:
-        h = _SEED + _P5
-    h += np.uint64(n)
-    while i + 8 <= end:
-        h = _rotate(h ^ _round(np.uint64(0), _load64(data, i)), 27) * _P1 + _P4
+@njit(inline="always", cache=True)
+def _eight(h, word):
+    return _rotate(h ^ _round(np.uint64(0), word), 27) * _P1 + _P4
+
+
+@njit(inline="always", cache=True)
+def _one(h, byte):
+    return _rotate(h ^ (np.uint64(byte) * _P5), 11) * _P1
+
+
+@njit(inline="always", cache=True)
+def _tail(h, data, i, n):
+    """The last ``n`` bytes, fewer than 32, and the final mixing; loops would keep the next cell from starting."""
+    if n >= 8:
+        h = _eight(h, _load64(data, i))
         i += 8
-    if i + 4 <= end:
+        if n >= 16:
+            h = _eight(h, _load64(data, i))
+            i += 8
+            if n >= 24:
+                h = _eight(h, _load64(data, i))
+                i += 8
+    if n & 4:
         h = _rotate(h ^ (_load32(data, i) * _P1), 23) * _P2 + _P3
         i += 4
-    while i < end:
-        h = _rotate(h ^ (np.uint64(data[i]) * _P5), 11) * _P1
-        i += 1
+    if n & 2:
+        h = _one(_one(h, data[i]), data[i + 1])
+        i += 2
+    if n & 1:
+        h = _one(h, data[i])
     h = (h ^ (h >> np.uint64(33))) * _P2
     h = (h ^ (h >> np.uint64(29))) * _P3
     return h ^ (h >> np.uint64(32))
+
+
+@njit(cache=True)
+def _xxh64_long(data, start, end):
+    """XXH64 of 32 bytes or more."""
+    i = start
+    a = _SEED + _P1 + _P2
+    b = _SEED + _P2
+    c = _SEED
+    d = _SEED - _P1
+    while i <= end - 32:
+        a = _round(a, _load64(data, i))
+        b = _round(b, _load64(data, i + 8))
+        c = _round(c, _load64(data, i + 16))
+        d = _round(d, _load64(data, i + 24))
+        i += 32
+    h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
+    for lane in (a, b, c, d):
+        h = (h ^ _round(np.uint64(0), lane)) * _P1 + _P4
+    return _tail(h + np.uint64(end - start), data, i, end - i)
+
+
+@njit(inline="always", cache=True)
+def xxh64(data, start, end):
+    """XXH64, seed 42, of ``data[start:end]``."""
+    n = end - start
+    return _tail(_SEED + _P5 + np.uint64(n), data, start, n) if n < 32 else _xxh64_long(data, start, end)
 
 
 @njit(cache=True)
@@ -641,12 +663,15 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 def _all_ascii(data, s, e):
     i = s
     seen = np.uint64(0)
-    while i + 8 <= e:
-        seen |= _load64(data, i)
-        i += 8
-    while i < e:
-        seen |= np.uint64(data[i])
-        i += 1
+    if e - s >= 8:
+        while i < e - 8:
+            seen |= _load64(data, i)
+            i += 8
+        seen |= _load64(data, e - 8)
+    else:
+        while i < e:
+            seen |= np.uint64(data[i])
+            i += 1
     return seen & _HIGH_BITS == 0
 
 
@@ -697,6 +722,20 @@ def _form(data, s, e, table, out, at):
 
 
 @njit(inline="always", cache=True)
+def _is_plain(data, s, e):
+    """Whether a cell is its own canonical text, told by its ends: most text of some length is."""
+    if e - s <= 8:  # a shorter one may be a null marker, a boolean, an infinity
+        return False
+    letter = (data[s] | 32) - 97
+    last = data[e - 1]
+    if not 0 <= letter < 26 or not 32 < last < 127:
+        return False
+    if (_WORD_STARTS >> letter) & 1 and (_digit(last) or last | 32 == 109):  # a date may begin with its month
+        return False
+    return _all_ascii(data, s, e)
+
+
+@njit(inline="always", cache=True)
 def _same(data, s, e, out, begin, end):
     """Whether two slices hold the same bytes."""
     if end - begin != e - s:
@@ -711,21 +750,34 @@ def _same(data, s, e, out, begin, end):
 def hash_cells(data, starts, ends, table, scratch, hashes, kinds):
     """Hash of the canonical text of every cell.
 
-    ``kinds`` says NULL where there is none and SLOW where only the reference can tell. ``scratch`` holds ``GROWTH``
-    bytes more than the longest cell.
+    ``kinds`` says NULL where there is none and SLOW where only the reference can tell; returns how many of each there
+    are. ``scratch`` holds ``GROWTH`` bytes more than the longest cell.
     """
     text, properties, room = pointer(data), pointer(table), pointer(scratch)
+    nulls = slow = 0
     for i in range(starts.size):
         if ends[i] < 0:
             kinds[i] = NULL
+            hashes[i] = 0
+            nulls += 1
             continue
-        s, e = trim(text, starts[i], ends[i])
+        s, e = starts[i], ends[i]
+        if _is_plain(text, s, e):
+            kinds[i] = TEXT
+            hashes[i] = xxh64(text, s, e)
+            continue
+        s, e = trim(text, s, e)
         kind, end, _, _, _ = _form(text, s, e, properties, room, 0)
         kinds[i] = kind
         if kind == TEXT:
             hashes[i] = xxh64(text, s, e)
         elif kind != NULL and kind != SLOW:
             hashes[i] = xxh64(room, 0, end)
+        else:
+            hashes[i] = 0
+            nulls += kind == NULL
+            slow += kind == SLOW
+    return nulls, slow
 
 
 @njit(cache=True)
