@@ -95,7 +95,7 @@ def study(
 
 def _seeds(size: int, seeds: int) -> int:
     """Columns of a size: few of those that take minutes."""
-    return min(seeds, 3) if size >= _LARGE else seeds
+    return min(seeds, 10) if size >= _LARGE else seeds
 
 
 def column(size: int, seed: int) -> U64:
