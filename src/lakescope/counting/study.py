@@ -37,7 +37,7 @@ _SHOWN = ("counter", "values", "error", "bias", "coverage", "nanoseconds", "byte
 #: An estimator that would take longer for one column is left out, as the study did after two hours.
 _PATIENCE = 60.0
 _FUNCTION_SECONDS = 0.7e-9
-#: Columns from so many values on are few, and not for what would keep them whole.
+#: Columns of so many values are not for what would keep them whole.
 _LARGE = 100_000_000
 _RATES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -78,11 +78,11 @@ def study(
         raise BadRequest(f"the study needs at least {SMALLEST} values and one seed")
     sizes = [10**k for k in range(1, 12) if 10**k <= largest]
     trials: list[Trial] = []
-    total = sum(size * _seeds(size, seeds) for size in sizes)
+    total = seeds * sum(sizes)
     done = 0
     for size in sizes:
         runs = [_Run(name, size, error) for name in names]
-        for seed in range(_seeds(size, seeds)):
+        for seed in range(seeds):
             hashes = column(size, seed)
             for run in runs:
                 run.count(hashes, seed)
@@ -91,11 +91,6 @@ def study(
                 progress(done, total)
         trials += [run.trial() for run in runs]
     return Results(Trial, trials, shown=_SHOWN)
-
-
-def _seeds(size: int, seeds: int) -> int:
-    """Columns of a size: few of those that take minutes."""
-    return min(seeds, 10) if size >= _LARGE else seeds
 
 
 def column(size: int, seed: int) -> U64:
