@@ -1,8 +1,9 @@
-"""The build: plan, scan, merge, publish. One Spark job whatever the number of tables.
+"""The build: plan, scan, merge, invert, publish. Three Spark jobs whatever the number of tables.
 
-``spark.range`` numbers the bins, a scan task per bin reads its units and sketches them, one exchange by table brings
-the states of a column together, a merge task per partition writes shard files; the driver sees only their names. Only
-if byte ranges of a CSV did not meet (a quote fooled the guess) are those tables scanned once more, whole.
+The first reads the data: ``spark.range`` numbers the bins, a scan task per bin reads its units and sketches them, one
+exchange by table brings the states of a column together, a merge task per partition writes shard files; the driver
+sees only their names. Only if byte ranges of a CSV did not meet (a quote fooled the guess) are those tables scanned
+once more, whole. The other two turn the distinct values it found into the inverted index (see ``inverted``).
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ import time
 import uuid
 from collections import Counter
 from concurrent.futures import Future, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
+from lakescope.pipeline.inverted import build_inverted, spark_exchange
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
+from lakescope.pipeline.tokens import RAW, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 
 #: Rows a Python worker is handed at a time; states are large, rows of them few.
 _ROWS_PER_BATCH = "32"
+#: What a Spark frame, whose size nobody knows, is taken for.
+_FRAME_BYTES = 1 << 30
 
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
@@ -47,6 +52,8 @@ _CANCEL_SECONDS = 10.0
 class _Outcome:
     """What Spark jobs returned so far."""
 
+    cut: TokenCut
+    inverted: dict[str, int] = field(default_factory=dict)
     files: list[SegmentFile] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
@@ -88,7 +95,9 @@ def build(
             frames, unreadable = inputs.spark_frames(session)
             plan.problems += unreadable
             _check(plan, frames, inputs)
-            outcome = _run(session, plan, frames, writer.staging, progress)
+            with _FewRowsPerBatch(session):
+                outcome = _run(session, plan, frames, writer.staging, progress)
+                _invert(session, outcome, writer.staging)
         problems = plan.problems + outcome.problems
         files = outcome.files + _write_problems(problems, writer.staging)
         summary = _summary(problems, outcome, time.monotonic() - began)
@@ -124,17 +133,18 @@ def _run(
     session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
 ) -> _Outcome:
     """The job; one more for tables whose byte ranges did not meet, one for each frame if a frame broke the first."""
-    outcome = _Outcome()
+    outcome = _Outcome(cut=TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))))
+    cut = outcome.cut
     try:
-        outcome.add(_job(session, plan, frames, staging, progress))
+        outcome.add(_job(session, plan, frames, staging, cut, progress))
     except BuildFailed:
         if not frames:
             raise
         # One bad table never stops a lake: a frame that Spark cannot read takes only itself down.
-        outcome.add(_job(session, plan, [], staging, progress))
+        outcome.add(_job(session, plan, [], staging, cut, progress))
         for frame in frames:
             try:
-                outcome.add(_job(session, Plan({}, []), [frame], staging, None))
+                outcome.add(_job(session, Plan({}, []), [frame], staging, cut, None))
             except BuildFailed as error:
                 outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
         if not outcome.counts.get("tables"):
@@ -144,12 +154,29 @@ def _run(
         detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
         outcome.problems += [Problem(table, "info", "rescanned", detail) for table in again]
         whole = make_plan([plan.tables[table] for table in again], unit_bytes=1 << 62)
-        outcome.add(_job(session, whole, [], staging, progress))
+        outcome.add(_job(session, whole, [], staging, replace(cut, attempt=1), progress))
     return outcome
 
 
+def _invert(session: SparkSession, outcome: _Outcome, staging: Path) -> None:
+    """Replace the raw tokens by the inverted index."""
+    raw = [file for file in outcome.files if file.kind == RAW]
+    sketches = [file for file in outcome.files if file.kind == "sketches"]
+    pairs = outcome.counts.get("pairs", 0)
+    exchange = spark_exchange(session, lambda frame: _collect(session, frame))
+    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs)
+    outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
+    outcome.inverted = built.figures
+    outcome.jobs += 2
+
+
 def _job(
-    session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
+    session: SparkSession,
+    plan: Plan,
+    frames: list[SparkFrame],
+    staging: Path,
+    cut: TokenCut,
+    progress: Listener | None,
 ) -> list[str]:
     """One Spark job: scan everything, merge by table, write shards."""
     bins = plan.bins + pack(declare(frames, staging))
@@ -162,45 +189,40 @@ def _job(
     if watch:
         watch.start()
     try:
-        with _FewRowsPerBatch(session):
-            merged = _dataflow(session, len(bins), frames, str(staging.absolute()))
-            return [row.result for row in _collect(session, merged)]
-    except LakescopeError:
-        raise
-    except Exception as error:
-        raise BuildFailed(
-            f"the Spark job failed: {_reason(error)}",
-            hint="the index that was there before is untouched; run again with --debug for the whole story",
-        ) from error
+        merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut)
+        return [row.result for row in _collect(session, merged)]
     finally:
         if watch:
             watch.end()
 
 
-def _dataflow(session: SparkSession, bins: int, frames: list[SparkFrame], staging: str) -> DataFrame:
+def _dataflow(
+    session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut
+) -> DataFrame:
     """Scan bins and frames, bring together what belongs together, merge it."""
     shards = min(64, max(1, bins // 4 + len(frames)))
-    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards)), STATE_DDL)
+    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards, cut)), STATE_DDL)
     for frame in frames:
-        scanned = scanned.unionAll(_scan_frame(frame, shards))
+        scanned = scanned.unionAll(_scan_frame(frame, shards, cut))
     return (
-        scanned.repartition(shards, "target")
+        scanned.repartition(shards + cut.targets, "target")
         .sortWithinPartitions("table", "target", "part", "name", "ordinal")
-        .mapInArrow(Shipped.of(MergeStates(staging, shards)), RESULT_DDL)
+        .mapInArrow(Shipped.of(MergeStates(staging, shards, cut)), RESULT_DDL)
     )
 
 
-def _scan_frame(given: SparkFrame, shards: int) -> DataFrame:
+def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut) -> DataFrame:
     """The states of a frame's partitions. Columns travel under plain names: theirs may hold dots or be repeated."""
     names = tuple(given.frame.columns)
     plain = given.frame.toDF(*(f"c{number}" for number in range(len(names))))
-    return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards)), STATE_DDL)
+    return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards, cut)), STATE_DDL)
 
 
 def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
     """Collect in a thread of its own: Ctrl-C then finds this thread waiting, and the job is cancelled.
 
     Else PySpark's handler of the signal would talk to Spark on a connection that is still waiting for an answer.
+    What fails in Spark fails as a build that failed, in one line.
     """
     rows: Future[list[Any]] = Future()
     tag = f"lakescope-{uuid.uuid4().hex}"
@@ -215,12 +237,19 @@ def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
     threading.Thread(target=inheriting(session, work), name="lakescope-job", daemon=True).start()
     try:
         return rows.result()
-    except BaseException:
+    except LakescopeError:
+        raise
+    except BaseException as error:
         if not rows.done():
             with contextlib.suppress(Exception):
                 session.interruptTag(tag)
             wait([rows], _CANCEL_SECONDS)
-        raise
+        if not isinstance(error, Exception):
+            raise
+        raise BuildFailed(
+            f"the Spark job failed: {_reason(error)}",
+            hint="the index that was there before is untouched; run again with --debug for the whole story",
+        ) from error
 
 
 class _FewRowsPerBatch:
@@ -266,5 +295,6 @@ def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict
         "bytes": counts.get("bytes", 0),
         "failed": counts.get("failed", 0) + sum(problem.severity == "error" for problem in problems),
         "jobs": outcome.jobs,
+        "join": outcome.inverted,
         "seconds": round(seconds, 3),
     }

@@ -7,16 +7,20 @@ work; the order of units only decides the order of columns that a source discove
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
+from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
+from lakescope.sketches.hashset import HashSet
 from lakescope.sources.files import scrub
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.values.cells import understand
+from lakescope.values.hashed import U64
 
 #: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
@@ -69,14 +73,15 @@ class TablePart:
 
 
 class TableScan:
-    """Scans units of one table into one part and one state per column."""
+    """Scans units of one table into one part, one state and the distinct tokens of each column."""
 
     def __init__(self, table: str, ordinal: int) -> None:
         self.part = TablePart(table, ordinal)
         self.states: dict[str, ColumnState] = {}
+        self._tokens: dict[str, HashSet] = {}
 
-    def scan(self, unit: Unit) -> None:
-        """Read a unit; what cannot be read becomes a problem of the table, never an exception."""
+    def scan(self, unit: Unit) -> Iterator[None]:
+        """Read a unit a batch at a time; what cannot be read becomes a problem of the table, never an exception."""
         # A unit that only declares the columns of a Spark frame is no piece of it.
         self.part.units += unit.ordinal >= 0
         self.part.size += unit.size
@@ -84,6 +89,7 @@ class TableScan:
         try:
             for batch in sources.read(unit, self.part.report):
                 self.add(batch, unit)
+                yield
         except SourceError as error:
             self._fail(unit, error.code, error.message)
         except LakescopeError as error:
@@ -114,12 +120,27 @@ class TableScan:
         if state is None:
             state = ColumnState(len(self.states), column.source_type, limit)
             self.states[column.name] = state
+            self._tokens[column.name] = HashSet()
             self.part.columns.append(column.name)
         else:
             state.meet(column.source_type, limit)
         cells = understand(column, batch.fallback)
         state.update(cells)
+        self._tokens[column.name].add(cells.hashes)
         return cells.undecodable
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to take the tokens."""
+        return sum(tokens.used for tokens in self._tokens.values()) >= PENDING_TOKENS
+
+    def take_tokens(self) -> Iterator[tuple[str, U64]]:
+        """(column, its distinct tokens) since the last time; the columns' signatures learn of them."""
+        for name, tokens in self._tokens.items():
+            hashes = tokens.sorted()
+            self.states[name].signature.update_hashes(hashes)
+            self._tokens[name] = HashSet()
+            yield name, hashes
 
     def _add_span(self, unit: Unit, span: tuple[int, int]) -> None:
         spans = self.part.spans

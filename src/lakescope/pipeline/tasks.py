@@ -1,8 +1,8 @@
 """What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
 Rows between the two tasks: ``target``, ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2:
-catalog records of many tables that needed no merge because one bin held them whole), ``name`` of the column,
-``ordinal`` of the first unit behind it, ``payload``. Sorted by these, a merge task meets first what is known of a
+catalog records of many tables that needed no merge because one bin held them whole, 3: a bucket of tokens), ``name``
+of the column, ``ordinal`` of the first unit behind it or the number of the bucket, ``payload``. Sorted by these, a merge task meets first what is known of a
 table, then one column after the other. A table of many units goes to several targets, each of which merges some of
 its columns: what is known of the table goes to all of them, and the first one tells of it.
 """
@@ -21,6 +21,7 @@ import xxhash
 from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
 from lakescope.pipeline.scan import MANY_UNITS, TablePart, TableScan, broken_spans
+from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
@@ -45,7 +46,7 @@ RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
 _PAYLOAD_BYTES = 4 * 1024 * 1024
-_PART, _STATE, _RECORDS = 0, 1, 2
+_PART, _STATE, _RECORDS, _TOKENS = 0, 1, 2, 3
 #: Tasks that share the merge of a table of many units, at most.
 _MOST_TARGETS = 32
 
@@ -54,17 +55,31 @@ _Row = tuple[int, str, int, str, int, bytes]
 
 
 class _Rows:
-    """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them."""
+    """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them, then those of tokens."""
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, shards: int, cut: TokenCut) -> None:
         self._shards = shards
+        self._cut = cut
+        self._tokens = TokenBuffer(cut)
         self._rows: list[_Row] = []
         self._size = 0
         self._records: list[Record] = []
         self._sketches: list[Record] = []
 
+    def add_tokens(self, scan: TableScan) -> Arrow:
+        """Rows of the tokens that a scan has collected, once there are enough of them."""
+        for name, hashes in scan.take_tokens():
+            self._tokens.add(self._cut.set_key(scan.part.table, name), hashes)
+        if self._tokens.full:
+            yield from self._put_tokens()
+
+    def _put_tokens(self) -> Arrow:
+        for bucket, payload in self._tokens.take():
+            yield from self._put((self._shards + self._cut.target_of(bucket), "", _TOKENS, "", bucket, payload))
+
     def add(self, scan: TableScan, units: int) -> Arrow:
         """Rows of a part of a table of so many units."""
+        yield from self.add_tokens(scan)
         part = scan.part
         targets = _targets(part.table, units, self._shards)
         known = part.to_json()
@@ -76,12 +91,13 @@ class _Rows:
 
     def add_whole(self, scan: TableScan) -> Arrow:
         """Rows of a table that was scanned whole: its columns are profiled at once."""
+        yield from self.add_tokens(scan)
         part = scan.part
         for name, state in scan.states.items():
             record = _profiled(part, name, state, part.rows)
             if record is not None:
                 self._records.append(record)
-                self._sketches.append(_sketch(part.table, name, state))
+                self._sketches.append(_sketch(part.table, name, state, self._cut))
         (target,) = _targets(part.table, 1, self._shards)
         yield from self._put((target, part.table, _PART, "", part.ordinal, part.to_json()))
         if len(self._records) >= ROWS_PER_WRITE:
@@ -103,6 +119,7 @@ class _Rows:
 
     def flush(self) -> Arrow:
         yield from self._put_records()
+        yield from self._put_tokens()
         yield from self._emit()
 
     def _emit(self) -> Arrow:
@@ -136,9 +153,10 @@ class ScanBins:
 
     staging: str
     shards: int
+    cut: TokenCut
 
     def __call__(self, batches: Arrow) -> Arrow:
-        rows = _Rows(self.shards)
+        rows = _Rows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -147,7 +165,9 @@ class ScanBins:
                     pieces = list(group)
                     scan = TableScan(table, pieces[0].ordinal)
                     for unit in pieces:
-                        scan.scan(unit)
+                        for _ in scan.scan(unit):
+                            if scan.full:
+                                yield from rows.add_tokens(scan)
                         log.done(unit.size)
                     if len(pieces) == pieces[0].count and not broken_spans([scan.part]):
                         yield from rows.add_whole(scan)
@@ -167,6 +187,7 @@ class ScanFrame:
     source: str
     columns: tuple[str, ...]
     shards: int
+    cut: TokenCut
 
     def __call__(self, batches: Arrow) -> Arrow:
         from pyspark import TaskContext
@@ -177,11 +198,13 @@ class ScanFrame:
         scan = TableScan(self.table, context.partitionId() if context is not None else 0)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
+        rows = _Rows(self.shards, self.cut)
         named = (batch.rename_columns(list(self.columns)) for batch in batches)
         for batch in text_batches(named, pa.schema([]), self.table, scan.part.report):
             scan.add(batch)
             scan.part.size += sum(int((column.ends - column.starts).clip(0).sum()) for column in batch.columns)
-        rows = _Rows(self.shards)
+            if scan.full:
+                yield from rows.add_tokens(scan)
         yield from rows.add(scan, MANY_UNITS)
         yield from rows.flush()
 
@@ -190,18 +213,24 @@ class ScanFrame:
 class MergeStates:
     """Merge task: adds up states, profiles columns, writes the shard files of its partition into the staging area.
 
-    Returns one JSON row per file written, per partition counts, and the tables whose byte ranges did not meet.
+    Tokens are united and written raw. Returns, as one JSON row, the files written, counts, and the tables whose byte
+    ranges did not meet.
     """
 
     staging: str
     shards: int
+    cut: TokenCut
 
     def __call__(self, batches: Arrow) -> Arrow:
         shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
         counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
-        for (target, table, records), group in itertools.groupby(_rows(batches), key=_group_of):
-            if records:
+        tokens = RawTokens(self.staging)
+        for (target, table, kind, bucket), group in itertools.groupby(_rows(batches), key=_group_of):
+            if kind == _TOKENS:
+                tokens.add(bucket, (row[5] for row in group))
+                continue
+            if kind == _RECORDS:
                 for row in group:
                     _write_records(row[5], shards)
                 continue
@@ -213,14 +242,17 @@ class MergeStates:
                     pass
                 continue
             whole = _whole(table, parts)
-            _write_columns(whole, states, shards)
+            _write_columns(whole, states, shards, self.cut)
             if first:
                 _write_table(whole, shards, counts)
             else:
                 # What the first one cannot know: columns of this target that could not be profiled.
                 _write_problems([each for each in whole.problems if each.code == "unprofiled"], shards)
-        files = [asdict(file) for shard in shards.values() if (file := shard.close())]
-        result = json.dumps({"files": files, "counts": counts, "again": again})
+        files = [file for shard in shards.values() if (file := shard.close())]
+        if raw := tokens.close():
+            files.append(raw[0])
+            counts["pairs"] = raw[1]
+        result = json.dumps({"files": [asdict(file) for file in files], "counts": counts, "again": again})
         yield pa.record_batch([[result]], schema=RESULT_SCHEMA)
 
 
@@ -232,8 +264,10 @@ def _rows(batches: Arrow) -> Iterator[_Row]:
             yield target, table, part, name, ordinal, payloads[i].as_py()
 
 
-def _group_of(row: _Row) -> tuple[int, str, bool]:
-    return row[0], row[1], row[2] == _RECORDS
+def _group_of(row: _Row) -> tuple[int, str, int, int]:
+    """Rows that belong together: of a table, whatever they tell of it; of a bucket."""
+    kind = row[2] if row[2] in (_RECORDS, _TOKENS) else _PART
+    return row[0], row[1], kind, row[4] if kind == _TOKENS else 0
 
 
 def _parts(group: Iterator[_Row]) -> tuple[list[TablePart], Iterator[_Row]]:
@@ -287,7 +321,7 @@ def _write_problems(problems: list[Problem], shards: dict[str, ShardWriter]) -> 
         shards["problems"].add(asdict(problem))
 
 
-def _write_columns(whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter]) -> None:
+def _write_columns(whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter], cut: TokenCut) -> None:
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(states, key=lambda row: row[3]):
         state = _merged(ColumnState.from_bytes(row[5]) for row in group)
@@ -295,7 +329,7 @@ def _write_columns(whole: TablePart, states: Iterator[_Row], shards: dict[str, S
         record = _profiled(whole, name, state, whole.rows)
         if record is not None:
             shards["columns"].add(record)
-            shards["sketches"].add(_sketch(whole.table, name, state))
+            shards["sketches"].add(_sketch(whole.table, name, state, cut))
 
 
 def _merged(states: Iterator[ColumnState]) -> ColumnState:
@@ -305,8 +339,15 @@ def _merged(states: Iterator[ColumnState]) -> ColumnState:
     return whole
 
 
-def _sketch(table: str, name: str, state: ColumnState) -> Record:
-    return {"table": table, "column": name, "position": state.position, "distinct": state.distinct.to_bytes()}
+def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut) -> Record:
+    return {
+        "table": table,
+        "column": name,
+        "position": state.position,
+        "distinct": state.distinct.to_bytes(),
+        "signature": state.signature.values.tobytes(),
+        "key": cut.set_key(table, name),
+    }
 
 
 def _pack_records(records: list[Record], sketches: list[Record]) -> bytes:

@@ -16,6 +16,7 @@ from lakescope.profile import kernels as k
 from lakescope.sketches import codec
 from lakescope.sketches.frequent import FrequentValues, Texts
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.sketches.minhash import MinHash
 from lakescope.sketches.quantiles import Quantiles
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
@@ -47,7 +48,11 @@ def _fresh_floats() -> npt.NDArray[np.float64]:
 
 @dataclass(slots=True)
 class ColumnState:
-    """Everything seen of one column so far."""
+    """Everything seen of one column so far.
+
+    ``signature`` is fed by whoever knows the distinct values of a whole piece: a value met in every batch costs it
+    once.
+    """
 
     position: int
     source_type: str = "text"
@@ -62,6 +67,7 @@ class ColumnState:
     low: bytes | None = None
     high: bytes | None = None
     distinct: HyperLogLogPlusPlus = field(default_factory=HyperLogLogPlusPlus)
+    signature: MinHash = field(default_factory=MinHash)
     values: FrequentValues = field(init=False)
     shapes: FrequentValues = field(default_factory=lambda: FrequentValues(_SHAPES_LIMIT))
     numbers: Quantiles = field(default_factory=Quantiles)
@@ -130,6 +136,7 @@ class ColumnState:
         self.lengths += other.lengths
         self._extend(other.low, other.high)
         self.distinct.merge(other.distinct)
+        self.signature.merge(other.signature)
         self.values.merge(other.values)
         self.shapes.merge(other.shapes)
         self.numbers.merge(other.numbers)
@@ -178,6 +185,7 @@ class ColumnState:
             "has_extremes": self.low is not None,
             "low": self.low or b"",
             "high": self.high or b"",
+            "signature": self.signature.values,
         }
         for prefix, part in self._parts().items():
             fields.update({f"{prefix}.{name}": value for name, value in part.fields().items()})
@@ -201,6 +209,7 @@ class ColumnState:
         state.lengths[fields["length_bins"]] = fields["length_counts"]
         if fields["has_extremes"]:
             state.low, state.high = fields["low"], fields["high"]
+        state.signature.values = fields["signature"].copy()
 
         def part(prefix: str) -> codec.Fields:
             return {name[2:]: value for name, value in fields.items() if name.startswith(prefix + ".")}

@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from lakescope.sketches import codec
 from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between
-from lakescope.sketches.kernels import set_add
+from lakescope.sketches.hashset import HashSet
 
 #: Fingerprint and level, as the literature counts them.
 _ENTRY_BITS = 64 + 6
-_FIRST_SLOTS = 1024
 
 
 class BJKST(Counter):
@@ -30,37 +27,30 @@ class BJKST(Counter):
         check_between("limit", limit, 1, 1 << 40)
         self.limit = limit
         self.level = 0
-        self.used = 0
-        self._slots: U64 = np.zeros(_FIRST_SLOTS, np.uint64)
+        self._set = HashSet()
+
+    @property
+    def used(self) -> int:
+        """Number of values that are kept."""
+        return self._set.used
 
     @property
     def sample(self) -> U64:
         """Hashes of the values that are kept, in order: the same of any data that holds the same values."""
-        return np.sort(self._slots[self._slots != 0])
+        return self._set.sorted()
 
     def update_hashes(self, hashes: U64, counts: I64 | None = None) -> None:
         at = 0
-        while True:
-            room = min(self.limit, self._slots.size // 2)
-            at, self.used = set_add(self._slots, self.used, hashes, at, self.level, room)
-            if at >= hashes.size:
-                return
-            if self.used < self.limit:
-                self._refill(4 * self._slots.size)
-            else:
-                self.level += 1
-                self._refill(self._slots.size)
+        while (at := at + self._set.add(hashes[at:], self.level, self.limit)) < hashes.size:
+            self._raise(self.level + 1)
 
-    def _refill(self, size: int) -> None:
-        """Move the values of the present level and above to a set of another size."""
-        kept = self._slots[self._slots != 0]
-        self._slots = np.zeros(size, np.uint64)
-        _, self.used = set_add(self._slots, 0, kept, 0, self.level, size)
+    def _raise(self, level: int) -> None:
+        self.level = level
+        self._set.keep(level)
 
     def _merge(self, other: BJKST) -> None:
         if other.level > self.level:
-            self.level = other.level
-            self._refill(self._slots.size)
+            self._raise(other.level)
         self.update_hashes(other.sample)
 
     def parameters(self) -> dict[str, Any]:

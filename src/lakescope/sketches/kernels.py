@@ -346,3 +346,21 @@ def gather_text(arena, places, lengths, order, out):
             out[at + j] = arena[places[i] + j]
         at += lengths[i]
     return at
+
+
+@njit(cache=True)
+def minhash_update(signature, first, second, hashes):
+    """Lower every position to the least ``first * low + second * high`` (modulo 2**32) of the hashes, two at a time."""
+    m = signature.size
+    n = hashes.size
+    for i in range(0, n - n % 2, 2):
+        low, high = np.uint32(hashes[i]), np.uint32(hashes[i] >> np.uint64(32))
+        low2, high2 = np.uint32(hashes[i + 1]), np.uint32(hashes[i + 1] >> np.uint64(32))
+        for j in range(m):
+            one = np.uint32(first[j] * low + second[j] * high)
+            other = np.uint32(first[j] * low2 + second[j] * high2)
+            signature[j] = min(signature[j], min(one, other))
+    if n % 2:
+        low, high = np.uint32(hashes[n - 1]), np.uint32(hashes[n - 1] >> np.uint64(32))
+        for j in range(m):
+            signature[j] = min(signature[j], np.uint32(first[j] * low + second[j] * high))

@@ -11,6 +11,7 @@ import pyarrow as pa
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.store.arrays import Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
 
@@ -99,6 +100,10 @@ class Index:
                     if sketch["column"] == column:
                         return bytes(sketch["distinct"])
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
+
+    def arrays(self, file: SegmentFile) -> Arrays:
+        """The flat arrays of a file, as they lie in memory."""
+        return read_arrays(self._mapped[file.path], str(self.path / file.path))
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""

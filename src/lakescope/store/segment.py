@@ -60,7 +60,10 @@ PROBLEM_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("table", "severity", "code", "detail")] + [("count", pa.int64())]
 )
 SKETCH_SCHEMA = pa.schema(
-    [("table", pa.string()), ("column", pa.string()), ("position", pa.int32()), ("distinct", pa.binary())]
+    [
+        *[("table", pa.string()), ("column", pa.string()), ("position", pa.int32()), ("distinct", pa.binary())],
+        *[("signature", pa.binary()), ("key", pa.uint64())],
+    ]
 )
 SCHEMAS = {"tables": TABLE_SCHEMA, "columns": COLUMN_SCHEMA, "problems": PROBLEM_SCHEMA, "sketches": SKETCH_SCHEMA}
 

@@ -1,0 +1,145 @@
+"""The inverted index as queries see it: tokens to groups, groups to sets, sets to groups, all mapped, none loaded.
+
+A *set* is the distinct values of a column, known by the number of the column in the catalog. A *token* is the hash of a
+value. Tokens that the very same sets hold form a *group*; groups are numbered by how many sets hold them, rare ones
+first, which is the global order of the thesis (spec-search-and-join 3.2). An index written by several tasks has several
+files of each part, each a contiguous range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import IndexDamaged
+from lakescope.store.arrays import Arrays
+from lakescope.store.index import Index
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGroups:
+    """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
+
+    ``size`` counts all of the query's distinct values, ``known`` those that some set holds.
+    """
+
+    groups: I32
+    weights: I32
+    size: int
+
+    @property
+    def known(self) -> int:
+        return int(self.weights.sum())
+
+
+class InvertedIndex:
+    """Reads the four parts of the inverted index of a lake."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.tokens = self._part("tokens")
+        self.postings = self._part("postings")
+        self.sets = self._part("sets")
+
+    def _part(self, kind: str) -> list[Arrays]:
+        """The files of a part, in order of what they hold."""
+        files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind)]
+        return sorted(files, key=lambda file: file["range"][-2:].tolist())
+
+    def damaged(self) -> IndexDamaged:
+        """What to raise when numbers are met that no index holds: which files are damaged, if any."""
+        wrong = self._index.verify()
+        return IndexDamaged(
+            "\n".join(wrong) or f"the inverted index of {self._index.path} contradicts itself",
+            hint="restore the files, or build the index again",
+        )
+
+    @cached_property
+    def forest(self) -> list[Arrays]:
+        return self._part("forest")
+
+    @cached_property
+    def sizes(self) -> I64:
+        """Number of tokens of every set."""
+        parts = [file["sizes"] for file in self.sets]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+
+    @cached_property
+    def group_bounds(self) -> I64:
+        """First group of every file of postings, and the number of all groups."""
+        return _bounds(self.postings)
+
+    @cached_property
+    def set_bounds(self) -> I64:
+        """First set of every file of sets, and the number of all sets."""
+        return _bounds(self.sets)
+
+    def groups_of_tokens(self, tokens: U64) -> I32:
+        """The group of each token; -1 of those that no set holds."""
+        found = np.full(tokens.size, -1, np.int32)
+        for file in self.tokens:
+            bits, first, last = file["range"].tolist()
+            slots = (tokens >> np.uint64(64 - bits)).astype(np.int64)
+            mine = np.flatnonzero((slots >= first) & (slots < last))
+            hashes = file["hashes"]
+            if mine.size and hashes.size:
+                at = np.minimum(np.searchsorted(hashes, tokens[mine]), hashes.size - 1)
+                hit = hashes[at] == tokens[mine]
+                found[mine[hit]] = file["groups"][at[hit]]
+        return found
+
+    def query(self, tokens: U64) -> QueryGroups:
+        """A query of distinct tokens."""
+        # The hash 0 is kept as 1, in the index as in the sets that build it.
+        groups = self.groups_of_tokens(np.maximum(tokens, np.uint64(1)))
+        known, weights = np.unique(groups[groups >= 0], return_counts=True)
+        return QueryGroups(known, weights.astype(np.int32), tokens.size)
+
+    def query_of_set(self, number: int) -> QueryGroups:
+        """A set of the lake as a query: all the tokens of its groups."""
+        groups = self.groups_of_set(number)
+        return QueryGroups(groups, self.widths(groups), int(self.sizes[number]))
+
+    def groups_of_set(self, number: int) -> I32:
+        """The groups of a set, in order."""
+        place = int(np.searchsorted(self.set_bounds, number, "right")) - 1
+        file, local = self.sets[place], number - int(self.set_bounds[place])
+        groups: I32 = file["groups"][file["starts"][local] : file["starts"][local + 1]]
+        return groups
+
+    def widths(self, groups: I32) -> I32:
+        """Number of tokens of each group."""
+        return self._of_groups(groups, lambda file, local: file["widths"][local])
+
+    def frequencies(self, groups: I32) -> I32:
+        """Number of sets that hold each group."""
+        return self._of_groups(groups, lambda file, local: file["starts"][local + 1] - file["starts"][local])
+
+    def _of_groups(self, groups: I32, read: object) -> I32:
+        found = np.empty(groups.size, np.int32)
+        place = np.searchsorted(self.group_bounds, groups, "right") - 1
+        for number in np.unique(place).tolist():
+            mine = np.flatnonzero(place == number)
+            local = groups[mine].astype(np.int64) - self.group_bounds[number]
+            found[mine] = read(self.postings[number], local)  # type: ignore[operator]
+        return found
+
+    def lists(self, groups: I32) -> tuple[I64, I32]:
+        """The sets that hold each group: (beginnings, sets)."""
+        parts: list[I32] = [np.empty(0, np.int32)]
+        for group in groups.tolist():
+            place = int(np.searchsorted(self.group_bounds, group, "right")) - 1
+            file, local = self.postings[place], group - int(self.group_bounds[place])
+            parts.append(file["sets"][file["starts"][local] : file["starts"][local + 1]])
+        return np.cumsum([part.size for part in parts]), np.concatenate(parts)
+
+
+def _bounds(files: list[Arrays]) -> I64:
+    return np.array([0, *(int(file["range"][1]) for file in files)], np.int64)

@@ -1,0 +1,484 @@
+"""Compiled search over the mapped inverted index: look tokens up, merge lists, JOSIE, MinHash agreements.
+
+The index may lie in several files; kernels are told where in memory each begins and never go beyond its end: a number
+out of range, which only a damaged file can hold, ends a search with ``DAMAGED``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+DAMAGED = -1
+#: What a set is counted from that must not be found: no sum of weights makes it positive.
+EXCLUDED = -(1 << 30)
+
+
+def _item(kind: types.Type) -> Any:
+    """Reads the item of an array by the address of the array."""
+
+    @intrinsic
+    def item(typing_context, address, index):
+        def codegen(context, builder, signature, arguments):
+            pointer = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
+            return builder.load(builder.gep(pointer, [arguments[1]]))
+
+        return kind(types.uint64, types.int64), codegen
+
+    return item
+
+
+_i32 = _item(types.int32)
+_i64 = _item(types.int64)
+_u32 = _item(types.uint32)
+_u64 = _item(types.uint64)
+
+
+@njit(inline="always", cache=True)
+def _file_of(bounds, number):
+    """The file whose range holds a number."""
+    low, high = 0, bounds.size - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if bounds[middle] <= number:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
+    """The groups of tokens, in order, and how many of the tokens each holds."""
+    found = np.empty(tokens.size, np.int32)
+    n = 0
+    shift = np.uint64(64 - bits)
+    for token in tokens:
+        t = max(token, np.uint64(1))
+        slot = np.int64(t >> shift)
+        file = _file_of(bounds, slot)
+        at = _i64(directories[file], slot - bounds[file])
+        end = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
+        while at < end and _u64(hashes[file], at) < t:
+            at += 1
+        if 0 <= at < end and _u64(hashes[file], at) == t:
+            found[n] = _i32(groups[file], at)
+            n += 1
+    found = np.sort(found[:n])
+    weights = np.empty(n, np.int32)
+    kept = 0
+    for i in range(n):
+        if kept and found[kept - 1] == found[i]:
+            weights[kept - 1] += 1
+        else:
+            found[kept] = found[i]
+            weights[kept] = 1
+            kept += 1
+    return found[:kept], weights[:kept]
+
+
+@njit(cache=True)
+def locate(numbers, bounds, starts, items, sizes):
+    """Where in memory the items of each number lie, and how many; a size of ``DAMAGED`` if not in the file."""
+    places = np.empty(numbers.size, np.uint64)
+    counts = np.empty(numbers.size, np.int64)
+    for i in range(numbers.size):
+        number = np.int64(numbers[i])
+        if number < 0 or number >= bounds[-1]:
+            counts[i] = DAMAGED
+            continue
+        file = _file_of(bounds, number)
+        begin = _i64(starts[file], number - bounds[file])
+        end = _i64(starts[file], number - bounds[file] + 1)
+        counts[i] = end - begin if 0 <= begin <= end <= sizes[file] else DAMAGED
+        places[i] = items[file] + np.uint64(4 * begin)
+    return places, counts
+
+
+@njit(cache=True)
+def _read_list(place, length, weight, counts, touched, n, admit):
+    """Add a weight to the count of every set of a list; sets met for the first time are noted if ``admit``."""
+    for j in range(length):
+        s = _i32(place, j)
+        if s < 0 or s >= counts.size:
+            return DAMAGED
+        c = counts[s]
+        if c == 0:
+            if not admit:
+                continue
+            touched[n] = s
+            n += 1
+        counts[s] = c + weight
+    return n
+
+
+@njit(cache=True)
+def merge_lists(places, lengths, weights, counts, touched):
+    """MergeList-D: the overlap of every set that shares a token, one list a group (spec 3.4). Returns how many."""
+    n = 0
+    for i in range(places.size):
+        if lengths[i] < 0:
+            return DAMAGED
+        n = _read_list(places[i], lengths[i], weights[i], counts, touched, n, True)
+        if n < 0:
+            return DAMAGED
+    return n
+
+
+@njit(cache=True)
+def largest(sets, counts, k):
+    """The ``k`` sets with the largest counts, equal ones by number."""
+    n = sets.size
+    if k < n:
+        kth = np.partition(counts, n - k)[n - k]
+        chosen = np.empty(n, np.int64)
+        kept = ties = 0
+        for i in range(n):
+            if counts[i] > kth:
+                chosen[kept] = i
+                kept += 1
+        for i in range(n):
+            if counts[i] == kth:
+                chosen[kept + ties] = i
+                ties += 1
+        tied = chosen[kept : kept + ties]
+        chosen[kept : kept + ties] = tied[np.argsort(sets[tied])]
+        chosen = chosen[:k]
+    else:
+        chosen = np.arange(n)
+    keys = (-counts[chosen].astype(np.int64) << 32) + sets[chosen]
+    chosen = chosen[np.argsort(keys)]
+    return sets[chosen], counts[chosen]
+
+
+@njit(cache=True)
+def _kth_largest(counts, touched, n, k, tally):
+    """The ``k``-th largest count of the sets touched so far."""
+    top = 0
+    for i in range(n):
+        c = counts[touched[i]]
+        tally[c] += 1
+        top = max(top, c)
+    left = k
+    kth = top
+    while kth > 0:
+        left -= tally[kth]
+        if left <= 0:
+            break
+        kth -= 1
+    tally[: top + 1] = 0
+    return kth
+
+
+@njit(cache=True)
+def _overlap(groups, weights, begin, place, size):
+    """Tokens of the query from its ``begin``-th group on that a set holds; galloping through the set."""
+    total = 0
+    at = 0
+    for i in range(begin, groups.size):
+        g = groups[i]
+        if at >= size:
+            break
+        if _i32(place, at) < g:
+            step = 1
+            while at + step < size and _i32(place, at + step) < g:
+                step <<= 1
+            low, high = at + (step >> 1), min(at + step, size)
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if _i32(place, middle) < g:
+                    low = middle
+                else:
+                    high = middle
+            at = high
+        if at < size and _i32(place, at) == g:
+            total += weights[i]
+            at += 1
+    return total
+
+
+@njit(inline="always", cache=True)
+def _worse(overlap, number, than_overlap, than_number):
+    return overlap < than_overlap or (overlap == than_overlap and number > than_number)
+
+
+@njit(cache=True)
+def _push(heap_overlaps, heap_sets, used, overlap, number):
+    """Put a set into a heap of the best ones, whose root is the worst of them; returns how many it holds."""
+    k = heap_overlaps.size
+    if used < k:
+        i = used
+        used += 1
+        while i > 0:
+            parent = (i - 1) >> 1
+            if not _worse(overlap, number, heap_overlaps[parent], heap_sets[parent]):
+                break
+            heap_overlaps[i], heap_sets[i] = heap_overlaps[parent], heap_sets[parent]
+            i = parent
+        heap_overlaps[i], heap_sets[i] = overlap, number
+        return used
+    if not _worse(heap_overlaps[0], heap_sets[0], overlap, number):
+        return used
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= k:
+            break
+        if child + 1 < k and _worse(
+            heap_overlaps[child + 1], heap_sets[child + 1], heap_overlaps[child], heap_sets[child]
+        ):
+            child += 1
+        if not _worse(heap_overlaps[child], heap_sets[child], overlap, number):
+            break
+        heap_overlaps[i], heap_sets[i] = heap_overlaps[child], heap_sets[child]
+        i = child
+    heap_overlaps[i], heap_sets[i] = overlap, number
+    return used
+
+
+#: What a search read: lists, their entries, sets, decisions.
+LISTS, ENTRIES, SETS, DECISIONS = range(4)
+
+
+@njit(cache=True)
+def _probe(number, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes):
+    """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable."""
+    file = _file_of(set_bounds, number)
+    first = _i64(set_starts[file], number - set_bounds[file])
+    last = _i64(set_starts[file], number - set_bounds[file] + 1)
+    if not 0 <= first <= last <= set_sizes[file]:
+        return DAMAGED
+    place = set_items[file] + np.uint64(4 * first)
+    size = last - first
+    # The suffix of the set from the query's next group on (the position filter's point of view).
+    low, high = np.int64(-1), size
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if _i32(place, middle) < groups[begin]:
+            low = middle
+        else:
+            high = middle
+    return _overlap(groups, weights, begin, place + np.uint64(4 * high), size - high)
+
+
+@njit(cache=True)
+def _worth_boosting(kth, seen, left_weight, left_cost, at, price):
+    """Whether reading the best sets now saves lists: if their overlap goes on growing as it did, no other set can win.
+
+    Without their exact overlaps lists would be read until the counts themselves say so.
+    """
+    rate = kth / seen
+    if kth + rate * left_weight[at] <= left_weight[at]:
+        return False
+    until = at
+    while until < left_weight.size - 1 and kth + rate * (left_weight[at] - left_weight[until]) <= left_weight[until]:
+        until += 1
+    return price < left_cost[at] - left_cost[until]
+
+
+@njit(cache=True)
+def _boost(
+    groups, weights, begin, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, kth, read
+):
+    """The smallest overlap among ``k`` of the sets with the largest counts: a floor for the answer."""
+    lowest = np.int64(1) << 60
+    found = 0
+    for strict in (True, False):
+        for j in range(n):
+            s = touched[j]
+            c = counts[s]
+            if found == k or (c <= kth if strict else c != kth):
+                continue
+            more = _probe(s, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
+            read[SETS] += 1
+            lowest = min(lowest, c + max(more, 0))
+            found += 1
+    return lowest if found == k else 0
+
+
+@njit(cache=True)
+def _finish(
+    groups, weights, begin, left, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, read
+):
+    """Read the sets that are still in, those with the largest counts first, until no other can win."""
+    overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
+    used = 0
+    known = counts[touched[:n]]
+    for j in np.argsort(-known):
+        if used == k and known[j] + left < overlaps[0]:
+            break
+        more = _probe(touched[j], groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
+        if more < 0:
+            read[LISTS] = DAMAGED
+            break
+        read[SETS] += 1
+        used = _push(overlaps, sets, used, known[j] + more, touched[j])
+    for j in range(n):
+        counts[touched[j]] = 0
+    return sets[:used], overlaps[:used].astype(np.int32)
+
+
+@njit(cache=True)
+def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, counts, touched, k, costs, read):
+    """JOSIE-D: the ``k`` sets with the largest overlap, reading lists or sets, whichever is worth more (spec 3.7).
+
+    Returns (sets, overlaps), not in order; ``read`` learns what was read, or of damage. Lists are counted in place,
+    as MergeList does; at times the counts decide: whether sets never met can still win, which of those met can, and
+    whether to read on in lists or in the sets that are left. Sets already met may be read early if that closes the
+    search to new ones sooner. Every count is a lower bound of an overlap, so the answer is exact whatever is decided.
+    """
+    total = groups.size
+    left_weight = np.zeros(total + 1, np.int64)
+    left_cost = np.zeros(total + 1, np.float64)
+    for i in range(total - 1, -1, -1):
+        left_weight[i] = left_weight[i + 1] + weights[i]
+        left_cost[i] = left_cost[i + 1] + costs[0] + costs[1] * lengths[i]
+    tally = np.zeros(left_weight[0] + 1, np.int32)
+    n = 0
+    since = 0
+    floor = 0
+    boosted = 0
+    closed = False
+    for i in range(total):
+        if lengths[i] < 0:
+            read[LISTS] = DAMAGED
+            break
+        n = _read_list(places[i], lengths[i], weights[i], counts, touched, n, not closed)
+        if n < 0:
+            read[LISTS] = DAMAGED
+            n = 0
+            break
+        read[LISTS] += 1
+        read[ENTRIES] += lengths[i]
+        since += lengths[i] + 1
+        # A decision looks at every set met so far: it must not cost more than what was read since the last one.
+        if i + 1 == total or n < k or since < n or left_cost[i + 1] < costs[1] * n:
+            continue
+        since = 0
+        read[DECISIONS] += 1
+        left = left_weight[i + 1]
+        kth = max(floor, _kth_largest(counts, touched, n, k, tally))
+        probe = costs[2] + costs[3] * (total - i - 1)
+        if kth <= left:
+            seen = left_weight[0] - left
+            if seen < 1.25 * boosted or not _worth_boosting(kth, seen, left_weight, left_cost, i + 1, k * probe):
+                continue
+            boosted = seen
+            floor = max(floor, _boost(
+                groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, kth, read
+            ))
+            kth = max(kth, floor)
+            if kth <= left:
+                continue
+        closed = True
+        alive = 0
+        for j in range(n):
+            s = touched[j]
+            if counts[s] + left >= kth:
+                touched[alive] = s
+                alive += 1
+            else:
+                counts[s] = 0
+        # Sets that are out are forgotten: met again they are not admitted.
+        n = alive
+        if alive * probe <= left_cost[i + 1]:
+            return _finish(
+                groups, weights, i + 1, left, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, read
+            )
+    overlaps = counts[touched[:n]]
+    found = touched[:n].copy()
+    for s in found:
+        counts[s] = 0
+    return largest(found, overlaps, k)
+
+
+@njit(cache=True)
+def probe_sets(
+    groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, seen, k, read
+):
+    """ProbeSet-D: read every set when it is first met, unless the position filter rules it out (spec 3.4)."""
+    overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
+    used = 0
+    met = np.empty(seen.size, np.int32)
+    n_met = 0
+    left = 0
+    for w in weights:
+        left += w
+    for i in range(groups.size):
+        if used == k and overlaps[0] > left:
+            break
+        left -= weights[i]
+        read[LISTS] += 1
+        read[ENTRIES] += lengths[i]
+        for j in range(lengths[i]):
+            s = _i32(places[i], j)
+            if seen[s] != 0:
+                continue
+            seen[s] = 1
+            met[n_met] = s
+            n_met += 1
+            if used == k and weights[i] + left < overlaps[0]:
+                continue
+            more = _probe(s, groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes) if left else 0
+            read[SETS] += 1
+            used = _push(overlaps, sets, used, weights[i] + more, s)
+    for j in range(n_met):
+        seen[met[j]] = 0
+    return sets[:used], overlaps[:used].astype(np.int32)
+
+
+@njit(cache=True)
+def agreements(signature, position_bounds, values, sets, count, slots, found, masks):
+    """Which sets agree with a signature in which positions.
+
+    ``found`` receives the sets, ``masks`` a bit a position of each; ``slots`` holds -1 for every set and does so again
+    afterwards. Returns how many were found, ``DAMAGED``, or minus the number that ``found`` cannot hold.
+    """
+    words = masks.shape[1]
+    n = 0
+    for p in range(signature.size):
+        file = _file_of(position_bounds, p)
+        base = (p - position_bounds[file]) * count
+        low, high = np.int64(-1), np.int64(count)
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if _u32(values[file], base + middle) < signature[p]:
+                low = middle
+            else:
+                high = middle
+        at = high
+        while at < count and _u32(values[file], base + at) == signature[p]:
+            s = _i32(sets[file], base + at)
+            at += 1
+            if s < 0 or s >= slots.size:
+                n = min(n, 0) - 1
+                break
+            slot = slots[s]
+            if slot < 0:
+                slot = n
+                slots[s] = n
+                found[n] = s
+                for w in range(words):
+                    masks[n, w] = 0
+                n += 1
+            masks[slot, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
+    for j in range(n):
+        slots[found[j]] = -1
+    return n
+
+
+@njit(cache=True)
+def has_band(mask, bands, rows):
+    """Whether one of the first ``bands`` bands of ``rows`` positions agrees wholly."""
+    for band in range(bands):
+        whole = True
+        for p in range(band * rows, (band + 1) * rows):
+            if not (mask[p >> 6] >> np.uint64(p & 63)) & np.uint64(1):
+                whole = False
+                break
+        if whole:
+            return True
+    return False

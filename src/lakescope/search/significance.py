@@ -1,0 +1,88 @@
+"""Is an overlap more than chance? Expected overlaps under a null model, and a word for the quality of a join.
+
+Values that occur everywhere (small numbers, yes and no, years) overlap without any relation. Two null models say how
+much overlap there would be if columns had nothing to do with each other, and the larger one counts:
+
+*Popularity.* A set of the same size that takes tokens as often as the lake's sets do: token ``t``, held by ``f`` of the
+lake's sets, is in a set of size ``s`` with chance ``1 - (1 - f / M) ** s``, where ``M`` counts all pairs of token and
+set. Frequent values are expected, rare ones are not.
+
+*Density.* Integers and days fill ranges. If a set holds a share ``d`` of the whole numbers between its least and its
+largest value, it holds each of the query's values within that range with chance ``d``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+#: Chance of an overlap below which it is called significant, before correcting for the number of columns looked at.
+LEVEL = 0.01
+#: A query of fewer distinct values says too little, whatever it overlaps with.
+FEWEST = 3
+
+#: NextiaJD's quality classes: least containment and least ratio of the smaller to the larger number of distinct values.
+QUALITIES = (("high", 3 / 4, 1 / 4), ("good", 1 / 2, 1 / 8), ("moderate", 1 / 4, 1 / 12), ("poor", 1 / 10, 0.0))
+
+
+def quality(containment: float, query_size: int, size: int) -> str:
+    """A word for how well a column joins: from ``high`` to ``none``."""
+    ratio = min(query_size, size) / max(query_size, size, 1)
+    for word, least, proportion in QUALITIES:
+        if containment >= least and ratio >= proportion:
+            return word
+    return "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Whole numbers (or days) that a set holds: how many between which."""
+
+    low: float
+    high: float
+    distinct: int
+
+    @property
+    def density(self) -> float:
+        return min(1.0, self.distinct / max(1.0, self.high - self.low + 1))
+
+
+def expected_by_popularity(frequencies: I32, weights: I32, sizes: I64, pairs: int) -> F64:
+    """Expected overlap with an unrelated set of each size, for a query of groups with these frequencies and weights."""
+    rates = np.log1p(-np.minimum(frequencies / max(1, pairs), 1 - 1e-12))
+    return np.array([float((weights * -np.expm1(size * rates)).sum()) for size in sizes.tolist()])
+
+
+def expected_by_density(numbers: F64, found: Range) -> float:
+    """Expected overlap of whole numbers with a range that holds a share of its numbers."""
+    return float(np.count_nonzero((numbers >= found.low) & (numbers <= found.high)) * found.density)
+
+
+def chance(overlap: int, expected: float) -> float:
+    """Chance of at least such an overlap if the expected one is due to chance: the upper tail of a Poisson law."""
+    if overlap <= 0:
+        return 1.0
+    if expected <= 0:
+        return 0.0
+    if expected >= overlap:
+        return _poisson_tail(overlap, expected)
+    # Chernoff's bound is exact enough where the tail is too small to be summed.
+    bound = math.exp(min(0.0, overlap - expected + overlap * math.log(expected / overlap)))
+    return _poisson_tail(overlap, expected) if bound > 1e-12 else bound
+
+
+def _poisson_tail(least: int, mean: float) -> float:
+    """P(X >= least), from the side that has fewer terms."""
+    below = 0.0
+    for k in range(max(0, math.floor(mean - 40 * math.sqrt(mean) - 40)), least):
+        below += math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+        if k > mean and below > 1 - 1e-16:
+            break
+    return max(0.0, 1.0 - below)

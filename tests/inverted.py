@@ -1,0 +1,86 @@
+"""An inverted index of plain Python sets, built by the tasks of a build without Spark."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from lakescope.pipeline import inverted
+from lakescope.pipeline.inverted import Task, build_inverted
+from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.search.inverted import InvertedIndex
+from lakescope.sketches.minhash import MinHash
+from lakescope.store.index import Index
+from lakescope.store.segment import ShardWriter
+from lakescope.store.writer import IndexWriter
+
+
+def local_exchange(numbers: int, tasks: int, first: Task, second: Task, targets: int) -> list[str]:
+    """What Spark does between two tasks, in this process."""
+    rows: list[tuple[int, int, int, bytes]] = []
+    for part in np.array_split(np.arange(numbers), max(1, min(numbers, tasks))):
+        batch = pa.record_batch([pa.array(part)], ["id"])
+        for out in first(iter([batch])):
+            rows += zip(*(column.to_pylist() for column in out.columns), strict=True)
+    results: list[str] = []
+    for _, group in itertools.groupby(sorted(rows, key=lambda row: row[:3]), key=lambda row: row[0] % targets):
+        batches = [
+            pa.record_batch([pa.array([value], kind.type) for value, kind in zip(row, inverted._SCHEMA, strict=True)], inverted._SCHEMA)
+            for row in group
+        ]
+        for out in second(iter(batches)):
+            results += out.column(0).to_pylist()
+    return results
+
+
+def index_of_sets(path: Path, sets: Sequence[Sequence[int]], *, bits: int = 2, pieces: int = 2) -> InvertedIndex:
+    """The index of sets of tokens, each column ``c`` of a table of its own, scanned in some pieces."""
+    cut = TokenCut(bits, min(4, 1 << bits))
+    with IndexWriter(path) as writer:
+        raw, pairs = _raw_tokens(writer.staging, sets, cut, pieces)
+        sketches = ShardWriter(writer.staging, "sketches")
+        for number, tokens in enumerate(sets):
+            signature = MinHash()
+            signature.update_hashes(np.array(sorted(tokens), np.uint64))
+            sketches.add(
+                {
+                    "table": f"{number:07d}",
+                    "column": "c",
+                    "position": 0,
+                    "distinct": b"",
+                    "signature": signature.values.tobytes(),
+                    "key": cut.set_key(f"{number:07d}", "c"),
+                }
+            )
+        file = sketches.close()
+        assert file is not None
+        built = build_inverted(local_exchange, writer.staging, raw, [file], cut, pairs)
+        writer.publish([file, *built.files], version="test", sources=[], summary={"join": built.figures})
+    return InvertedIndex(Index(path))
+
+
+def _raw_tokens(staging: Path, sets: Sequence[Sequence[int]], cut: TokenCut, pieces: int) -> tuple[list, int]:
+    found: dict[int, list[bytes]] = {}
+    for piece in range(pieces):
+        buffer = TokenBuffer(cut)
+        for number, tokens in enumerate(sets):
+            # Pieces overlap: what is found twice must count once.
+            mine = [t for i, t in enumerate(tokens) if pieces == 1 or i % (pieces + 1) in (piece, pieces)]
+            buffer.add(cut.set_key(f"{number:07d}", "c"), np.array(mine, np.uint64))
+        for bucket, payload in buffer.take():
+            found.setdefault(bucket, []).append(payload)
+    files, pairs = [], 0
+    for target in range(cut.targets):
+        out = RawTokens(staging)
+        for bucket in sorted(found):
+            if cut.target_of(bucket) == target:
+                out.add(bucket, iter(found[bucket]))
+        closed = out.close()
+        if closed:
+            files.append(closed[0])
+            pairs += closed[1]
+    return files, pairs
