@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from lakescope.pipeline import inverted
-from lakescope.pipeline.inverted import Task, build_inverted
+from lakescope.pipeline.inverted import build_inverted, local_exchange
 from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
 from lakescope.search.inverted import InvertedIndex
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
+from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
-
-
-def local_exchange(numbers: int, tasks: int, first: Task, second: Task, targets: int) -> list[str]:
-    """What Spark does between two tasks, in this process."""
-    rows: list[tuple[int, int, int, bytes]] = []
-    for part in np.array_split(np.arange(numbers), max(1, min(numbers, tasks))):
-        batch = pa.record_batch([pa.array(part)], ["id"])
-        for out in first(iter([batch])):
-            rows += zip(*(column.to_pylist() for column in out.columns), strict=True)
-    results: list[str] = []
-    for _, group in itertools.groupby(sorted(rows, key=lambda row: row[:3]), key=lambda row: row[0] % targets):
-        batches = [
-            pa.record_batch([pa.array([value], kind.type) for value, kind in zip(row, inverted._SCHEMA, strict=True)], inverted._SCHEMA)
-            for row in group
-        ]
-        for out in second(iter(batches)):
-            results += out.column(0).to_pylist()
-    return results
 
 
 def index_of_sets(path: Path, sets: Sequence[Sequence[int]], *, bits: int = 2, pieces: int = 2) -> InvertedIndex:
@@ -63,7 +43,9 @@ def index_of_sets(path: Path, sets: Sequence[Sequence[int]], *, bits: int = 2, p
     return InvertedIndex(Index(path))
 
 
-def _raw_tokens(staging: Path, sets: Sequence[Sequence[int]], cut: TokenCut, pieces: int) -> tuple[list, int]:
+def _raw_tokens(
+    staging: Path, sets: Sequence[Sequence[int]], cut: TokenCut, pieces: int
+) -> tuple[list[SegmentFile], int]:
     found: dict[int, list[bytes]] = {}
     for piece in range(pieces):
         buffer = TokenBuffer(cut)

@@ -579,8 +579,9 @@ ROOMS: dict[str, set[str]] = {
     "sources": {"values"},
     "store": {"values"},
     "pipeline": {"values", "sketches", "profile", "sources", "store"},
+    "search": {"values", "sketches", "sources", "store", "results"},
     "report": {"store"},
-    "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report"},
+    "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "results"},
     "cli": {"lake", "report", "demo", "counting", "sketches", "results"},
     "demo": {"sources"},
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 #: Run apart: other tests call kernels with whatever they like.
 SCRIPT = """
 import sys
+from lakescope.pipeline import kernels as build_kernels
 from lakescope.pipeline.scan import TableScan
 from lakescope.pipeline.warmup import warm
 from lakescope.profile import kernels as profile_kernels
@@ -21,7 +22,7 @@ from lakescope.values import kernels as value_kernels
 def compiled():
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
-        for module in (value_kernels, profile_kernels, sketch_kernels, csv_kernel)
+        for module in (value_kernels, profile_kernels, sketch_kernels, csv_kernel, build_kernels)
         for name, kernel in vars(module).items()
         if hasattr(kernel, "signatures") and not name.startswith("_")
     }
@@ -33,7 +34,8 @@ for target in (10_000, 1 << 30):
     for table in found:
         for unit in plan(table, target):
             scan = TableScan(unit.table, unit.ordinal)
-            scan.scan(unit)
+            list(scan.scan(unit))
+            list(scan.take_tokens())
             for state in scan.states.values():
                 again = ColumnState.from_bytes(state.to_bytes())
                 again.merge(ColumnState.from_bytes(state.to_bytes()))

@@ -196,9 +196,7 @@ def _job(
             watch.end()
 
 
-def _dataflow(
-    session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut
-) -> DataFrame:
+def _dataflow(session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut) -> DataFrame:
     """Scan bins and frames, bring together what belongs together, merge it."""
     shards = min(64, max(1, bins // 4 + len(frames)))
     scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards, cut)), STATE_DDL)

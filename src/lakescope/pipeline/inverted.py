@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BuildFailed
-from lakescope.pipeline.kernels import directory_of, sort_rows
+from lakescope.pipeline.kernels import directory_of, sort_rows, unite_pairs
 from lakescope.pipeline.lists import Lists, group
 from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.tokens import TokenCut
@@ -29,11 +29,13 @@ from lakescope.sketches import codec
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import SegmentFile
+from lakescope.values.text import read_only
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Arrow = Iterator[pa.RecordBatch]
+_Row = tuple[int, int, int, bytes]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -121,6 +123,19 @@ def spark_exchange(session: SparkSession, collect: Callable[[DataFrame], list[An
     return exchange
 
 
+def local_exchange(numbers: int, tasks: int, first: Task, second: Task, targets: int) -> list[str]:
+    """An exchange in this process, for what is too small to be worth a job."""
+    rows: list[_Row] = []
+    for part in np.array_split(np.arange(numbers), max(1, min(numbers, tasks))):
+        rows += _read_rows(first(iter([pa.record_batch([pa.array(part)], ["id"])])))
+    rows.sort(key=lambda row: row[:3])
+    results: list[str] = []
+    for _, mine in itertools.groupby(rows, key=lambda row: row[0]):
+        for batch in second(_rows(mine)):
+            results += batch.column(0).to_pylist()
+    return results
+
+
 def _power_of_two(wanted: float, most: int) -> int:
     return min(most, 1 << max(0, int(np.ceil(np.log2(max(1.0, wanted))))))
 
@@ -146,6 +161,7 @@ def _number_sets(staging: Path, sketches: list[SegmentFile]) -> int:
     return len(found)
 
 
+_NO_TOKENS = np.empty(0, np.uint64), np.empty(0, np.int32)
 _SET_NUMBERS, _GROUP_NUMBERS = "set-numbers.bin", "group-numbers.bin"
 
 
@@ -269,15 +285,16 @@ def _even_groups(numbering: _Numbering, files: int) -> tuple[int, ...]:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _rows(rows: Iterator[tuple[int, int, int, bytes]]) -> Arrow:
+def _rows(rows: Iterator[_Row]) -> Arrow:
     for row in rows:
         yield pa.record_batch([pa.array([value], kind.type) for value, kind in zip(row, _SCHEMA, strict=True)], _SCHEMA)
 
 
-def _read_rows(batches: Arrow) -> Iterator[tuple[int, int, int, bytes]]:
+def _read_rows(batches: Arrow) -> Iterator[_Row]:
     for batch in batches:
         for i in range(batch.num_rows):
-            yield tuple(batch.column(j)[i].as_py() for j in range(4))  # type: ignore[misc]
+            target, part, ordinal, payload = (batch.column(j)[i].as_py() for j in range(4))
+            yield target, part, ordinal, payload
 
 
 def _numbers(batches: Arrow) -> Iterator[int]:
@@ -315,9 +332,7 @@ class ListTokens:
         for bucket in _numbers(batches):
             hashes, lists = self._lists(bucket, files, numbers)
             groups, first = group(lists)
-            out.append(
-                buckets=np.array([bucket]), counts=np.array([hashes.size]), hashes=hashes, groups=groups
-            )
+            out.append(buckets=np.array([bucket]), counts=np.array([hashes.size]), hashes=hashes, groups=groups)
             pairs += lists.sets.size
             yield from _rows(self._emit(bucket, lists.take(first), np.bincount(groups, minlength=first.size)))
         note = {"file": out.name, "tokens": out.count("hashes"), "pairs": pairs}
@@ -326,8 +341,6 @@ class ListTokens:
 
     def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, Lists]:
         """Tokens of a bucket in order and the sets that hold each; what the catalog does not know is left out."""
-        from lakescope.pipeline.kernels import unite_pairs
-
         hashes, sets = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
         for file in files:
             for at in np.flatnonzero(file["buckets"] == bucket).tolist():
@@ -339,13 +352,13 @@ class ListTokens:
                 kept = known >= 0
                 hashes.append(np.repeat(file["hashes"][begin:end], lengths)[kept])
                 sets.append(known[kept])
-        every, owners = np.concatenate(hashes), np.concatenate(sets)
+        every, owners = np.concatenate(hashes), np.concatenate(sets).astype(np.int64)
         order = np.argsort(every)
         every, owners = every[order], owners[order]
         tokens, pairs, starts = unite_pairs(every, owners)
-        return every[:tokens], Lists.of(starts, owners[:pairs])
+        return every[:tokens], Lists.of(starts, owners[:pairs].astype(np.int32))
 
-    def _emit(self, bucket: int, lists: Lists, widths: I64) -> Iterator[tuple[int, int, int, bytes]]:
+    def _emit(self, bucket: int, lists: Lists, widths: I64) -> Iterator[_Row]:
         shard = (lists.hashes >> np.uint64(65 - self.shards.bit_length())) if self.shards > 1 else lists.hashes * 0
         for number in range(self.shards):
             local = np.flatnonzero(shard == number)
@@ -368,7 +381,7 @@ class MergeLists:
             result = {"shard": shard, **self._merge(list(rows))}
             yield pa.record_batch([[json.dumps(result)]], schema=_RESULT_SCHEMA)
 
-    def _merge(self, rows: list[tuple[int, int, int, bytes]]) -> dict[str, Any]:
+    def _merge(self, rows: list[_Row]) -> dict[str, Any]:
         parts = [(bucket, _unpack(payload)) for _, part, bucket, payload in rows if part == _LISTS]
         lists = Lists.concatenate([Lists(each["starts"], each["sets"], each["hashes"]) for _, each in parts])
         groups, first = group(lists)
@@ -412,7 +425,7 @@ class NumberGroups:
             else:
                 yield from _rows(self._signatures(self.sketches[number - len(self.spread.lists)]))
 
-    def _groups(self, shard: int, name: str) -> Iterator[tuple[int, int, int, bytes]]:
+    def _groups(self, shard: int, name: str) -> Iterator[_Row]:
         lists = _read(self.staging, name)
         numbers = self._group_numbers(shard)
         if shard == 0:  # so that every part is written, even an empty one
@@ -431,7 +444,7 @@ class NumberGroups:
         numbers: I32 = (np.repeat(bases, counts) + within).astype(np.int32)
         return numbers
 
-    def _tokens(self, lists: Arrays, numbers: I32) -> Iterator[tuple[int, int, int, bytes]]:
+    def _tokens(self, lists: Arrays, numbers: I32) -> Iterator[_Row]:
         members = np.repeat(numbers, np.diff(lists["members"]))
         order = np.argsort(lists["buckets"], kind="stable")
         buckets = lists["buckets"][order]
@@ -442,7 +455,7 @@ class NumberGroups:
             payload = _pack(locals=lists["locals"][part], groups=members[part])
             yield self.spread.target(TOKENS, file), TOKENS, bucket, payload
 
-    def _postings(self, lists: Arrays, numbers: I32) -> Iterator[tuple[int, int, int, bytes]]:
+    def _postings(self, lists: Arrays, numbers: I32) -> Iterator[_Row]:
         bounds = np.searchsorted(numbers, self.spread.group_bounds)
         starts, sets = lists["starts"], lists["sets"]
         for file, (begin, end) in enumerate(itertools.pairwise(bounds.tolist())):
@@ -455,7 +468,7 @@ class NumberGroups:
                 )
                 yield self.spread.target(POSTINGS, file), POSTINGS, 0, payload
 
-    def _sets(self, lists: Arrays, numbers: I32) -> Iterator[tuple[int, int, int, bytes]]:
+    def _sets(self, lists: Arrays, numbers: I32) -> Iterator[_Row]:
         lengths = np.diff(lists["starts"])
         groups = np.repeat(numbers, lengths)
         widths = np.repeat(lists["widths"], lengths)
@@ -466,7 +479,7 @@ class NumberGroups:
             payload = _pack(sets=lists["sets"][part], groups=groups[part], widths=widths[part])
             yield self.spread.target(SETS, file), SETS, 0, payload
 
-    def _signatures(self, name: str) -> Iterator[tuple[int, int, int, bytes]]:
+    def _signatures(self, name: str) -> Iterator[_Row]:
         """Signatures of the sets of a file of sketches, cut by position."""
         with pa.memory_map(str(Path(self.staging) / name)) as source:
             batches = pa.ipc.open_file(source)
@@ -518,16 +531,18 @@ class Finish:
         bits, directory_bits = self.spread.cut.bits, self.spread.directory_bits
         out.append(range=np.array([directory_bits, begin << (directory_bits - bits), end << (directory_bits - bits)]))
         found = dict(self._grouped(begin, end))
-        mapped = {bucket: [each for _, each in rows] for bucket, rows in itertools.groupby(payloads, lambda row: row[0])}
+        mapped = {
+            bucket: [each for _, each in rows] for bucket, rows in itertools.groupby(payloads, lambda row: row[0])
+        }
         per_bucket = 1 << (directory_bits - bits)
         for bucket in range(begin, end):
             before = out.count("hashes")
-            hashes, local = found.get(bucket, (np.empty(0, np.uint64), np.empty(0, np.int32)))
+            hashes, local = found.get(bucket, _NO_TOKENS)
             numbers = np.empty(int(local.max(initial=-1)) + 1, np.int32)
             for each in mapped.get(bucket, ()):
                 numbers[each["locals"]] = each["groups"]
             low = np.uint64(bucket << (64 - bits))
-            directory = directory_of(hashes, 64 - directory_bits, low, per_bucket)
+            directory = directory_of(read_only(hashes), 64 - directory_bits, low, per_bucket)
             out.append(hashes=hashes, groups=numbers[local], directory=directory[:-1] + before)
         out.append(directory=np.array([out.count("hashes")]))
         return out.close()
@@ -572,9 +587,7 @@ class Finish:
     def _write_forest(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:
         """For each position of the signatures: the sets in order of their value there, and the values."""
         parts = [each for _, each in payloads]
-        out = ArrayFile(
-            self.staging, PARTS[FOREST], {"values": np.uint32, "sets": np.int32, "range": np.int64}
-        )
+        out = ArrayFile(self.staging, PARTS[FOREST], {"values": np.uint32, "sets": np.int32, "range": np.int64})
         sets = np.concatenate([np.empty(0, np.int32), *(each["sets"] for each in parts)])
         for position in range(end - begin):
             values = np.concatenate(

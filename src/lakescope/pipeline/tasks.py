@@ -2,9 +2,10 @@
 
 Rows between the two tasks: ``target``, ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2:
 catalog records of many tables that needed no merge because one bin held them whole, 3: a bucket of tokens), ``name``
-of the column, ``ordinal`` of the first unit behind it or the number of the bucket, ``payload``. Sorted by these, a merge task meets first what is known of a
-table, then one column after the other. A table of many units goes to several targets, each of which merges some of
-its columns: what is known of the table goes to all of them, and the first one tells of it.
+of the column, ``ordinal`` of the first unit behind it or the number of the bucket, ``payload``. Sorted by these, a
+merge task meets first what is known of a table, then one column after the other. A table of many units goes to several
+targets, each of which merges some of its columns: what is known of the table goes to all of them, and the first one
+tells of it.
 """
 
 from __future__ import annotations

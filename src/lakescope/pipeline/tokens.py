@@ -111,7 +111,7 @@ class RawTokens:
         keys = np.concatenate([np.repeat(part["keys"], part["counts"]) for part in parts])
         order = np.argsort(hashes)
         hashes, keys = hashes[order], keys[order]
-        tokens, kept, starts = unite_pairs(hashes, keys)
+        tokens, kept, starts = unite_pairs(hashes, keys.view(np.int64))
         self._file.append(
             buckets=np.array([bucket]),
             counts=np.array([tokens]),

@@ -7,8 +7,13 @@ the cache filled and skip this.
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakescope.values.hashed import U64
 
 
 def start_warming() -> threading.Thread:
@@ -35,6 +40,7 @@ def warm() -> None:
     from lakescope.profile.column import ColumnState
     from lakescope.profile.summary import summarise
     from lakescope.sketches.frequent import FrequentValues, Texts
+    from lakescope.sketches.hashset import HashSet
     from lakescope.sources import csv_kernel
     from lakescope.sources.csv_dialect import detect_dialect
     from lakescope.sources.encoding import Encoding
@@ -58,3 +64,29 @@ def warm() -> None:
     few = FrequentValues(16)
     for _ in range(2):
         few.update(hashes, np.ones(hashes.size, np.int64), Texts.of(text.copy(), places, places + np.int32(1)))
+    tokens = HashSet()
+    tokens.add(hashes)
+    state.signature.update_hashes(tokens.sorted())
+    _warm_inverted(tokens.sorted())
+
+
+def _warm_inverted(hashes: U64) -> None:
+    """Build an inverted index of one set."""
+    from lakescope.pipeline.inverted import build_inverted, local_exchange
+    from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
+    from lakescope.sketches.minhash import MinHash
+    from lakescope.store.segment import ShardWriter
+
+    cut = TokenCut(1, 1)
+    key = cut.set_key("warm", "warm")
+    buffer = TokenBuffer(cut)
+    buffer.add(key, hashes)
+    with tempfile.TemporaryDirectory(prefix="lakescope-") as folder:
+        raw = RawTokens(folder)
+        for bucket, payload in buffer.take():
+            raw.add(bucket, iter([payload]))
+        sketches = ShardWriter(folder, "sketches")
+        sketches.add({"table": "warm", "position": 0, "signature": MinHash().values.tobytes(), "key": key})
+        files = raw.close(), sketches.close()
+        if files[0] and files[1]:
+            build_inverted(local_exchange, Path(folder), [files[0][0]], [files[1]], cut, files[0][1])

@@ -26,19 +26,25 @@ U64 = npt.NDArray[np.uint64]
 Algorithm = Literal["josie", "mergelist", "probeset", "numpy"]
 
 _KERNELS = "lakescope.search.kernels"
+#: Entries of lists a set below which it does not pay to look at all sets: they are merged as they are.
+_FEW = 0.125
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it (spec 3.5)."""
+    """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it (spec 3.5).
+
+    ``per_count`` is what it costs to look at the count of a set.
+    """
 
     per_list: float = 40.0
-    per_entry: float = 1.5
+    per_entry: float = 1.2
     per_set: float = 150.0
     per_group: float = 8.0
+    per_count: float = 0.5
 
     def as_array(self) -> npt.NDArray[np.float64]:
-        return np.array([self.per_list, self.per_entry, self.per_set, self.per_group])
+        return np.array([self.per_list, self.per_entry, self.per_set, self.per_group, self.per_count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +145,17 @@ class OverlapSearch:
         left_out = np.array(exclude, np.int64)
         self._counts[left_out] = kernels.EXCLUDED
         try:
-            if algorithm == "josie":
+            if algorithm == "josie" and int(lengths.sum()) >= _FEW * self._sets:
                 found, overlaps = kernels.josie(
                     *(query.groups, query.weights, places, lengths, *sets),
-                    *(self._counts, self._touched, k, self.costs.as_array(), read),
+                    *(self._counts, k, self.costs.as_array(), read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(
                     query.groups, query.weights, places, lengths, *sets, self._counts, k, read
                 )
             else:
-                found, overlaps = self._merge(kernels, places, lengths, query.weights, read)
+                found, overlaps = self._merge(kernels, places, lengths, query.weights, k, read)
         finally:
             self._counts[left_out] = 0
         if read[kernels.LISTS] < 0:
@@ -158,13 +164,19 @@ class OverlapSearch:
         found, overlaps = kernels.largest(found, overlaps, k)
         return Overlaps(found, overlaps, algorithm, *read.tolist())
 
-    def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, read: I64) -> tuple[I32, I32]:
-        n = kernels.merge_lists(places, lengths, weights, self._counts, self._touched)
-        read[:2] = (places.size, lengths.sum()) if n >= 0 else n
-        found = self._touched[: max(n, 0)].copy()
-        overlaps = self._counts[found]
-        self._counts[found] = 0
-        return found, overlaps
+    def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
+        read[:2] = places.size, lengths.sum()
+        if read[1] < _FEW * self._sets:
+            n = kernels.merge_few(places, lengths, weights, self._counts, self._touched)
+            read[0] = read[0] if n >= 0 else n
+            found = self._touched[: max(n, 0)].copy()
+            overlaps = self._counts[found]
+            self._counts[found] = 0
+            return found, overlaps
+        if not kernels.merge_lists(places, lengths, weights, self._counts):
+            read[0] = kernels.DAMAGED
+        sets, counts = kernels.take_largest(self._counts, k)
+        return sets, counts
 
     def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int]) -> Overlaps:
         """MergeList by numpy alone."""

@@ -13,6 +13,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 DAMAGED = -1
+#: What a search read: lists, their entries, sets, decisions.
+LISTS, ENTRIES, SETS, DECISIONS = range(4)
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -99,33 +101,62 @@ def locate(numbers, bounds, starts, items, sizes):
 
 
 @njit(cache=True)
-def _read_list(place, length, weight, counts, touched, n, admit):
-    """Add a weight to the count of every set of a list; sets met for the first time are noted if ``admit``."""
+def _read_list(place, length, weight, counts):
+    """Add a weight to the count of every set of a list; False if the list holds a number that is no set."""
+    sets = np.uint32(counts.size)
+    whole = True
     for j in range(length):
-        s = _i32(place, j)
-        if s < 0 or s >= counts.size:
+        s = _u32(place, j)
+        if s < sets:
+            counts[s] += weight
+        else:
+            whole = False
+    return whole
+
+
+@njit(cache=True)
+def merge_few(places, lengths, weights, counts, touched):
+    """MergeList-D for short lists: notes the sets it meets instead of looking at all afterwards. Returns how many."""
+    n = 0
+    sets = np.uint32(counts.size)
+    for i in range(places.size):
+        if lengths[i] < 0:
             return DAMAGED
-        c = counts[s]
-        if c == 0:
-            if not admit:
-                continue
-            touched[n] = s
-            n += 1
-        counts[s] = c + weight
+        for j in range(lengths[i]):
+            s = _u32(places[i], j)
+            if s >= sets:
+                return DAMAGED
+            c = counts[s]
+            if c == 0:
+                touched[n] = s
+                n += 1
+            counts[s] = c + weights[i]
     return n
 
 
 @njit(cache=True)
-def merge_lists(places, lengths, weights, counts, touched):
-    """MergeList-D: the overlap of every set that shares a token, one list a group (spec 3.4). Returns how many."""
-    n = 0
+def merge_lists(places, lengths, weights, counts):
+    """MergeList-D: the overlap of every set that shares a token, one list a group (spec 3.4)."""
+    whole = True
     for i in range(places.size):
-        if lengths[i] < 0:
-            return DAMAGED
-        n = _read_list(places[i], lengths[i], weights[i], counts, touched, n, True)
-        if n < 0:
-            return DAMAGED
-    return n
+        whole = lengths[i] >= 0 and _read_list(places[i], lengths[i], weights[i], counts) and whole
+    return whole
+
+
+@njit(cache=True)
+def take_largest(counts, k):
+    """The ``k`` sets with the largest counts, equal ones by number; forgets all counts."""
+    kth = _kth_largest(counts, k, np.int32(0))
+    sets, overlaps = np.empty(counts.size, np.int32), np.empty(counts.size, np.int32)
+    n = 0
+    for s in range(counts.size):
+        c = counts[s]
+        if c >= kth and c > 0:
+            sets[n] = s
+            overlaps[n] = c
+            n += 1
+    counts[:] = 0
+    return largest(sets[:n], overlaps[:n], k)
 
 
 @njit(cache=True)
@@ -155,21 +186,25 @@ def largest(sets, counts, k):
 
 
 @njit(cache=True)
-def _kth_largest(counts, touched, n, k, tally):
-    """The ``k``-th largest count of the sets touched so far."""
-    top = 0
-    for i in range(n):
-        c = counts[touched[i]]
-        tally[c] += 1
-        top = max(top, c)
-    left = k
-    kth = top
-    while kth > 0:
-        left -= tally[kth]
-        if left <= 0:
-            break
-        kth -= 1
-    tally[: top + 1] = 0
+def _kth_largest(counts, k, floor):
+    """The ``k``-th largest count if it is more than ``floor``, else ``floor``. Cheap if few counts come near it."""
+    heap = np.full(k, floor, np.int32)
+    kth = floor
+    for c in counts:
+        if c > kth:
+            i = 0
+            while True:
+                child = 2 * i + 1
+                if child >= k:
+                    break
+                if child + 1 < k and heap[child + 1] < heap[child]:
+                    child += 1
+                if heap[child] >= c:
+                    break
+                heap[i] = heap[child]
+                i = child
+            heap[i] = c
+            kth = heap[0]
     return kth
 
 
@@ -239,10 +274,6 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
     return used
 
 
-#: What a search read: lists, their entries, sets, decisions.
-LISTS, ENTRIES, SETS, DECISIONS = range(4)
-
-
 @njit(cache=True)
 def _probe(number, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable."""
@@ -280,17 +311,14 @@ def _worth_boosting(kth, seen, left_weight, left_cost, at, price):
 
 
 @njit(cache=True)
-def _boost(
-    groups, weights, begin, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, kth, read
-):
+def _boost(groups, weights, begin, set_bounds, set_starts, set_items, set_sizes, counts, k, kth, read):
     """The smallest overlap among ``k`` of the sets with the largest counts: a floor for the answer."""
     lowest = np.int64(1) << 60
     found = 0
     for strict in (True, False):
-        for j in range(n):
-            s = touched[j]
+        for s in range(counts.size):
             c = counts[s]
-            if found == k or (c <= kth if strict else c != kth):
+            if c < kth or found == k or (c == kth if strict else c != kth):
                 continue
             more = _probe(s, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
             read[SETS] += 1
@@ -300,29 +328,33 @@ def _boost(
 
 
 @njit(cache=True)
-def _finish(
-    groups, weights, begin, left, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, read
-):
-    """Read the sets that are still in, those with the largest counts first, until no other can win."""
+def _finish(groups, weights, begin, left, set_bounds, set_starts, set_items, set_sizes, counts, kth, alive, k, read):
+    """Read the sets that can still win, those with the largest counts first, until no other can. Forgets all counts."""
+    rest, known = np.empty(alive, np.int32), np.empty(alive, np.int64)
+    n = 0
+    for s in range(counts.size):
+        if counts[s] + left >= kth:
+            rest[n] = s
+            known[n] = counts[s]
+            n += 1
+    counts[:] = 0
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
-    known = counts[touched[:n]]
-    for j in np.argsort(-known):
-        if used == k and known[j] + left < overlaps[0]:
+    for j in np.argsort((-known << 32) + rest):
+        if used == k and not _worse(overlaps[0], sets[0], known[j] + left, rest[j]):
+            # Those that follow have a smaller count, or the same and a larger number.
             break
-        more = _probe(touched[j], groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
+        more = _probe(rest[j], groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
         if more < 0:
             read[LISTS] = DAMAGED
             break
         read[SETS] += 1
-        used = _push(overlaps, sets, used, known[j] + more, touched[j])
-    for j in range(n):
-        counts[touched[j]] = 0
+        used = _push(overlaps, sets, used, known[j] + more, rest[j])
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
 @njit(cache=True)
-def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, counts, touched, k, costs, read):
+def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, counts, k, costs, read):
     """JOSIE-D: the ``k`` sets with the largest overlap, reading lists or sets, whichever is worth more (spec 3.7).
 
     Returns (sets, overlaps), not in order; ``read`` learns what was read, or of damage. Lists are counted in place,
@@ -336,69 +368,49 @@ def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, s
     for i in range(total - 1, -1, -1):
         left_weight[i] = left_weight[i + 1] + weights[i]
         left_cost[i] = left_cost[i + 1] + costs[0] + costs[1] * lengths[i]
-    tally = np.zeros(left_weight[0] + 1, np.int32)
-    n = 0
-    since = 0
-    floor = 0
-    boosted = 0
-    closed = False
+    decision = costs[4] * counts.size
+    spent = 0.0
+    floor = np.int64(0)
+    wait = np.int64(k)
     for i in range(total):
-        if lengths[i] < 0:
+        if lengths[i] < 0 or not _read_list(places[i], lengths[i], weights[i], counts):
             read[LISTS] = DAMAGED
-            break
-        n = _read_list(places[i], lengths[i], weights[i], counts, touched, n, not closed)
-        if n < 0:
-            read[LISTS] = DAMAGED
-            n = 0
             break
         read[LISTS] += 1
         read[ENTRIES] += lengths[i]
-        since += lengths[i] + 1
-        # A decision looks at every set met so far: it must not cost more than what was read since the last one.
-        if i + 1 == total or n < k or since < n or left_cost[i + 1] < costs[1] * n:
-            continue
-        since = 0
-        read[DECISIONS] += 1
+        spent += costs[0] + costs[1] * lengths[i]
         left = left_weight[i + 1]
-        kth = max(floor, _kth_largest(counts, touched, n, k, tally))
+        seen = left_weight[0] - left
+        # A decision looks at all sets: not before as much was spent on lists, not if little is left to be saved.
+        if seen < wait or spent < 2 * decision or left_cost[i + 1] < 2 * decision:
+            continue
+        spent = 0.0
+        read[DECISIONS] += 1
+        kth = np.int64(_kth_largest(counts, k, np.int32(floor)))
         probe = costs[2] + costs[3] * (total - i - 1)
         if kth <= left:
-            seen = left_weight[0] - left
-            if seen < 1.25 * boosted or not _worth_boosting(kth, seen, left_weight, left_cost, i + 1, k * probe):
-                continue
-            boosted = seen
-            floor = max(floor, _boost(
-                groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, kth, read
-            ))
-            kth = max(kth, floor)
+            if kth > 0 and _worth_boosting(kth, seen, left_weight, left_cost, i + 1, k * probe):
+                floor = max(
+                    kth,
+                    _boost(groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes, counts, k, kth, read),
+                )
+                kth = floor
             if kth <= left:
+                # The search closes when the sets that are best now, growing as they did, outdo all that is left.
+                wait = seen + max(np.int64(1), np.int64(0.5 * (left - kth * left / seen)))
                 continue
-        closed = True
         alive = 0
-        for j in range(n):
-            s = touched[j]
-            if counts[s] + left >= kth:
-                touched[alive] = s
-                alive += 1
-            else:
-                counts[s] = 0
-        # Sets that are out are forgotten: met again they are not admitted.
-        n = alive
+        for c in counts:
+            alive += c + left >= kth
         if alive * probe <= left_cost[i + 1]:
             return _finish(
-                groups, weights, i + 1, left, set_bounds, set_starts, set_items, set_sizes, counts, touched, n, k, read
+                groups, weights, i + 1, left, set_bounds, set_starts, set_items, set_sizes, counts, kth, alive, k, read
             )
-    overlaps = counts[touched[:n]]
-    found = touched[:n].copy()
-    for s in found:
-        counts[s] = 0
-    return largest(found, overlaps, k)
+    return take_largest(counts, k)
 
 
 @njit(cache=True)
-def probe_sets(
-    groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, seen, k, read
-):
+def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, seen, k, read):
     """ProbeSet-D: read every set when it is first met, unless the position filter rules it out (spec 3.4)."""
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0

@@ -79,9 +79,7 @@ def _best_ends(distinct: I64, counts: I64, partitions: int) -> list[int]:
     return ends[::-1]
 
 
-def _cut_once_more(
-    best: F64, own: F64, total: F64, weight: F64, at: F64, layer: int
-) -> tuple[F64, I64]:
+def _cut_once_more(best: F64, own: F64, total: F64, weight: F64, at: F64, layer: int) -> tuple[F64, I64]:
     """Costs with one more partition, and after which size the last one begins."""
     n = best.size
     found = np.full(n, np.inf)
@@ -179,4 +177,5 @@ def step_of(ratio: float) -> int:
 
 
 def ratio_of(step: int) -> float:
+    """A ratio of the grid by its number."""
     return float(2 ** (step / _RATIOS_PER_OCTAVE))

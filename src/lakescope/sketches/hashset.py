@@ -22,7 +22,7 @@ class HashSet:
 
     def add(self, hashes: U64, level: int = 0, limit: int = _NO_LIMIT) -> int:
         """Add hashes until the set holds ``limit``; returns how many were looked at."""
-        at = 0
+        at: int = 0
         while True:
             room = min(limit, self._slots.size // 2)
             at, self.used = set_add(self._slots, self.used, hashes, at, level, room)
@@ -41,7 +41,8 @@ class HashSet:
 
     def unordered(self) -> U64:
         """The hashes, in an order of no meaning."""
-        return self._slots[self._slots != 0]
+        kept: U64 = self._slots[self._slots != 0]
+        return kept
 
     def sorted(self) -> U64:
         """The hashes in order: the same of any data that holds the same values."""

@@ -48,7 +48,7 @@ class ArrayFile:
             draft = self._drafts.get(name)
             if draft is None:
                 draft = self._drafts[name] = self._draft(name).open("w+b")
-            draft.write(memoryview(np.ascontiguousarray(array, self._types[name])).cast("B"))
+            draft.write(np.ascontiguousarray(array, self._types[name]).data)
             self._counts[name] += array.size
 
     def count(self, name: str) -> int:

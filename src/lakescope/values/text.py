@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +12,11 @@ import numpy.typing as npt
 MISSING = -1
 
 
-def read_only(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """The same bytes as an array that cannot be written to.
+Item = TypeVar("Item", bound=np.generic)
+
+
+def read_only(data: npt.NDArray[Item]) -> npt.NDArray[Item]:
+    """The same items as an array that cannot be written to.
 
     Buffers of Arrow are read-only, those of files are not; kernels would be compiled once for either.
     """
