@@ -34,6 +34,7 @@ from lakescope.lake import Lake
 from lakescope.pipeline.plan import make_plan, write_plan
 from lakescope.pipeline.scan import TableScan, broken_spans
 from lakescope.pipeline.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
+from lakescope.pipeline.tokens import TokenCut
 from lakescope.sources.csv_dialect import Dialect
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Batch, Problem, Unit
@@ -245,9 +246,9 @@ def scan(folder: Path) -> tuple[list[Record], list[Record]]:
         states: list[Record] = []
         for number in range(len(plan.bins)):
             batch = pa.RecordBatch.from_pylist([{"id": number}])
-            states += [row for rows in ScanBins(staging, 1)(iter([batch])) for row in rows.to_pylist()]
+            states += [row for rows in ScanBins(staging, 1, TokenCut(1, 1))(iter([batch])) for row in rows.to_pylist()]
         states.sort(key=lambda row: (row["table"], row["target"], row["part"], row["name"], row["ordinal"]))
-        merged = MergeStates(staging, 1)(iter([pa.RecordBatch.from_pylist(states, STATE_SCHEMA)]))
+        merged = MergeStates(staging, 1, TokenCut(1, 1))(iter([pa.RecordBatch.from_pylist(states, STATE_SCHEMA)]))
         files, _, again = parse_result(next(iter(merged)).column(0)[0].as_py())
         assert not again
 
@@ -440,7 +441,7 @@ def read_ranges(units: list[Unit]) -> list[Cells] | None:
     scans = []
     for unit in units:
         scans.append(TableScan(unit.table, unit.ordinal))
-        scans[-1].scan(unit)
+        list(scans[-1].scan(unit))
         assert not scans[-1].part.failed, scans[-1].part.problems
     if broken_spans([scanned.part for scanned in scans]):
         return None
@@ -576,6 +577,6 @@ def test_what_is_refused_whole_is_refused_in_ranges(kind: str, tmp_path: Path) -
     scans = []
     for unit in sources.plan(_found(path), 1_000):
         scans.append(TableScan(unit.table, unit.ordinal))
-        scans[-1].scan(unit)
+        list(scans[-1].scan(unit))
     refused = any(scanned.part.failed for scanned in scans) or not any(scanned.part.columns for scanned in scans)
     assert refused, (len(scans), sum(scanned.part.rows for scanned in scans))

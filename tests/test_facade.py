@@ -25,6 +25,7 @@ from lakescope import sources
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError, NotFound
 from lakescope.lake import Lake, TableProfile
 from lakescope.pipeline.plan import write_plan
+from lakescope.pipeline.tokens import TokenCut
 from lakescope.sources.discover import discover
 from lakescope.store.writer import IndexWriter
 
@@ -213,8 +214,8 @@ def test_a_column_that_cannot_be_profiled_stops_nothing(
         part.write_text("bad,good\n1,2\n")
     units = [sources.plan(found, 1 << 20) for found in discover([str(tmp_path / "whole.csv"), str(parts[0])])[0]]
     write_plan([[unit] for (unit,) in units], tmp_path)
-    rows = list(tasks.ScanBins(str(tmp_path), 1)(iter([pa.record_batch([[0, 1]], names=["id"])])))
-    list(tasks.MergeStates(str(tmp_path), 1)(iter(rows)))
+    rows = list(tasks.ScanBins(str(tmp_path), 1, TokenCut(1, 1))(iter([pa.record_batch([[0, 1]], names=["id"])])))
+    list(tasks.MergeStates(str(tmp_path), 1, TokenCut(1, 1))(iter(rows)))
     kept = [pq.read_table(path).column("column").to_pylist() for path in tmp_path.glob("columns-*.parquet")]
     assert kept == [["good", "good"]]
     told = [row for path in tmp_path.glob("problems-*") for row in pq.read_table(path).to_pylist()]

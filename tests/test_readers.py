@@ -206,7 +206,7 @@ def _told(path: Path, target: int = 1 << 26) -> dict[tuple[str, str, str], int]:
     whole = TablePart("t", 0)
     for unit in sources.plan(_found(path), target):
         scan = TableScan(unit.table, unit.ordinal)
-        scan.scan(unit)
+        list(scan.scan(unit))
         for problem in scan.part.problems:
             whole.report(problem)
     return {(problem.severity, problem.code, problem.detail): problem.count for problem in whole.problems}
@@ -354,7 +354,7 @@ def test_ranges_meet_over_blank_lines(tmp_path: Path) -> None:
     scans = []
     for unit in sources.plan(_found(path), 30):
         scans.append(TableScan(unit.table, unit.ordinal))
-        scans[-1].scan(unit)
+        list(scans[-1].scan(unit))
     assert sum(scan.part.rows for scan in scans) == 40
     assert not broken_spans([scan.part for scan in scans])
 
