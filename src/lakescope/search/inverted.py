@@ -39,6 +39,10 @@ class QueryGroups:
         return int(self.weights.sum())
 
 
+#: Arrays that have an entry for every number of their file's range, and one more.
+_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": []}
+
+
 class InvertedIndex:
     """Reads the four parts of the inverted index of a lake."""
 
@@ -51,7 +55,16 @@ class InvertedIndex:
     def _part(self, kind: str) -> list[Arrays]:
         """The files of a part, in order of what they hold."""
         files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind)]
-        return sorted(files, key=lambda file: file["range"][-2:].tolist())
+        files.sort(key=lambda file: file["range"][-2:].tolist())
+        reached = 0
+        for file in files:
+            begin, end = file["range"][-2:].tolist()
+            if begin != reached or end < begin or any(file[name].size != end - begin + 1 for name in _RULED[kind]):
+                raise self.damaged()
+            reached = end
+        if not files or (kind == "tokens" and len({int(file["range"][0]) for file in files}) > 1):
+            raise self.damaged()
+        return files
 
     def damaged(self) -> IndexDamaged:
         """What to raise when numbers are met that no index holds: which files are damaged, if any."""
@@ -134,10 +147,15 @@ class InvertedIndex:
     def lists(self, groups: I32) -> tuple[I64, I32]:
         """The sets that hold each group: (beginnings, sets)."""
         parts: list[I32] = [np.empty(0, np.int32)]
+        if groups.size and not 0 <= int(groups.min()) <= int(groups.max()) < self.group_bounds[-1]:
+            raise self.damaged()
         for group in groups.tolist():
             place = int(np.searchsorted(self.group_bounds, group, "right")) - 1
             file, local = self.postings[place], group - int(self.group_bounds[place])
-            parts.append(file["sets"][file["starts"][local] : file["starts"][local + 1]])
+            begin, end = file["starts"][local : local + 2].tolist()
+            if not 0 <= begin <= end <= file["sets"].size:
+                raise self.damaged()
+            parts.append(file["sets"][begin:end])
         return np.cumsum([part.size for part in parts]), np.concatenate(parts)
 
 

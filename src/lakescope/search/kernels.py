@@ -62,11 +62,11 @@ def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
         t = max(token, np.uint64(1))
         slot = np.int64(t >> shift)
         file = _file_of(bounds, slot)
-        at = _i64(directories[file], slot - bounds[file])
+        at = max(np.int64(0), _i64(directories[file], slot - bounds[file]))
         end = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
         while at < end and _u64(hashes[file], at) < t:
             at += 1
-        if 0 <= at < end and _u64(hashes[file], at) == t:
+        if at < end and _u64(hashes[file], at) == t:
             found[n] = _i32(groups[file], at)
             n += 1
     found = np.sort(found[:n])
@@ -420,13 +420,19 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
     for w in weights:
         left += w
     for i in range(groups.size):
-        if used == k and overlaps[0] > left:
+        if read[LISTS] < 0 or (used == k and overlaps[0] > left):
             break
         left -= weights[i]
+        if lengths[i] < 0:
+            read[LISTS] = DAMAGED
+            break
         read[LISTS] += 1
         read[ENTRIES] += lengths[i]
         for j in range(lengths[i]):
             s = _i32(places[i], j)
+            if s < 0 or s >= seen.size:
+                read[LISTS] = DAMAGED
+                break
             if seen[s] != 0:
                 continue
             seen[s] = 1
@@ -435,6 +441,9 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             if used == k and weights[i] + left < overlaps[0]:
                 continue
             more = _probe(s, groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes) if left else 0
+            if more < 0:
+                read[LISTS] = DAMAGED
+                break
             read[SETS] += 1
             used = _push(overlaps, sets, used, weights[i] + more, s)
     for j in range(n_met):

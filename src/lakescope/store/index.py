@@ -16,6 +16,8 @@ from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
 
 _TRIES = 5
+#: Files of arrays up to this size are read whole when they are first used.
+CHECKED_BYTES = 32 * 1024 * 1024
 
 
 class Index:
@@ -102,8 +104,17 @@ class Index:
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
 
     def arrays(self, file: SegmentFile) -> Arrays:
-        """The flat arrays of a file, as they lie in memory."""
-        return read_arrays(self._mapped[file.path], str(self.path / file.path))
+        """The flat arrays of a file, as they lie in memory. Files of moderate size are checked first.
+
+        Reading all of a large one would take longer than any question: what is wrong in there is met by chance, or by
+        ``verify``.
+        """
+        mapped = self._mapped[file.path]
+        name = str(self.path / file.path)
+        if file.size <= CHECKED_BYTES and xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
+            hint = "restore the file, or build the index again"
+            raise IndexDamaged(f"{name} is damaged: its checksum does not match", hint=hint)
+        return read_arrays(mapped, name)
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""

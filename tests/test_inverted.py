@@ -1,0 +1,393 @@
+"""The inverted index and exact search over it: every answer against brute force, every part against plain sets."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inverted import index_of_sets
+from lakescope.errors import IndexDamaged
+from lakescope.lake import Lake
+from lakescope.pipeline import inverted as build
+from lakescope.pipeline import lists as pipeline_lists
+from lakescope.search import kernels
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import Algorithm, Costs, OverlapSearch
+from lakescope.sketches.minhash import MinHash
+from lakescope.store import index as store_index
+from lakescope.store.arrays import ArrayFile, read_arrays
+from lakescope.store.index import Index
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Sets = Sequence[Sequence[int]]
+
+#: Whatever reading costs, the answer is the same: cheap sets, cheap lists, decisions at every list.
+COSTS = [Costs(), Costs(per_set=0, per_group=0, per_count=0), Costs(per_entry=1e-6, per_list=0), Costs(per_count=0)]
+ALGORITHMS: list[Algorithm] = ["josie", "mergelist", "probeset", "numpy"]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp())
+    yield folder
+    shutil.rmtree(folder)
+
+
+def token(number: int) -> int:
+    """Tokens all over the range of hashes."""
+    return (number * 0x9E3779B97F4A7C15 + 1) % 2**64 or 1
+
+
+def brute_force(sets: Sets, query: Sequence[int], k: int, exclude: Sequence[int] = ()) -> list[tuple[int, int]]:
+    """(set, overlap) of the best, equal ones by number."""
+    wanted = set(query)
+    found = [(number, len(wanted & set(each))) for number, each in enumerate(sets) if number not in exclude]
+    return sorted((each for each in found if each[1]), key=lambda each: (-each[1], each[0]))[:k]
+
+
+def answers(search: OverlapSearch, query: Sequence[int], k: int, exclude: Sequence[int] = ()) -> dict[str, object]:
+    groups = search.query(np.array(sorted(set(query)), np.uint64))
+    found: dict[str, object] = {}
+    for algorithm in ALGORITHMS:
+        top = search.top(groups, k, exclude, algorithm)
+        found[algorithm] = list(zip(top.sets.tolist(), top.overlaps.tolist(), strict=True))
+    return found
+
+
+def check(index: InvertedIndex, sets: Sets, queries: Sequence[Sequence[int]], ks: Sequence[int] = (1, 3, 100)) -> None:
+    """Every algorithm under every cost model, against brute force."""
+    searches = [OverlapSearch(index, costs) for costs in COSTS]
+    for query in queries:
+        for k in ks:
+            truth = brute_force(sets, query, k)
+            for search in searches:
+                assert answers(search, query, k) == dict.fromkeys(ALGORITHMS, truth)
+
+
+# --- golden -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_golden_trace(place: Path) -> None:
+    """Examples 3.2.3 to 3.3.2 of the thesis: X1 = {x1, x100, x200}, X2 = {x2, x5}, X3 = {x2}, X4 = {x2..x101}."""
+    sets = [[1, 100, 200], [2, 5], [2], list(range(2, 102))]
+    tokens = [[token(x) for x in each] for each in sets]
+    index = index_of_sets(place / "i", tokens)
+    query = [token(x) for x in (1, 2, 100, 200)]
+    assert brute_force(tokens, query, 2) == [(0, 3), (3, 2)]
+    check(index, tokens, [query], ks=[2])
+
+
+def test_containment_is_not_the_number_of_joined_rows(place: Path) -> None:
+    """Tables 2.1 and 2.2 of the thesis: B holds 9 of 10 partners, C 5, A only one, however often."""
+    partners = [token(x) for x in range(10)]
+    sets = [partners[:1], partners[:9], partners[3:8]]
+    search = OverlapSearch(index_of_sets(place / "i", sets))
+    top = search.top(search.query(np.array(sorted(partners), np.uint64)), 3)
+    assert (top.sets.tolist(), top.overlaps.tolist()) == ([1, 2, 0], [9, 5, 1])
+
+
+# --- against brute force ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    sets=st.lists(st.lists(st.integers(0, 40), unique=True, max_size=25), min_size=1, max_size=25),
+    queries=st.lists(st.lists(st.integers(0, 50), max_size=30), min_size=1, max_size=4),
+    bits=st.integers(1, 4),
+    pieces=st.integers(1, 3),
+)
+def test_top_k_is_that_of_brute_force(sets: Sets, queries: Sets, bits: int, pieces: int) -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        tokens = [[token(x) for x in each] for each in sets]
+        index = index_of_sets(folder / "i", tokens, bits=bits, pieces=pieces)
+        check(index, tokens, [[token(x) for x in query] for query in queries])
+    finally:
+        shutil.rmtree(folder)
+
+
+def skewed(dice: random.Random, count: int, universe: int) -> Sets:
+    """Sets as lakes have them: few popular tokens, copies, subsets, and sizes from nothing to almost everything."""
+    tokens = [token(x) for x in range(universe)]
+    popular = [1 / (i + 1) for i in range(universe)]
+    sets: list[list[int]] = []
+    for _ in range(count):
+        size = int(universe ** dice.random()) - 1
+        if sets and dice.random() < 0.2:
+            sets.append(list(dice.choice(sets)))
+        elif sets and dice.random() < 0.2:
+            sets.append([t for t in dice.choice(sets) if dice.random() < 0.7])
+        elif dice.random() < 0.5:
+            sets.append(list({*dice.choices(tokens, popular, k=size)}))
+        else:
+            sets.append(dice.sample(tokens, size))
+    return sets
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_thousands_of_queries_on_skewed_sets(place: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    sets = skewed(dice, 300, 400)
+    index = index_of_sets(place / "i", sets, bits=3)
+    search = OverlapSearch(index)
+    read = dict.fromkeys(("sets", "decisions"), 0)
+    for _ in range(250):
+        query = list(dice.choice(sets)) if dice.random() < 0.6 else dice.sample([token(x) for x in range(450)], 60)
+        exclude = dice.sample(range(300), dice.choice([0, 1, 5]))
+        k = dice.choice([1, 2, 10, 50, 1000])
+        assert answers(search, query, k, exclude) == dict.fromkeys(ALGORITHMS, brute_force(sets, query, k, exclude))
+        eager = OverlapSearch(index, Costs(per_set=0, per_group=0, per_count=0))
+        top = eager.top(eager.query(np.array(sorted(query), np.uint64)), k, exclude, "josie")
+        read["sets"] += top.sets_read
+        read["decisions"] += top.decisions
+        assert list(zip(top.sets.tolist(), top.overlaps.tolist(), strict=True)) == brute_force(sets, query, k, exclude)
+    assert read["sets"] > 100
+    assert read["decisions"] > 100, "JOSIE never had to decide: this test says nothing"
+
+
+def test_josie_skips_the_lists_of_popular_tokens(place: Path) -> None:
+    """A query whose rare tokens tell the answer: the lists of its popular ones stay unread."""
+    popular = [token(10_000 + x) for x in range(8)]
+    sets = [[token(x) for x in range(number * 7, number * 7 + 60)] + popular for number in range(500)]
+    search = OverlapSearch(index_of_sets(place / "i", sets), Costs(per_count=0, per_group=0.1, per_set=1))
+    query = search.query(np.array(sorted(sets[250]), np.uint64))
+    josie, merged = search.top(query, 5), search.top(query, 5, algorithm="mergelist")
+    assert josie.sets.tolist() == merged.sets.tolist()
+    assert josie.entries < merged.entries / 2
+    assert 0 < josie.sets_read < 50
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_part_says_what_the_sets_say(place: Path) -> None:
+    sets = skewed(random.Random(9), 120, 200)
+    index = index_of_sets(place / "i", sets, bits=3, pieces=3)
+    assert index.sizes.tolist() == [len(each) for each in sets]
+    holders: dict[int, list[int]] = {}
+    for number, each in enumerate(sets):
+        for t in each:
+            holders.setdefault(t, []).append(number)
+    tokens = np.array(sorted(holders), np.uint64)
+    groups = index.groups_of_tokens(tokens)
+    lists = {t: tuple(holders[t]) for t in tokens.tolist()}
+    by_group: dict[int, set[tuple[int, ...]]] = {}
+    for t, group in zip(tokens.tolist(), groups.tolist(), strict=True):
+        by_group.setdefault(group, set()).add(lists[t])
+    assert all(len(each) == 1 for each in by_group.values()), "a group of tokens with different lists"
+    assert len(by_group) == len(set(lists.values())) == index.group_bounds[-1], "equal lists in different groups"
+    order = sorted(by_group)
+    assert order == list(range(len(order)))
+    lengths = [len(next(iter(by_group[group]))) for group in order]
+    assert lengths == sorted(lengths), "groups are not in order of frequency"
+    assert index.frequencies(np.array(order, np.int32)).tolist() == lengths
+    for number, each in enumerate(sets):
+        found = index.groups_of_set(number)
+        assert found.tolist() == sorted({*index.groups_of_tokens(np.array(sorted(each), np.uint64)).tolist()})
+        assert index.query_of_set(number).known == len(each)
+
+
+def test_unknown_tokens_have_no_group(place: Path) -> None:
+    index = index_of_sets(place / "i", [[5, 9]])
+    search = OverlapSearch(index)
+    strangers = np.array([1, 6, 2**64 - 1], np.uint64)
+    assert index.groups_of_tokens(strangers).tolist() == [-1, -1, -1]
+    assert search.query(strangers).groups.size == 0
+    assert search.query(strangers).size == 3
+    assert search.top(search.query(strangers), 5).sets.size == 0
+
+
+def test_the_hash_zero_is_a_token_like_any_other(place: Path) -> None:
+    search = OverlapSearch(index_of_sets(place / "i", [[1, 2**64 - 1], [7]]))
+    assert search.top(search.query(np.array([0], np.uint64)), 1).sets.tolist() == [0]
+
+
+@pytest.mark.parametrize("sets", [[[]], [[], [3]], [[3]], [[3], [3]]])
+def test_empty_sets_and_lonely_ones(place: Path, sets: Sets) -> None:
+    index = index_of_sets(place / "i", sets)
+    check(index, sets, [[3], [4], []])
+    assert index.sizes.tolist() == [len(each) for each in sets]
+
+
+def test_lists_whose_hashes_collide_are_told_apart(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal hashes only mean that contents are compared."""
+    monkeypatch.setattr(pipeline_lists, "hash_lists", lambda starts, items: np.zeros(starts.size - 1, np.uint64))
+    sets = skewed(random.Random(3), 60, 80)
+    index = index_of_sets(place / "i", sets)
+    check(index, sets, sets[:20], ks=[5])
+    honest = len({tuple(n for n, each in enumerate(sets) if t in each) for t in {t for each in sets for t in each}})
+    assert index.group_bounds[-1] == honest
+
+
+def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Buckets, shards, files: the same tokens, groups, lists and sets."""
+    sets = skewed(random.Random(4), 150, 300)
+
+    def parts(index: InvertedIndex) -> list[object]:
+        tokens = np.array(sorted({t for each in sets for t in each}), np.uint64)
+        groups = np.arange(index.group_bounds[-1], dtype=np.int32)
+        return [
+            index.groups_of_tokens(tokens).tolist(),
+            [each.tolist() for each in index.lists(groups)],
+            index.widths(groups).tolist(),
+            [index.groups_of_set(number).tolist() for number in range(len(sets))],
+        ]
+
+    one = parts(index_of_sets(place / "one", sets, bits=1, pieces=1))
+    monkeypatch.setattr(build, "_PAIRS_PER_SHARD", 200)
+    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 100)
+    cut = index_of_sets(place / "cut", sets, bits=4, pieces=3)
+    assert min(len(cut.postings), len(cut.sets), len(cut.tokens), len(cut.forest)) > 2
+    assert parts(cut) == one
+    check(cut, sets, sets[:30], ks=[1, 7])
+
+
+def test_signatures_of_the_forest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every position lists all sets in order of their minimum there."""
+    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 700)
+    sets = skewed(random.Random(5), 20, 50)
+    index = index_of_sets(place / "i", sets)
+    assert len(index.forest) > 2
+    values = np.concatenate([file["values"] for file in index.forest]).reshape(-1, len(sets))
+    numbers = np.concatenate([file["sets"] for file in index.forest]).reshape(-1, len(sets))
+    for number, each in enumerate(sets):
+        signature = MinHash()
+        signature.update_hashes(np.array(sorted(each), np.uint64))
+        assert values[numbers == number].tolist() == signature.values.tolist()
+    assert (np.diff(values.astype(np.int64), axis=1) >= 0).all()
+
+
+# --- on Spark ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_lake_answers_like_brute_force(demo_index: Lake) -> None:
+    """All columns of the demo lake, read back from the index itself, as queries."""
+    index = InvertedIndex(demo_index._index)
+    search = OverlapSearch(index)
+    groups = [index.groups_of_set(number) for number in range(index.sizes.size)]
+    widths = index.widths(np.arange(index.group_bounds[-1], dtype=np.int32))
+    for number in range(0, index.sizes.size, 7):
+        query = index.query_of_set(number)
+        overlaps = [int(widths[np.intersect1d(query.groups, each)].sum()) for each in groups]
+        overlaps[number] = 0
+        best = sorted((n for n, overlap in enumerate(overlaps) if overlap), key=lambda n: (-overlaps[n], n))[:10]
+        for algorithm in ALGORITHMS:
+            top = search.top(query, 10, [number], algorithm)
+            assert top.sets.tolist() == best
+            assert top.overlaps.tolist() == [overlaps[n] for n in best]
+
+
+def test_sizes_are_the_distinct_counts_of_the_catalog(demo_index: Lake) -> None:
+    columns = demo_index.columns()
+    sizes = InvertedIndex(demo_index._index).sizes.tolist()
+    exact = columns["distinct_exact"].to_pylist()
+    assert len(sizes) == len(exact)
+    for size, distinct, sure in zip(sizes, columns["distinct"].to_pylist(), exact, strict=True):
+        assert size == distinct if sure else abs(size - distinct) < 0.05 * size
+
+
+# --- damage -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["postings", "sets", "tokens", "forest"])
+def test_a_damaged_file_is_refused_by_name(place: Path, part: str) -> None:
+    index = index_of_sets(place / "i", skewed(random.Random(6), 100, 200))
+    (path,) = [place / "i" / file.path for file in index._index.manifest.of_kind(part)]
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexDamaged, match=path.name):
+        _ = InvertedIndex(Index(place / "i")).forest
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("part", ["postings", "sets", "tokens"])
+def test_nothing_is_read_beyond_a_damaged_file(
+    place: Path, part: str, algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file too large to be checked: whatever its bytes, a search ends with an answer or the name of the file."""
+    monkeypatch.setattr(store_index, "CHECKED_BYTES", 0)
+    sets = skewed(random.Random(6), 100, 200)
+    index = index_of_sets(place / "i", sets)
+    (path,) = [place / "i" / file.path for file in index._index.manifest.of_kind(part)]
+    whole = path.read_bytes()
+    outcomes = set()
+    for seed in range(24):
+        dice = random.Random(seed)
+        damaged = bytearray(whole)
+        for at in range(256 + seed % 7, len(damaged), dice.choice([7, 61, 977])):
+            damaged[at] = dice.randrange(256)
+        path.write_bytes(damaged)
+        try:
+            search = OverlapSearch(InvertedIndex(Index(place / "i")))
+            for query in sets[:20]:
+                search.top(search.query(np.array(sorted(query), np.uint64)), 5, algorithm=algorithm)
+            outcomes.add("answer")
+        except IndexDamaged as error:
+            outcomes.add(path.name if path.name in str(error) else str(error))
+    assert outcomes <= {"answer", path.name}
+
+
+def test_a_file_of_arrays_that_is_cut_off_or_not_one(tmp_path: Path) -> None:
+    out = ArrayFile(tmp_path, "things", {"a": np.int32, "b": np.uint64})
+    out.append(a=np.arange(5), b=np.arange(3))
+    out.append(a=np.arange(2))
+    file = out.close()
+    assert [path.name for path in tmp_path.iterdir()] == [file.path], "drafts are left behind"
+    data = (tmp_path / file.path).read_bytes()
+    arrays = read_arrays(data, "it")
+    assert (arrays["a"].tolist(), arrays["b"].tolist()) == ([0, 1, 2, 3, 4, 0, 1], [0, 1, 2])
+    for broken in (b"", data[:8], b"PAR1" + data[4:], data[:20] + b"?" + data[21:], data[:-1]):
+        with pytest.raises(IndexDamaged, match="it is damaged"):
+            read_arrays(broken, "it")
+
+
+# --- MinHash ----------------------------------------------------------------------------------------------------------
+
+
+def test_minhash_estimates_jaccard_as_well_as_it_should() -> None:
+    """Unbiased, with the spread of a binomial: over many pairs of sets of different sizes and similarities."""
+    dice = np.random.default_rng(2)
+    for shared, own in ((10, 10), (50, 200), (500, 500), (3, 0), (1000, 50)):
+        truth = shared / (shared + 2 * own)
+        errors = []
+        for _ in range(60):
+            every = dice.integers(1, 2**64, shared + 2 * own, dtype=np.uint64)
+            one, other = MinHash(), MinHash()
+            one.update_hashes(every[: shared + own])
+            other.update_hashes(np.concatenate([every[:shared], every[shared + own :]]))
+            errors.append(one.jaccard(other) - truth)
+        spread = one.standard_error(truth)
+        assert abs(np.mean(errors)) <= 4 * spread / 60**0.5 + 1e-9
+        assert np.std(errors) <= 1.35 * spread + 1e-9
+
+
+@given(st.lists(st.integers(0, 2**64 - 1)), st.lists(st.integers(0, 2**64 - 1)))
+def test_minhash_merges_to_the_signature_of_the_union(left: list[int], right: list[int]) -> None:
+    one, other, both = MinHash(), MinHash(), MinHash()
+    one.update_hashes(np.array(left, np.uint64))
+    other.update_hashes(np.array(right, np.uint64))
+    both.update_hashes(np.array(right + left, np.uint64))
+    one.merge(MinHash.from_bytes(other.to_bytes()))
+    assert one.values.tolist() == both.values.tolist()
+
+
+def test_kernels_do_not_leave_counts_behind(place: Path, spark: SparkSession) -> None:
+    """A search that excludes sets, or finds nothing, leaves the workspace as it found it."""
+    sets = skewed(random.Random(8), 80, 100)
+    search = OverlapSearch(index_of_sets(place / "i", sets))
+    for algorithm in ALGORITHMS:
+        search.top(search.query(np.array(sorted(sets[3]), np.uint64)), 4, [1, 2, 3], algorithm)
+        assert not search._counts.any()
+    assert kernels.EXCLUDED < 0
