@@ -9,6 +9,7 @@ Test modules name this module in ``pytest_plugins`` to share one cluster and one
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -28,6 +29,7 @@ from typing import Any
 import pytest
 
 from lakescope.lake import Lake
+from lakescope.search.inverted import InvertedIndex
 
 _HOST = "127.0.0.1"
 #: Small and quick to start: the first compiler tier, the serial collector.
@@ -176,11 +178,31 @@ def driver_environment(**more: str) -> dict[str, str]:
 def contents(lake: Lake) -> dict[str, Any]:
     """Everything an index says that does not depend on when and where it was made."""
     columns = lake.columns().to_pylist(maps_as_pydicts="strict")
-    sketches = {(c["table"], c["column"]): lake._index.distinct_sketch(c["table"], c["column"]) for c in columns}
+    sketches = {(c["table"], c["column"]): lake._index.sketch(c["table"], c["column"]) for c in columns}
     problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
     summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
     tables = lake.tables().to_pylist()
-    return {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
+    inverted = {part: _part(lake, part) for part in ("tokens", "postings", "sets", "forest")}
+    found = {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
+    return found | inverted
+
+
+def _part(lake: Lake, part: str) -> dict[str, str]:
+    """Digests of a part of the inverted index, whatever files it lies in."""
+    files = InvertedIndex(lake._index)._part(part)
+    arrays = {
+        "tokens": ("hashes", "groups"),
+        "postings": ("sets", "widths"),
+        "sets": ("groups", "sizes"),
+        "forest": ("values", "sets"),
+    }
+    digests = {}
+    for name in arrays[part]:
+        digests[name] = hashlib.sha256(b"".join(file[name].tobytes() for file in files)).hexdigest()
+    if "starts" in files[0]:
+        lengths = b"".join((file["starts"][1:] - file["starts"][:-1]).tobytes() for file in files)
+        digests["starts"] = hashlib.sha256(lengths).hexdigest()
+    return digests
 
 
 def bare_python(folder: Path) -> Path:

@@ -93,14 +93,14 @@ class Index:
             raise NotFound.among("table", name, tables["table"].to_pylist())
         return dict(found.to_pylist()[0])
 
-    def distinct_sketch(self, table: str, column: str) -> bytes:
-        """Bytes of the HyperLogLog++ sketch of one column, from memory-mapped files."""
+    def sketch(self, table: str, column: str) -> dict[str, Any]:
+        """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
         for file in self.manifest.of_kind("sketches"):
             batches = pa.ipc.open_file(self._mapped[file.path])
             for number in range(batches.num_record_batches):
                 for sketch in rows_of(batches.get_batch(number), table).to_pylist():
                     if sketch["column"] == column:
-                        return bytes(sketch["distinct"])
+                        return dict(sketch)
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
 
     def arrays(self, file: SegmentFile) -> Arrays:
