@@ -53,7 +53,7 @@ class _Outcome:
     """What Spark jobs returned so far."""
 
     cut: TokenCut
-    inverted: dict[str, int] = field(default_factory=dict)
+    inverted: dict[str, Any] = field(default_factory=dict)
     files: list[SegmentFile] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)

@@ -27,6 +27,7 @@ from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.tokens import TokenCut
 from lakescope.sketches import codec
 from lakescope.sketches.minhash import PERMUTATIONS
+from lakescope.sketches.partitions import partition
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import SegmentFile
 from lakescope.values.text import read_only
@@ -74,7 +75,7 @@ class Inverted:
     """What was built: files of the index, and figures about it."""
 
     files: list[SegmentFile] = field(default_factory=list)
-    figures: dict[str, int] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
 
 
 class Exchange(Protocol):
@@ -104,7 +105,15 @@ def build_inverted(
     number = NumberGroups(place, spread, tuple(file.path for file in sketches))
     finish = Finish(place, spread, numbering.grouped)
     finished = exchange(shards + len(sketches), shards + len(sketches), number, finish, spread.tasks)
-    return Inverted([SegmentFile(**json.loads(each)) for each in finished], {**numbering.figures, "sets": sets})
+    files = [SegmentFile(**json.loads(each)) for each in finished]
+    figures = {**numbering.figures, "sets": sets, "partitions": _partitions(place, files)}
+    return Inverted(files, figures)
+
+
+def _partitions(staging: str, files: list[SegmentFile]) -> list[list[int]]:
+    """Partitions of the sets by size, as an LSH Ensemble wants them: (least size, largest size, sets) of each."""
+    sizes = [_read(staging, file.path)["sizes"] for file in files if file.kind == PARTS[SETS]]
+    return [[each.lower, each.upper, each.sets] for each in partition(np.concatenate(sizes))]
 
 
 def spark_exchange(session: SparkSession, collect: Callable[[DataFrame], list[Any]]) -> Exchange:

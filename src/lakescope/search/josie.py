@@ -65,21 +65,22 @@ class _Addresses:
 
     def __init__(self, index: InvertedIndex) -> None:
         self.group_bounds, self.set_bounds = index.group_bounds, index.set_bounds
-        self.list_starts = _addresses(index.postings, "starts")
-        self.list_items = _addresses(index.postings, "sets")
+        self.list_starts = addresses(index.postings, "starts")
+        self.list_items = addresses(index.postings, "sets")
         self.list_sizes = _sizes(index.postings, "sets")
-        self.set_starts = _addresses(index.sets, "starts")
-        self.set_items = _addresses(index.sets, "groups")
+        self.set_starts = addresses(index.sets, "starts")
+        self.set_items = addresses(index.sets, "groups")
         self.set_sizes = _sizes(index.sets, "groups")
         self.token_bits = int(index.tokens[0]["range"][0])
         self.token_bounds = np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64)
-        self.token_directories = _addresses(index.tokens, "directory")
-        self.token_hashes = _addresses(index.tokens, "hashes")
-        self.token_groups = _addresses(index.tokens, "groups")
+        self.token_directories = addresses(index.tokens, "directory")
+        self.token_hashes = addresses(index.tokens, "hashes")
+        self.token_groups = addresses(index.tokens, "groups")
         self.token_sizes = _sizes(index.tokens, "hashes")
 
 
-def _addresses(files: list[Arrays], name: str) -> U64:
+def addresses(files: list[Arrays], name: str) -> U64:
+    """Where in memory an array of each file lies."""
     return np.array([file[name].__array_interface__["data"][0] for file in files], np.uint64)
 
 

@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import addresses, kernels_are_loaded
 from lakescope.sketches.minhash import PERMUTATIONS
+from lakescope.sketches.partitions import Partition
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
+U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 Objective = Literal["recall", "paper"]
 
-PARTITIONS = 32
 #: Rows of a band, at most.
 MOST_ROWS = 8
 #: Mean recall that bands and rows are chosen for, over the containments a hit may have.
@@ -29,91 +35,6 @@ RECALL = 0.97
 #: Ratios of the sizes of sets and query for which bands and rows are computed; others take the next larger one.
 _RATIOS_PER_OCTAVE = 4
 _POINTS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """Sets of similar size: from ``lower`` to ``upper`` distinct values, so many of them."""
-
-    lower: int
-    upper: int
-    sets: int
-
-
-def partition(sizes: I64, partitions: int = PARTITIONS) -> list[Partition]:
-    """Cut sizes into intervals with the fewest expected false positives (spec 2.5). Empty sets belong to none."""
-    distinct, counts = np.unique(sizes[sizes > 0], return_counts=True)
-    ends = _best_ends(distinct, counts, min(partitions, distinct.size))
-    begins = [0, *(end + 1 for end in ends[:-1])]
-    return [
-        Partition(int(distinct[begin]), int(distinct[end]), int(counts[begin : end + 1].sum()))
-        for begin, end in zip(begins, ends, strict=True)
-    ]
-
-
-def expected_false_positives(distinct: I64, counts: I64) -> float:
-    """Bound of the false positives of one partition of these sizes: each set's distance to the upper bound (2.4)."""
-    return float((counts * (1 - distinct / distinct[-1])).sum())
-
-
-def _best_ends(distinct: I64, counts: I64, partitions: int) -> list[int]:
-    """Index of the last size of each partition, by dynamic programming.
-
-    The cost of cutting after ``i`` is a line in ``1 / size`` of the last size, so the best cut of every layer is read
-    off the lower hull of those lines, which both sizes and slopes walk through in order.
-    """
-    if not distinct.size:
-        return []
-    total = np.concatenate([[0.0], np.cumsum(counts, dtype=np.float64)])
-    weight = np.concatenate([[0.0], np.cumsum(counts * distinct, dtype=np.float64)])
-    at = 1.0 / distinct
-    own = total[1:] - weight[1:] * at
-    best = own.copy()
-    cuts = []
-    for layer in range(1, partitions):
-        best, cut = _cut_once_more(best, own, total, weight, at, layer)
-        cuts.append(cut)
-    ends = [distinct.size - 1]
-    for cut in reversed(cuts):
-        ends.append(int(cut[ends[-1]]))
-    return ends[::-1]
-
-
-def _cut_once_more(best: F64, own: F64, total: F64, weight: F64, at: F64, layer: int) -> tuple[F64, I64]:
-    """Costs with one more partition, and after which size the last one begins."""
-    n = best.size
-    found = np.full(n, np.inf)
-    cut = np.full(n, -1, np.int64)
-    intercepts = (best - total[1:]).tolist()
-    slopes = weight[1:].tolist()
-    hull: list[int] = []
-    first = 0
-    places = at.tolist()
-    base = own.tolist()
-    for j in range(layer, n):
-        new = j - 1
-        while len(hull) - first >= 2 and _is_above(hull[-2], hull[-1], new, intercepts, slopes):
-            hull.pop()
-        hull.append(new)
-        x = places[j]
-        while first + 1 < len(hull) and _value(hull[first + 1], x, intercepts, slopes) <= _value(
-            hull[first], x, intercepts, slopes
-        ):
-            first += 1
-        found[j] = base[j] + _value(hull[first], x, intercepts, slopes)
-        cut[j] = hull[first]
-    return found, cut
-
-
-def _value(line: int, x: float, intercepts: list[float], slopes: list[float]) -> float:
-    return intercepts[line] + slopes[line] * x
-
-
-def _is_above(one: int, middle: int, other: int, intercepts: list[float], slopes: list[float]) -> bool:
-    """Whether a line lies nowhere below the two around it."""
-    left = (intercepts[other] - intercepts[one]) * (slopes[middle] - slopes[one])
-    right = (intercepts[middle] - intercepts[one]) * (slopes[other] - slopes[one])
-    return left <= right
 
 
 def jaccard_of(containment: F64 | float, ratio: float) -> F64 | float:
@@ -179,3 +100,114 @@ def step_of(ratio: float) -> int:
 def ratio_of(step: int) -> float:
     """A ratio of the grid by its number."""
     return float(2 ** (step / _RATIOS_PER_OCTAVE))
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Sets that may contain a query: estimated containments with 95% intervals, in order of the sets."""
+
+    sets: I32
+    containments: F64
+    lows: F64
+    highs: F64
+
+
+class Ensemble:
+    """Answers approximate questions about containment from signatures alone."""
+
+    def __init__(self, index: InvertedIndex, partitions: Sequence[Partition]) -> None:
+        self._index = index
+        self.partitions = tuple(partitions)
+        self._uppers = np.array([each.upper for each in partitions], np.int64)
+        self._sets = int(index.set_bounds[-1])
+        self._workspace: tuple[I32, I32, U64] | None = None
+
+    def plan(self, size: int, threshold: float, objective: Objective = "recall") -> list[tuple[int, int]]:
+        """Bands and rows of every partition; (0, 0) for those whose sets are too small to reach the threshold."""
+        chosen = []
+        for each in self.partitions:
+            ratio = each.upper / size
+            fits = ratio >= threshold
+            chosen.append(bands_and_rows(step_of(ratio), threshold, objective=objective) if fits else (0, 0))
+        return chosen
+
+    def out_of_reach(self, size: int) -> list[Partition]:
+        """Partitions of sets so much larger than the query that signatures cannot tell (2.6)."""
+        return [each for each in self.partitions if each.upper / size > reach()]
+
+    def search(self, signature: U32, size: int, threshold: float, objective: Objective = "recall") -> Hits:
+        """Sets that share a band with the query, and how much of it they seem to contain."""
+        found, masks = self._agreements(signature)
+        sizes = self._index.sizes[found]
+        place = np.searchsorted(self._uppers, sizes)
+        chosen = np.array(self.plan(size, threshold, objective), np.int64).reshape(-1, 2)
+        kept = np.zeros(found.size, np.bool_)
+        bits = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little")
+        for number in np.unique(place).tolist():
+            bands, rows = chosen[number].tolist()
+            mine = np.flatnonzero(place == number)
+            if bands:
+                agreeing = bits[mine, : bands * rows].reshape(mine.size, bands, rows)
+                kept[mine[agreeing.min(axis=2).max(axis=1) == 1]] = True
+        order = np.flatnonzero(kept)
+        order = order[np.argsort(found[order])]
+        return self._hits(found[order], bits[order].sum(axis=1), sizes[order] / size)
+
+    def _hits(self, sets: I32, agreeing: I64, ratios: F64) -> Hits:
+        low, high = _wilson(agreeing / PERMUTATIONS)
+        estimates = (containment_of(jaccard, ratios) for jaccard in (agreeing / PERMUTATIONS, low, high))
+        return Hits(sets, *estimates)
+
+    def _agreements(self, signature: U32) -> tuple[I32, U64]:
+        """Sets that agree with a signature somewhere, and in which positions, a bit each."""
+        if not kernels_are_loaded():
+            return self._agreements_plainly(signature)
+        from lakescope.search import kernels
+
+        if self._workspace is None:
+            words = PERMUTATIONS // 64
+            self._workspace = (
+                np.full(self._sets, -1, np.int32),
+                np.empty(self._sets, np.int32),
+                np.empty((self._sets, words), np.uint64),
+            )
+        slots, found, masks = self._workspace
+        forest = self._index.forest
+        bounds = np.array([0, *(int(file["range"][1]) for file in forest)], np.int64)
+        n = kernels.agreements(
+            *(signature, bounds, addresses(forest, "values"), addresses(forest, "sets"), self._sets),
+            *(slots, found, masks),
+        )
+        if n < 0:
+            slots[:] = -1
+            raise self._index.damaged()
+        return found[:n].copy(), masks[:n].copy()
+
+    def _agreements_plainly(self, signature: U32) -> tuple[I32, U64]:
+        """The same by numpy alone."""
+        sets: list[I32] = [np.empty(0, np.int32)]
+        positions: list[I64] = [np.empty(0, np.int64)]
+        for file in self._index.forest:
+            first, last = file["range"].tolist()
+            values = file["values"].reshape(last - first, -1)
+            numbers = file["sets"].reshape(last - first, -1)
+            for position in range(first, last):
+                row = values[position - first]
+                begin, end = (
+                    np.searchsorted(row, signature[position : position + 1], "left"),
+                    np.searchsorted(row, signature[position : position + 1], "right"),
+                )
+                sets.append(numbers[position - first, int(begin[0]) : int(end[0])])
+                positions.append(np.full(int(end[0] - begin[0]), position))
+        every, place = np.unique(np.concatenate(sets), return_inverse=True)
+        bits = np.zeros((every.size, PERMUTATIONS), np.uint8)
+        bits[place, np.concatenate(positions)] = 1
+        return every, np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+
+
+def _wilson(share: F64) -> tuple[F64, F64]:
+    """95% interval of a share of the positions."""
+    z, n = 1.959964, PERMUTATIONS
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return np.maximum(0.0, middle - half), np.minimum(1.0, middle + half)

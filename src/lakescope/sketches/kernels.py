@@ -348,19 +348,25 @@ def gather_text(arena, places, lengths, order, out):
     return at
 
 
+@njit(inline="always", cache=True)
+def _minhash(first, second, h):
+    low, high = np.uint32(h), np.uint32(h >> np.uint64(32))
+    return np.uint32(np.uint32(first * low) + np.uint32(second * high))
+
+
 @njit(cache=True)
 def minhash_update(signature, first, second, hashes):
-    """Lower every position to the least ``first * low + second * high`` (modulo 2**32) of the hashes, two at a time."""
-    m = signature.size
+    """Lower every position to the least ``first * low + second * high`` (modulo 2**32) of the hashes."""
     n = hashes.size
-    for i in range(0, n - n % 2, 2):
-        low, high = np.uint32(hashes[i]), np.uint32(hashes[i] >> np.uint64(32))
-        low2, high2 = np.uint32(hashes[i + 1]), np.uint32(hashes[i + 1] >> np.uint64(32))
-        for j in range(m):
-            one = np.uint32(first[j] * low + second[j] * high)
-            other = np.uint32(first[j] * low2 + second[j] * high2)
-            signature[j] = min(signature[j], min(one, other))
-    if n % 2:
-        low, high = np.uint32(hashes[n - 1]), np.uint32(hashes[n - 1] >> np.uint64(32))
-        for j in range(m):
-            signature[j] = min(signature[j], np.uint32(first[j] * low + second[j] * high))
+    for i in range(0, n, 4):
+        one, two = hashes[i], hashes[min(i + 1, n - 1)]
+        three, four = hashes[min(i + 2, n - 1)], hashes[min(i + 3, n - 1)]
+        for j in range(signature.size):
+            a, b = first[j], second[j]
+            w, x, y, z = _minhash(a, b, one), _minhash(a, b, two), _minhash(a, b, three), _minhash(a, b, four)
+            # Comparisons, not min(): these become vector instructions.
+            w = w if w < x else x
+            y = y if y < z else z
+            w = w if w < y else y
+            known = signature[j]
+            signature[j] = w if w < known else known
