@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ import pyarrow as pa
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
+from lakescope.results import Results
+from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
+from lakescope.search.query import QueryColumn
 from lakescope.store.index import Index
 from lakescope.store.segment import chosen, rows_of
 
@@ -136,6 +140,58 @@ class Lake:
                 raise
             raise NotFound(f"{name} could not be read: {told[0]['detail']}", hint="mend it and index again") from None
 
+    def joinable(
+        self,
+        query: Any,
+        on: str | None = None,
+        k: int | None = None,
+        *,
+        threshold: float | None = None,
+        verify: bool = False,
+        engine: Engine = "auto",
+        rank: Rank = "overlap",
+        own: bool = False,
+    ) -> Results[Joinable]:
+        """Columns of the lake that join with column ``on`` of the query: the ``k`` with the largest overlap, exactly.
+
+        ``query`` is the name of a table of the lake, the path of another one, or a frame. With a ``threshold`` it is
+        all columns that hold at least this share of the query's distinct values (or the ``k`` best of them):
+        estimated with an interval where that is cheaper, and ``verify`` reads the columns themselves. Without ``on``
+        every plausible column is tried, and the best pair of columns of each table is told. ``rank="significance"``
+        puts first what chance explains least. Columns of the query's own table count only if ``own``.
+        """
+        check_request(k, threshold, engine, rank)
+        k = 10 if k is None and threshold is None else k
+        columns, table = self._query(query)
+        options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
+
+        def search(column: QueryColumn) -> Results[Joinable]:
+            if column.number is None or table is None:
+                return self._joins.search(column, k=k, **options)
+            exclude = [column.number] if own else self._joins.columns_of(table)
+            return self._joins.search(column, k=k, exclude=exclude, **options)
+
+        if on is not None:
+            return search(_named(columns, on))
+        return best_of_tables([search(column) for column in columns if column.plausible], k)
+
+    def _query(self, query: Any) -> tuple[list[QueryColumn], str | None]:
+        """The columns of a query, and the table it is, if it is one of the lake."""
+        if isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows:
+            numbers = self._joins.columns_of(query)
+            return [self._joins.lake_column(number) for number in numbers], query
+        from lakescope.search.reading import read_query
+
+        return read_query(query, self._joins.overlaps, self._joins.inverted), None
+
+    @cached_property
+    def _joins(self) -> JoinSearch:
+        return JoinSearch(self._index)
+
+    def warm(self) -> None:
+        """Load the compiled kernels, so that the first question is answered as fast as all others."""
+        self._joins.overlaps.warm()
+
     def verify(self) -> None:
         """Read every byte of the index and compare checksums.
 
@@ -154,3 +210,10 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _named(columns: list[QueryColumn], name: str) -> QueryColumn:
+    for column in columns:
+        if column.name == name:
+            return column
+    raise NotFound.among("column", name, [column.name for column in columns])

@@ -7,7 +7,7 @@ Every question is answered by a :class:`Results`. A record is a frozen dataclass
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
@@ -27,14 +27,22 @@ _SHOWN = 30
 class Results(Sequence[Record], Generic[Record]):
     """An answer: records of one kind, in order.
 
-    ``shown`` are the fields a person wants to see first; ``notes`` say what the records cannot.
+    ``shown`` are the fields a person wants to see first; ``notes`` say what the records cannot; ``info`` tells how the
+    answer was found.
     """
 
     def __init__(
-        self, kind: type[Record], records: Sequence[Record], *, shown: Sequence[str] = (), notes: Sequence[str] = ()
+        self,
+        kind: type[Record],
+        records: Sequence[Record],
+        *,
+        shown: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        info: Mapping[str, Any] | None = None,
     ) -> None:
         self.kind = kind
         self.notes = tuple(notes)
+        self.info = dict(info or {})
         self.shown = tuple(shown) or tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
         self._records = tuple(records)
 
@@ -44,7 +52,7 @@ class Results(Sequence[Record], Generic[Record]):
     def __getitem__(self, index: slice) -> Results[Record]: ...
     def __getitem__(self, index: int | slice) -> Record | Results[Record]:
         if isinstance(index, slice):
-            return Results(self.kind, self._records[index], shown=self.shown, notes=self.notes)
+            return Results(self.kind, self._records[index], shown=self.shown, notes=self.notes, info=self.info)
         return self._records[index]
 
     def __len__(self) -> int:

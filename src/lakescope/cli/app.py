@@ -205,6 +205,35 @@ def verify(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
 
 
 @app.command(
+    epilog="Examples: lakescope join lake.idx my.csv --on zip -k 10"
+    " | lakescope join lake.idx my.csv --on zip --threshold 0.7 --verify"
+    " | lakescope join lake.idx shop/orders.csv --on customer --rank significance --explain"
+)
+def join(
+    index: _IndexArgument,
+    query: Annotated[
+        str, typer.Argument(metavar="QUERY", help="A table: its path, or the name of one of the lake, or TABLE.COLUMN.")
+    ],
+    on: Annotated[str | None, typer.Option(help="Column to join on; without it all plausible ones are tried.")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="How many to find (10, or all above the threshold).")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Find all columns with at least this share of the values, e.g. 0.7.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="With --threshold: exact shares, no false hits.")] = False,
+    engine: Annotated[str, typer.Option(help="With --threshold: auto, exact or lsh (estimates).")] = "auto",
+    rank: Annotated[str, typer.Option(help="By overlap, or by significance: what chance explains least.")] = "overlap",
+    own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say which engine answered, why, what it read.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Which columns of the lake join with mine: the best ones exactly, or all above a threshold."""
+    from lakescope.cli.joining import print_joins
+
+    options = {"k": k, "threshold": threshold, "verify": verify, "engine": engine, "rank": rank, "own": own}
+    print_joins(_lake(index), query, on, options, explain=explain, form=form)
+
+
+@app.command(
     epilog="Examples: lakescope count data/sales.csv:customer --exact"
     " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"
     " | lakescope count --advise --memory 16KB --rows 1e9"

@@ -7,14 +7,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
-from lakescope.cli.output import Format, print_records
+from lakescope.cli.output import Format, print_records, print_results
 from lakescope.cli.progress import duration
 from lakescope.errors import BadRequest
-from lakescope.results import Results
 
 _UNITS = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _ADVICE = ["counter", "fits", "error", "bytes", "parameters", "reasons"]
@@ -77,13 +75,6 @@ class _Line:
         if self._shown:
             sys.stderr.write("\r" + " " * 60 + "\r")
             sys.stderr.flush()
-
-
-def print_results(results: Results[Any], form: Format, *, empty: str) -> None:
-    """Print an answer, its notes on standard error."""
-    print_records(results.to_dicts(), results.shown, form, empty=empty)
-    for note in results.notes:
-        typer.echo(f"note: {note}", err=True)
 
 
 def print_counts(

@@ -13,7 +13,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import typer
+
 from lakescope.report.text import aligned, cell_text
+from lakescope.results import Results
 
 Record = dict[str, Any]
 
@@ -76,3 +79,10 @@ def write(text: str) -> None:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
     sys.stdout.flush()
+
+
+def print_results(results: Results[Any], form: Format, *, empty: str) -> None:
+    """Print an answer, its notes on standard error."""
+    print_records(results.to_dicts(), results.shown, form, empty=empty)
+    for note in results.notes:
+        typer.echo(f"note: {note}", err=True)

@@ -114,6 +114,14 @@ class OverlapSearch:
             self._touched = np.empty(self._sets, np.int32)
         return kernels
 
+    def warm(self) -> None:
+        """Load the kernels and run each of them once."""
+        self._prepare()
+        if self._sets:
+            query = self._index.query_of_set(int(self._index.sizes.argmax()))
+            for algorithm in ("josie", "mergelist"):
+                self.top(query, 1, algorithm=algorithm)
+
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
         if not kernels_are_loaded():

@@ -1,134 +1,88 @@
-"""A query: a table of the user's, or one of the lake, as columns of distinct values ready to be looked up."""
+"""A query column: distinct values ready to be looked up, and what it takes to judge and show what they match.
+
+A query is a column of a table of the user's (see ``reading``), or one of the lake, which the index knows already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope import sources
-from lakescope.errors import BadRequest, SourceError
-from lakescope.sources.discover import discover
-from lakescope.sources.frames import as_batches
-from lakescope.sources.model import Batch
-from lakescope.values.canonical import Kind
-from lakescope.values.cells import Cells, understand
+from lakescope.search.inverted import InvertedIndex, QueryGroups
+from lakescope.search.significance import Range
+from lakescope.values.hashing import hash_text
 
-U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 F64 = npt.NDArray[np.float64]
 
-#: Distinct values of a query column whose text is remembered, to show which match and which do not.
-_TEXTS = 10_000
-_WHOLE = 1 << 62
-_DAY = 86_400.0
+#: Kinds of values that join by accident at best.
+_MEASURES = ("decimal",)
 
 
 @dataclass(slots=True)
 class QueryColumn:
-    """One column: distinct tokens in order, how often each occurs, and what it takes to judge and show matches.
+    """One column of a query.
 
-    ``numbers`` are whole numbers, or days of dates; NaN where a value is neither.
+    ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
+    known. ``texts`` are some of its values with the group of each (-1: no column of the lake holds it). ``whole`` are
+    its whole numbers or days, sorted, or the range they fill. ``number`` is there if it is a column of the lake.
     """
 
     name: str
+    kind: str
     rows: int
     nulls: int
-    tokens: U64
-    counts: I64
-    numbers: F64
-    texts: dict[int, str]
+    groups: QueryGroups
+    group_rows: I64 | None
+    texts: list[tuple[str, int]]
+    whole: F64 | Range | None
+    signature: U32
+    number: int | None = None
 
     @property
     def size(self) -> int:
         """Number of distinct values."""
-        return int(self.tokens.size)
+        return self.groups.size
 
     @property
     def unique(self) -> bool:
         """Whether no value repeats."""
-        return bool(self.size == self.rows - self.nulls)
+        return self.size == self.rows - self.nulls
+
+    @property
+    def plausible(self) -> bool:
+        """Whether it makes sense to join on it: some values, and no measurements."""
+        return self.size >= 3 and self.kind not in _MEASURES
 
 
-@dataclass(slots=True)
-class _Growing:
-    """A column while it is read."""
-
-    rows: int = 0
-    nulls: int = 0
-    tokens: list[U64] = field(default_factory=list)
-    counts: list[I64] = field(default_factory=list)
-    numbers: list[F64] = field(default_factory=list)
-    texts: dict[int, str] = field(default_factory=dict)
-
-    def add(self, cells: Cells) -> None:
-        self.rows += cells.rows
-        self.nulls += cells.rows - int(cells.counts.sum())
-        tokens = np.maximum(cells.hashes, np.uint64(1))
-        self.tokens.append(tokens)
-        self.counts.append(cells.counts.copy())
-        self.numbers.append(_whole_numbers(cells))
-        for place in range(min(tokens.size, _TEXTS - len(self.texts))):
-            self.texts.setdefault(int(tokens[place]), cells.canonical_at(place).decode("utf-8", "replace"))
-
-    def finished(self, name: str, rows: int) -> QueryColumn:
-        every = np.concatenate([np.empty(0, np.uint64), *self.tokens])
-        tokens, first, place = np.unique(every, return_index=True, return_inverse=True)
-        counts = np.bincount(place, np.concatenate([np.empty(0), *self.counts]), tokens.size).astype(np.int64)
-        numbers = np.concatenate([np.empty(0), *self.numbers])[first]
-        return QueryColumn(name, rows, self.nulls + rows - self.rows, tokens, counts, numbers, self.texts)
+def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signature: bytes) -> QueryColumn:
+    """A column of the lake as a query; ``record`` is its catalog record."""
+    groups = index.query_of_set(number)
+    known = [*(record["sample"] or ()), *(entry["value"] for entry in record["top"] or ())]
+    texts = list(dict.fromkeys(known))
+    places = index.groups_of_tokens(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
+    return QueryColumn(
+        *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
+        *(list(zip(texts, places.tolist(), strict=True)), range_of(record, groups.size)),
+        *(np.frombuffer(signature, np.uint32), number),
+    )
 
 
-def _whole_numbers(cells: Cells) -> F64:
-    """Integers as they are, dates as days; NaN for the rest."""
-    numbers = np.full(cells.kinds.size, np.nan)
-    whole = cells.kinds == Kind.INTEGER
-    numbers[whole] = cells.numbers[whole]
-    days = cells.kinds == Kind.DATE
-    numbers[days] = np.floor(cells.numbers[days] / _DAY)
-    return numbers
-
-
-def read_query(query: Any) -> list[QueryColumn]:
-    """The columns of a table: a path or URI of one table, or a frame."""
-    is_path = isinstance(query, str) or hasattr(query, "__fspath__")
-    batches = _batches_of_path(str(query)) if is_path else _batches_of_frame(query)
-    columns: dict[str, _Growing] = {}
-    rows = 0
-    for batch in batches:
-        for column in batch.columns:
-            columns.setdefault(column.name, _Growing()).add(understand(column, batch.fallback))
-        rows += batch.rows
-    if not columns:
-        raise BadRequest("the query has no columns", hint="give a table with a header or a named frame")
-    return [column.finished(name, rows) for name, column in columns.items()]
-
-
-def _batches_of_path(location: str) -> Iterator[Batch]:
-    found, problems = discover([location])
-    if not found:
-        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
-        raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
-    units = [unit for each in found for unit in sources.plan(each, _WHOLE)]
-    tables = list(dict.fromkeys(unit.table for unit in units))
-    if len(tables) != 1:
-        raise BadRequest(
-            f"{location} holds {len(tables)} tables: {', '.join(tables[:5])}", hint="give one table at a time"
-        )
-    for unit in units:
-        yield from sources.read(unit, lambda problem: None)
-
-
-def _batches_of_frame(frame: Any) -> Iterable[Batch]:
-    from lakescope.sources.arrow_batches import text_batches
-
-    if type(frame).__module__.startswith("pyspark.sql"):
-        frame = frame.toArrow()
-    batches = list(as_batches(frame))
-    return text_batches(batches, batches[0].schema, "query", lambda problem: None)
-
-
-__all__ = ["QueryColumn", "SourceError", "read_query"]
+def range_of(record: dict[str, Any], distinct: int) -> Range | None:
+    """The whole numbers or days that a column of the lake fills; None for other kinds."""
+    low, high = record["minimum"], record["maximum"]
+    if record["type_share"] < 1 or low is None or high is None:
+        return None
+    try:
+        if record["type"] == "integer":
+            return Range(float(low), float(high), distinct)
+        if record["type"] == "date":
+            begin, end = (np.datetime64(text, "D").astype(int) for text in (low, high))
+            return Range(float(begin), float(end), distinct)
+    except ValueError:
+        return None
+    return None

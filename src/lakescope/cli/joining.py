@@ -1,0 +1,33 @@
+"""The `join` command: parse, call, print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from lakescope.cli.output import Format, print_results
+from lakescope.lake import Lake
+
+
+def print_joins(
+    lake: Lake, query: str, on: str | None, options: dict[str, Any], *, explain: bool, form: Format
+) -> None:
+    """Print the columns that join with a query."""
+    table, column = split_query(lake, query, on)
+    results = lake.joinable(table, column, **options)
+    print_results(results, form, empty="no column joins")
+    if explain:
+        for told in results.info.get("columns", [results.info]):
+            typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+
+
+def split_query(lake: Lake, query: str, on: str | None) -> tuple[str, str | None]:
+    """``TABLE.COLUMN`` of the lake as table and column; anything else is a table."""
+    names = set(lake.tables()["table"].to_pylist())
+    if on is not None or query in names:
+        return query, on
+    for place in range(len(query) - 1, 0, -1):
+        if query[place] in ".:" and query[:place] in names:
+            return query[:place], query[place + 1 :]
+    return query, None

@@ -1,0 +1,355 @@
+"""Which columns of the lake join with mine? Engines, the choice between them, and the records of the answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest
+from lakescope.results import Results
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import Costs, OverlapSearch
+from lakescope.search.lsh_ensemble import Ensemble
+from lakescope.search.query import QueryColumn, lake_column, range_of
+from lakescope.search.significance import (
+    FEWEST,
+    LEVEL,
+    Range,
+    chance,
+    expected_by_density,
+    expected_by_popularity,
+    quality,
+)
+from lakescope.sketches.partitions import Partition
+from lakescope.store.index import Index
+
+I32 = npt.NDArray[np.int32]
+F64 = npt.NDArray[np.float64]
+Engine = Literal["auto", "exact", "lsh"]
+Rank = Literal["overlap", "significance"]
+
+ENGINES = ("auto", "exact", "lsh")
+RANKS = ("overlap", "significance")
+#: What a search by signatures costs, in nanoseconds: a lookup a position, then a look at every candidate.
+_FOREST_COST = 300_000.0
+#: Candidates that are judged when the most significant ones are wanted, for each of those.
+_JUDGED = 20
+_SAMPLES = 5
+_SHOWN = ("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing")
+
+
+@dataclass(frozen=True, slots=True)
+class Joinable:
+    """A column of the lake that joins with a column of the query.
+
+    ``containment`` is the share of the query's distinct values that it holds, between ``low`` and ``high``, which
+    are equal if the answer is ``exact``; ``reverse`` the share of its own values that the query holds, ``coverage``
+    the share of the query's rows that find a partner. ``expected`` is the overlap that unrelated columns would have,
+    ``p`` the chance of such an overlap among as many columns as the lake has, ``quality`` a word for it all.
+    """
+
+    table: str
+    column: str
+    overlap: int
+    containment: float
+    low: float
+    high: float
+    exact: bool
+    query_column: str
+    query_size: int
+    size: int
+    reverse: float
+    coverage: float | None
+    cardinality: str
+    type: str
+    expected: float
+    p: float
+    quality: str
+    reasons: tuple[str, ...]
+    matches: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Sets with overlaps or estimates of containment."""
+
+    sets: I32
+    containments: F64
+    lows: F64
+    highs: F64
+    exact: npt.NDArray[np.bool_]
+
+    @classmethod
+    def exactly(cls, sets: I32, overlaps: I32, size: int) -> _Found:
+        share = overlaps / max(1, size)
+        return cls(sets, share, share, share, np.ones(sets.size, np.bool_))
+
+    def take(self, chosen: npt.NDArray[np.intp]) -> _Found:
+        return _Found(*(getattr(self, each.name)[chosen] for each in fields(self)))
+
+    def and_also(self, other: _Found) -> _Found:
+        return _Found(*(np.concatenate([getattr(self, each.name), getattr(other, each.name)]) for each in fields(self)))
+
+
+class JoinSearch:
+    """Answers which columns join, for one opened index. Not for several threads at once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.inverted = InvertedIndex(index)
+        figures = index.manifest.summary["join"]
+        self.overlaps = OverlapSearch(self.inverted, Costs())
+        self.ensemble = Ensemble(self.inverted, [Partition(*each) for each in figures["partitions"]])
+        self._pairs: int = figures["pairs"]
+
+    @cached_property
+    def _names(self) -> tuple[list[str], list[str]]:
+        catalog = self._index.catalog("columns")
+        return catalog["table"].to_pylist(), catalog["column"].to_pylist()
+
+    def _record(self, number: int) -> dict[str, Any]:
+        return dict(self._index.catalog("columns").slice(number, 1).to_pylist(maps_as_pydicts="strict")[0])
+
+    def columns_of(self, table: str) -> range:
+        """Numbers of the columns of a table."""
+        tables = self._names[0]
+        first = tables.index(table)
+        return range(first, first + tables.count(table))
+
+    def lake_column(self, number: int) -> QueryColumn:
+        """A column of the lake as a query."""
+        record = self._record(number)
+        signature = self._index.sketch(record["table"], record["column"])["signature"]
+        return lake_column(self.inverted, number, record, signature)
+
+    def search(
+        self,
+        query: QueryColumn,
+        *,
+        k: int | None = None,
+        threshold: float | None = None,
+        verify: bool = False,
+        engine: Engine = "auto",
+        rank: Rank = "overlap",
+        exclude: Sequence[int] = (),
+    ) -> Results[Joinable]:
+        """Columns that join with one column of a query: the ``k`` best, or all above a containment ``threshold``."""
+        began = time.perf_counter()
+        wanted = k if rank == "overlap" or k is None else _JUDGED * k
+        if not query.size:
+            return self._answer(query, [], k, {"engine": "none", "why": "the query column holds no values"}, began)
+        if threshold is None:
+            found, info = self._top(query, wanted or len(self._names[0]), exclude)
+        else:
+            found, info = self._contain(query, threshold, verify, engine, exclude)
+            order = np.lexsort((found.sets, -found.containments))
+            found = found.take(order if wanted is None else order[:wanted])
+        records = [self._judged(query, found, place) for place in range(found.sets.size)]
+        if rank == "significance":
+            records.sort(key=lambda record: (record.p, -record.overlap, record.table, record.column))
+        return self._answer(query, records, k, info, began)
+
+    def _answer(
+        self, query: QueryColumn, records: list[Joinable], k: int | None, info: dict[str, Any], began: float
+    ) -> Results[Joinable]:
+        shown = records if k is None else records[:k]
+        notes = []
+        if query.size and not query.groups.groups.size:
+            notes.append(f"no column of the lake holds any of the {query.size:,} values of {query.name!r}")
+        elif not query.size:
+            notes.append(f"{query.name!r} holds no values")
+        info = {**info, "milliseconds": round(1e3 * (time.perf_counter() - began), 3)}
+        return Results(Joinable, shown, shown=_SHOWN, notes=notes, info=info)
+
+    # --- engines ------------------------------------------------------------------------------------------------------
+
+    def _top(self, query: QueryColumn, k: int, exclude: Sequence[int]) -> tuple[_Found, dict[str, Any]]:
+        top = self.overlaps.top(query.groups, k, exclude)
+        info = {
+            "engine": top.algorithm,
+            "why": f"exact top {k}",
+            "groups": int(query.groups.groups.size),
+            "lists": top.lists,
+            "entries": top.entries,
+            "sets": top.sets_read,
+            "decisions": top.decisions,
+        }
+        return _Found.exactly(top.sets, top.overlaps, query.size), info
+
+    def _contain(
+        self, query: QueryColumn, threshold: float, verify: bool, engine: Engine, exclude: Sequence[int]
+    ) -> tuple[_Found, dict[str, Any]]:
+        lists = self._cost_of_lists(query)
+        beyond = self.ensemble.out_of_reach(query.size)
+        large = sum(part.sets for part in beyond)
+        signatures = _FOREST_COST + large * self._cost_of_probe(query)
+        if engine == "exact" or (engine == "auto" and lists <= signatures):
+            why = "asked for" if engine == "exact" else "reading the lists of the query's values is cheaper"
+            found, told = self._top(query, int(self.inverted.set_bounds[-1]), exclude)
+            return found.take(np.flatnonzero(found.containments >= threshold - 1e-12)), {**told, "why": why}
+        hits = self.ensemble.search(query.signature, query.size, threshold)
+        sizes = self.inverted.sizes
+        near = np.setdiff1d(np.arange(hits.sets.size), np.flatnonzero(np.isin(hits.sets, np.array(exclude, np.int32))))
+        found = _Found(hits.sets, hits.containments, hits.lows, hits.highs, np.zeros(hits.sets.size, np.bool_)).take(
+            near
+        )
+        why = "asked for" if engine == "lsh" else f"signatures are cheaper than {query.groups.groups.size:,} lists"
+        info: dict[str, Any] = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
+        if beyond:
+            # Signatures cannot tell: these are read.
+            least = min(part.lower for part in beyond)
+            numbers = np.setdiff1d(np.flatnonzero(sizes >= least), np.array(exclude, np.int64)).astype(np.int32)
+            read = self._verified(query, numbers, threshold)
+            found = found.take(np.flatnonzero(sizes[found.sets] < least)).and_also(read)
+            info["out_of_reach"] = int(numbers.size)
+        if verify:
+            found = self._verified(query, found.sets, threshold)
+            info["verified"] = True
+        return found, info
+
+    def _cost_of_lists(self, query: QueryColumn) -> float:
+        costs, groups = self.overlaps.costs, query.groups.groups
+        entries = int(self.inverted.frequencies(groups).sum(dtype=np.int64))
+        return costs.per_list * groups.size + costs.per_entry * entries
+
+    def _cost_of_probe(self, query: QueryColumn) -> float:
+        return self.overlaps.costs.per_set + self.overlaps.costs.per_group * query.groups.groups.size
+
+    def _verified(self, query: QueryColumn, sets: I32, threshold: float) -> _Found:
+        """Exact containments of some sets, of which those above the threshold remain."""
+        overlaps = np.array([self._overlap(query, number) for number in sets.tolist()], np.int32)
+        found = _Found.exactly(sets, overlaps, query.size)
+        return found.take(np.flatnonzero(found.containments >= threshold - 1e-12))
+
+    def _overlap(self, query: QueryColumn, number: int) -> int:
+        return int(query.groups.weights[self._common(query, number)].sum())
+
+    def _common(self, query: QueryColumn, number: int) -> npt.NDArray[np.bool_]:
+        """Which of the query's groups a set holds."""
+        mine = self.inverted.groups_of_set(number)
+        if not mine.size:
+            return np.zeros(query.groups.groups.size, np.bool_)
+        at = np.minimum(np.searchsorted(mine, query.groups.groups), mine.size - 1)
+        common: npt.NDArray[np.bool_] = mine[at] == query.groups.groups
+        return common
+
+    # --- records ------------------------------------------------------------------------------------------------------
+
+    def _judged(self, query: QueryColumn, found: _Found, place: int) -> Joinable:
+        number = int(found.sets[place])
+        record = self._record(number)
+        size = int(self.inverted.sizes[number])
+        containment = float(found.containments[place])
+        common = self._common(query, number)
+        exact = bool(found.exact[place])
+        overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
+        expected, reasons = self._expected(query, record, size)
+        p = min(1.0, chance(overlap, expected) * max(1, int(self.inverted.set_bounds[-1])))
+        word = quality(containment, query.size, size)
+        if query.size < FEWEST or p > LEVEL:
+            word = "by chance"
+        matches, missing = _samples(query, self.inverted.groups_of_set(number))
+        return Joinable(
+            table=record["table"],
+            column=record["column"],
+            overlap=overlap,
+            containment=containment,
+            low=float(found.lows[place]),
+            high=float(found.highs[place]),
+            exact=exact,
+            query_column=query.name,
+            query_size=query.size,
+            size=size,
+            reverse=overlap / max(1, size),
+            coverage=self._coverage(query, common),
+            cardinality=_cardinality(query, record, size),
+            type=record["type"],
+            expected=expected,
+            p=p,
+            quality=word,
+            reasons=tuple(reasons),
+            matches=matches,
+            missing=missing,
+        )
+
+    def _coverage(self, query: QueryColumn, common: npt.NDArray[np.bool_]) -> float | None:
+        """Share of the query's rows with a value that find a partner."""
+        filled = query.rows - query.nulls
+        if query.group_rows is None or not filled:
+            return None
+        return float(query.group_rows[common].sum() / filled)
+
+    def _expected(self, query: QueryColumn, record: dict[str, Any], size: int) -> tuple[float, list[str]]:
+        """The overlap with an unrelated column, and why it is expected."""
+        frequencies = self.inverted.frequencies(query.groups.groups)
+        popular = float(expected_by_popularity(frequencies, query.groups.weights, np.array([size]), self._pairs)[0])
+        reasons = [f"{popular:,.1f} common values are expected by their popularity"] if popular >= 0.5 else []
+        dense = self._expected_in_range(query, range_of(record, size))
+        if dense >= 0.5 and dense > popular:
+            reasons = [f"both are ranges of {query.kind}s: {dense:,.0f} common values are expected"]
+        if query.size < FEWEST:
+            reasons.append(f"the query has only {query.size} different values")
+        return max(popular, dense), reasons
+
+    def _expected_in_range(self, query: QueryColumn, theirs: Range | None) -> float:
+        if theirs is None or query.whole is None:
+            return 0.0
+        if isinstance(query.whole, Range):
+            low, high = max(query.whole.low, theirs.low), min(query.whole.high, theirs.high)
+            return max(0.0, high - low + 1) * query.whole.density * theirs.density
+        return expected_by_density(query.whole, theirs)
+
+
+def _samples(query: QueryColumn, groups: I32) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Some values of the query that a set holds, and some that it does not."""
+    places = np.array([group for _, group in query.texts], np.int64)
+    held = np.isin(places, groups)
+    texts = [text for text, _ in query.texts]
+    matches = [texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
+    missing = [texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+    return tuple(matches), tuple(missing)
+
+
+def _cardinality(query: QueryColumn, record: dict[str, Any], size: int) -> str:
+    """How rows meet: ``1:1``, ``1:n`` (a row of the query meets several), ``n:1`` or ``n:m``."""
+    unique = size == record["rows"] - record["nulls"]
+    if query.unique:
+        return "1:1" if unique else "1:n"
+    return "n:1" if unique else "n:m"
+
+
+def check_request(k: int | None, threshold: float | None, engine: str, rank: str) -> None:
+    """Refuse what cannot be asked."""
+    if k is not None and k < 1:
+        raise BadRequest(f"k must be at least 1, not {k}", hint="ask for 10")
+    if threshold is not None and not 0 < threshold <= 1:
+        hint = "0.7 finds columns with at least 70% of the values"
+        raise BadRequest(f"the threshold must be above 0 and at most 1, not {threshold}", hint=hint)
+    if engine not in ENGINES:
+        raise BadRequest(f"no engine {engine!r}", hint="use auto, exact or lsh")
+    if rank not in RANKS:
+        raise BadRequest(f"cannot rank by {rank!r}", hint="use overlap or significance")
+
+
+def best_of_tables(answers: Sequence[Results[Joinable]], k: int | None) -> Results[Joinable]:
+    """The best pair of columns of each table, best tables first."""
+    best: dict[str, Joinable] = {}
+    for record in sorted((record for answer in answers for record in answer), key=_goodness):
+        best.setdefault(record.table, record)
+    tables = list(best.values())
+    notes = [] if answers else ["no column of the query is worth trying: name one"]
+    shown = ("query_column", *_SHOWN)
+    info = {"columns": [{"column": answer[0].query_column, **answer.info} for answer in answers if len(answer)]}
+    return Results(Joinable, tables if k is None else tables[:k], shown=shown, notes=notes, info=info)
+
+
+def _goodness(record: Joinable) -> tuple[Any, ...]:
+    chance_alone = record.quality == "by chance"
+    return chance_alone, -record.containment, -record.overlap, record.table, record.column, record.query_column

@@ -1,0 +1,122 @@
+"""Reading a table that is not in the lake as a query: the same cells, kinds and hashes as the scan's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope import sources
+from lakescope.errors import BadRequest
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import OverlapSearch
+from lakescope.search.query import QueryColumn
+from lakescope.sketches.minhash import MinHash
+from lakescope.sources.discover import discover
+from lakescope.sources.frames import as_batches
+from lakescope.sources.model import Batch
+from lakescope.values.canonical import Kind
+from lakescope.values.cells import Cells, understand
+
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+
+#: Distinct values of a query column whose text is remembered, to show which match and which do not.
+_TEXTS = 10_000
+_WHOLE = 1 << 62
+_DAY = 86_400.0
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A column while it is read."""
+
+    rows: int = 0
+    nulls: int = 0
+    kinds: I64 = field(default_factory=lambda: np.zeros(len(Kind), np.int64))
+    tokens: list[U64] = field(default_factory=list)
+    counts: list[I64] = field(default_factory=list)
+    numbers: list[F64] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+
+    def add(self, cells: Cells) -> None:
+        self.rows += cells.rows
+        self.nulls += cells.rows - int(cells.counts.sum())
+        self.kinds += np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
+        tokens = np.maximum(cells.hashes, np.uint64(1))
+        self.tokens.append(tokens)
+        self.counts.append(cells.counts.copy())
+        self.numbers.append(_whole_numbers(cells))
+        for place in range(min(tokens.size, _TEXTS - len(self.texts))):
+            self.texts.setdefault(int(tokens[place]), cells.canonical_at(place).decode("utf-8", "replace"))
+
+    def finished(self, name: str, rows: int, search: OverlapSearch, index: InvertedIndex) -> QueryColumn:
+        every = np.concatenate([np.empty(0, np.uint64), *self.tokens])
+        tokens, first, place = np.unique(every, return_index=True, return_inverse=True)
+        counts = np.bincount(place, np.concatenate([np.empty(0), *self.counts]), tokens.size)
+        numbers = np.concatenate([np.empty(0), *self.numbers])[first]
+        groups = search.query(tokens)
+        places = index.groups_of_tokens(tokens)
+        at = np.searchsorted(groups.groups, places[places >= 0])
+        group_rows = np.bincount(at, counts[places >= 0], groups.groups.size).astype(np.int64)
+        order = dict(zip(tokens.tolist(), places.tolist(), strict=True))
+        texts = [(text, order[token]) for token, text in self.texts.items()]
+        whole = np.sort(numbers[~np.isnan(numbers)])
+        kind = Kind(int(np.argmax(self.kinds))).name.lower() if self.kinds.any() else "empty"
+        signature = MinHash()
+        signature.update_hashes(tokens)
+        return QueryColumn(
+            *(name, kind, rows, self.nulls + rows - self.rows, groups, group_rows, texts),
+            *(whole if whole.size == tokens.size else None, signature.values),
+        )
+
+
+def _whole_numbers(cells: Cells) -> F64:
+    """Integers as they are, dates as days; NaN for the rest."""
+    numbers = np.full(cells.kinds.size, np.nan)
+    whole = cells.kinds == Kind.INTEGER
+    numbers[whole] = cells.numbers[whole]
+    days = cells.kinds == Kind.DATE
+    numbers[days] = np.floor(cells.numbers[days] / _DAY)
+    return numbers
+
+
+def read_query(query: Any, search: OverlapSearch, index: InvertedIndex) -> list[QueryColumn]:
+    """The columns of a table that is not in the lake: a path or URI of one table, or a frame."""
+    is_path = isinstance(query, str) or hasattr(query, "__fspath__")
+    columns: dict[str, _Growing] = {}
+    rows = 0
+    for batch in _batches_of_path(str(query)) if is_path else _batches_of_frame(query):
+        for column in batch.columns:
+            columns.setdefault(column.name, _Growing()).add(understand(column, batch.fallback))
+        rows += batch.rows
+    if not columns:
+        raise BadRequest("the query has no columns", hint="give a table with a header, or a frame with columns")
+    return [column.finished(name, rows, search, index) for name, column in columns.items()]
+
+
+def _batches_of_path(location: str) -> Iterator[Batch]:
+    found, problems = discover([location])
+    if not found:
+        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
+        raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
+    units = [unit for each in found for unit in sources.plan(each, _WHOLE)]
+    tables = list(dict.fromkeys(unit.table for unit in units))
+    if len(tables) != 1:
+        shown = ", ".join(tables[:5])
+        raise BadRequest(f"{location} holds {len(tables)} tables: {shown}", hint="give one table at a time")
+    for unit in units:
+        yield from sources.read(unit, lambda problem: None)
+
+
+def _batches_of_frame(frame: Any) -> Iterable[Batch]:
+    from lakescope.sources.arrow_batches import text_batches
+
+    if type(frame).__module__.startswith("pyspark.sql"):
+        frame = frame.toArrow()
+    batches = list(as_batches(frame))
+    return text_batches(batches, batches[0].schema, "query", lambda problem: None)
