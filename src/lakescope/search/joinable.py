@@ -20,7 +20,6 @@ from lakescope.search.query import QueryColumn, lake_column, range_of
 from lakescope.search.significance import (
     FEWEST,
     LEVEL,
-    Range,
     chance,
     expected_by_density,
     expected_by_popularity,
@@ -41,7 +40,10 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
-_SHOWN = ("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing")
+_SHOWN = (
+    *("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing"),
+    "reasons",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,8 @@ class Joinable:
     ``containment`` is the share of the query's distinct values that it holds, between ``low`` and ``high``, which
     are equal if the answer is ``exact``; ``reverse`` the share of its own values that the query holds, ``coverage``
     the share of the query's rows that find a partner. ``expected`` is the overlap that unrelated columns would have,
-    ``p`` the chance of such an overlap among as many columns as the lake has, ``quality`` a word for it all.
+    ``p`` the chance of such an overlap among as many columns as the lake has, ``reasons`` say why. ``quality`` is a
+    word for how well the columns fit: high, good, moderate, poor or none.
     """
 
     table: str
@@ -252,9 +255,8 @@ class JoinSearch:
         overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
         expected, reasons = self._expected(query, record, size)
         p = min(1.0, chance(overlap, expected) * max(1, int(self.inverted.set_bounds[-1])))
-        word = quality(containment, query.size, size)
-        if query.size < FEWEST or p > LEVEL:
-            word = "by chance"
+        if p > LEVEL:
+            reasons.append("no more than chance explains")
         matches, missing = _samples(query, self.inverted.groups_of_set(number))
         return Joinable(
             table=record["table"],
@@ -273,7 +275,7 @@ class JoinSearch:
             type=record["type"],
             expected=expected,
             p=p,
-            quality=word,
+            quality=quality(containment, query.size, size),
             reasons=tuple(reasons),
             matches=matches,
             missing=missing,
@@ -291,20 +293,13 @@ class JoinSearch:
         frequencies = self.inverted.frequencies(query.groups.groups)
         popular = float(expected_by_popularity(frequencies, query.groups.weights, np.array([size]), self._pairs)[0])
         reasons = [f"{popular:,.1f} common values are expected by their popularity"] if popular >= 0.5 else []
-        dense = self._expected_in_range(query, range_of(record, size))
+        theirs = range_of(record, size)
+        dense = expected_by_density(query.whole, theirs) if theirs and query.whole is not None else 0.0
         if dense >= 0.5 and dense > popular:
             reasons = [f"both are ranges of {query.kind}s: {dense:,.0f} common values are expected"]
         if query.size < FEWEST:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
-
-    def _expected_in_range(self, query: QueryColumn, theirs: Range | None) -> float:
-        if theirs is None or query.whole is None:
-            return 0.0
-        if isinstance(query.whole, Range):
-            low, high = max(query.whole.low, theirs.low), min(query.whole.high, theirs.high)
-            return max(0.0, high - low + 1) * query.whole.density * theirs.density
-        return expected_by_density(query.whole, theirs)
 
 
 def _samples(query: QueryColumn, groups: I32) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -351,5 +346,4 @@ def best_of_tables(answers: Sequence[Results[Joinable]], k: int | None) -> Resul
 
 
 def _goodness(record: Joinable) -> tuple[Any, ...]:
-    chance_alone = record.quality == "by chance"
-    return chance_alone, -record.containment, -record.overlap, record.table, record.column, record.query_column
+    return record.p > LEVEL, -record.containment, -record.overlap, record.table, record.column, record.query_column

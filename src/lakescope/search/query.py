@@ -21,6 +21,8 @@ F64 = npt.NDArray[np.float64]
 
 #: Kinds of values that join by accident at best.
 _MEASURES = ("decimal",)
+#: Share of its values that must be of a column's type to be judged by it.
+_MOSTLY = 0.9
 
 
 @dataclass(slots=True)
@@ -75,11 +77,12 @@ def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signa
 def range_of(record: dict[str, Any], distinct: int) -> Range | None:
     """The whole numbers or days that a column of the lake fills; None for other kinds."""
     low, high = record["minimum"], record["maximum"]
-    if record["type_share"] < 1 or low is None or high is None:
+    if record["type_share"] < _MOSTLY or low is None or high is None:
         return None
     try:
-        if record["type"] == "integer":
-            return Range(float(low), float(high), distinct)
+        # Among decimals whole numbers are no rarer than elsewhere: as if all of them were.
+        if record["type"] in ("integer", "decimal"):
+            return Range(float(low), float(high), distinct, counts=True)
         if record["type"] == "date":
             begin, end = (np.datetime64(text, "D").astype(int) for text in (low, high))
             return Range(float(begin), float(end), distinct)

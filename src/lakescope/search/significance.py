@@ -8,7 +8,9 @@ lake's sets, is in a set of size ``s`` with chance ``1 - (1 - f / M) ** s``, whe
 set. Frequent values are expected, rare ones are not.
 
 *Density.* Integers and days fill ranges. If a set holds a share ``d`` of the whole numbers between its least and its
-largest value, it holds each of the query's values within that range with chance ``d``.
+largest value, it holds each of the query's values within that range with chance ``d``. Counts and amounts fill theirs
+unevenly, small ones first: those hold the number ``v`` with chance ``min(1, c / v)``, where ``c`` follows from how many
+they hold in all.
 """
 
 from __future__ import annotations
@@ -48,10 +50,39 @@ class Range:
     low: float
     high: float
     distinct: int
+    counts: bool = False
 
     @property
     def density(self) -> float:
+        """Share of the numbers of the range that are there."""
         return min(1.0, self.distinct / max(1.0, self.high - self.low + 1))
+
+    def chances(self, numbers: F64) -> F64:
+        """The chance that each of some numbers is there, if which are is a matter of chance."""
+        inside = (numbers >= self.low) & (numbers <= self.high)
+        chances = np.full(numbers.size, self.density)
+        if self.counts and self.low >= 0:
+            chances = np.maximum(chances, np.minimum(1.0, self._scale() / (numbers + 1)))
+        found: F64 = np.where(inside, chances, 0.0)
+        return found
+
+    def _scale(self) -> float:
+        """The ``c`` for which ``min(1, c / v)`` adds up to the numbers that are there."""
+
+        def total(c: float) -> float:
+            full = min(max(c, self.low), self.high + 1)
+            return full - self.low + (c * math.log((self.high + 1) / full) if full > 0 else 0.0)
+
+        low, high = 1e-9, self.high + 1
+        for _ in range(60):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if total(middle) < self.distinct else (low, middle)
+        return high
+
+    def middles(self) -> F64:
+        """Numbers that stand for those of the range, spread like them."""
+        points = np.linspace(self.low, self.high, max(1, min(1000, self.distinct)))
+        return np.floor(points)
 
 
 def expected_by_popularity(frequencies: I32, weights: I32, sizes: I64, pairs: int) -> F64:
@@ -60,9 +91,12 @@ def expected_by_popularity(frequencies: I32, weights: I32, sizes: I64, pairs: in
     return np.array([float((weights * -np.expm1(size * rates)).sum()) for size in sizes.tolist()])
 
 
-def expected_by_density(numbers: F64, found: Range) -> float:
-    """Expected overlap of whole numbers with a range that holds a share of its numbers."""
-    return float(np.count_nonzero((numbers >= found.low) & (numbers <= found.high)) * found.density)
+def expected_by_density(mine: F64 | Range, theirs: Range) -> float:
+    """Expected overlap of whole numbers, or of a range of them, with a range that holds a share of its numbers."""
+    if isinstance(mine, Range):
+        points = mine.middles()
+        return float(theirs.chances(points).sum() * mine.distinct / points.size)
+    return float(theirs.chances(mine).sum())
 
 
 def chance(overlap: int, expected: float) -> float:
