@@ -40,6 +40,8 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
+#: Share of an overlap that is worth telling to be expected.
+_TELLING = 0.1
 _SHOWN = (
     *("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing"),
     "reasons",
@@ -253,7 +255,7 @@ class JoinSearch:
         common = self._common(query, number)
         exact = bool(found.exact[place])
         overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
-        expected, reasons = self._expected(query, record, size)
+        expected, reasons = self._expected(query, record, size, overlap)
         p = min(1.0, chance(overlap, expected) * max(1, int(self.inverted.set_bounds[-1])))
         if p > LEVEL:
             reasons.append("no more than chance explains")
@@ -288,14 +290,15 @@ class JoinSearch:
             return None
         return float(query.group_rows[common].sum() / filled)
 
-    def _expected(self, query: QueryColumn, record: dict[str, Any], size: int) -> tuple[float, list[str]]:
-        """The overlap with an unrelated column, and why it is expected."""
+    def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
+        """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
         frequencies = self.inverted.frequencies(query.groups.groups)
         popular = float(expected_by_popularity(frequencies, query.groups.weights, np.array([size]), self._pairs)[0])
-        reasons = [f"{popular:,.1f} common values are expected by their popularity"] if popular >= 0.5 else []
+        least = _TELLING * overlap
+        reasons = [f"{popular:,.0f} common values are expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)
         dense = expected_by_density(query.whole, theirs) if theirs and query.whole is not None else 0.0
-        if dense >= 0.5 and dense > popular:
+        if dense >= least and dense > popular:
             reasons = [f"both are ranges of {query.kind}s: {dense:,.0f} common values are expected"]
         if query.size < FEWEST:
             reasons.append(f"the query has only {query.size} different values")

@@ -1,0 +1,330 @@
+"""Joinable columns: planted joins are found, engines agree, chance is told from relation, bad requests are refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lakescope
+from lakescope.errors import BadRequest, NotFound
+from lakescope.lake import Lake
+from lakescope.results import Results
+from lakescope.search.joinable import Joinable
+from lakescope.search.significance import Range, chance, expected_by_density, expected_by_popularity, quality
+from test_cli import Run, assert_refused, from_json, run
+
+__all__ = ["run"]
+
+FIELDS = ["table", "column", "overlap", "containment", "low", "high", "exact", "query_size", "size"]
+
+
+@pytest.fixture(scope="module")
+def truth(demo_lake: Path) -> dict[str, Any]:
+    return dict(json.loads(demo_lake.with_name("lake.truth.json").read_text()))
+
+
+def names(found: Results[Joinable]) -> list[tuple[str, str]]:
+    return [(each.table, each.column) for each in found]
+
+
+# --- planted joins ----------------------------------------------------------------------------------------------------
+
+
+def test_planted_joins_are_found_with_their_overlap(demo_index: Lake, truth: dict[str, Any]) -> None:
+    seen = 0
+    for join in truth["joins"]:
+        for mine, theirs, containment in (("left", "right", "left_in_right"), ("right", "left", "right_in_left")):
+            query, wanted = join[mine], join[theirs]
+            if len(query["columns"]) > 1:
+                continue
+            found = demo_index.joinable(query["table"], query["columns"][0], k=1000)
+            (hit,) = [each for each in found if names([each]) == [(wanted["table"], wanted["columns"][0])]]  # type: ignore[arg-type]
+            assert hit.overlap == join["overlap"]
+            assert hit.containment == pytest.approx(join[containment])
+            assert hit.low == hit.containment == hit.high
+            assert hit.exact
+            assert (hit.query_size, hit.size) == (join[f"{mine}_distinct"], join[f"{theirs}_distinct"])
+            assert hit.reverse == pytest.approx(join["overlap"] / hit.size)
+            seen += 1
+    assert seen >= 20
+
+
+def test_records_have_the_fields_of_the_contract(demo_index: Lake) -> None:
+    found = demo_index.joinable("world/gdp_growth.csv", on="country", k=3)
+    assert len(found) == 3
+    assert set(FIELDS) <= set(found.to_dicts()[0])
+    assert set(FIELDS) <= set(found.to_arrow().column_names)
+    assert found.info["engine"]
+    assert "countries.csv" in repr(found)
+
+
+# --- one query in many guises -----------------------------------------------------------------------------------------
+
+
+def test_a_path_a_frame_and_the_lake_itself_answer_alike(demo_index: Lake, demo_lake: Path) -> None:
+    table = "world/gdp_growth.csv"
+    path = demo_lake / table
+    frame = pd.read_csv(path)
+    guises = [str(path), path, frame, pl.read_csv(path), pa.Table.from_pandas(frame), frame.to_dict("list")]
+    inside = demo_index.joinable(table, "country", k=20)
+    assert len(inside) == 20
+    for query in guises:
+        outside = demo_index.joinable(query, "country", k=21)
+        rest = [each for each in outside if each.table != table][:20]
+        assert [(each.table, each.column, each.overlap) for each in rest] == [
+            (each.table, each.column, each.overlap) for each in inside
+        ]
+        assert rest[0].coverage == pytest.approx(1.0)
+        assert rest[0].cardinality == inside[0].cardinality
+
+
+def test_own_columns_count_only_if_asked_for(demo_index: Lake) -> None:
+    table = "world/countries.csv"
+    assert all(each.table != table for each in demo_index.joinable(table, "iso2", k=500))
+    own = demo_index.joinable(table, "iso2", k=500, own=True)
+    assert all((each.table, each.column) != (table, "iso2") for each in own)
+
+
+def test_compiled_kernels_and_numpy_answer_alike(demo_index: Lake) -> None:
+    """A process that never loads numba gives the same answers."""
+    script = """
+import json, sys, lakescope
+lake = lakescope.open(sys.argv[1])
+found = [lake.joinable(*query).to_dicts() for query in json.loads(sys.argv[2])]
+found.append(lake.joinable("shop/orders.csv", "customer_id", threshold=0.5, engine="lsh").to_dicts())
+assert "numba" not in sys.modules, "numba was loaded for a question about the lake itself"
+assert "pandas" not in sys.modules
+print(json.dumps(found))
+"""
+    columns = demo_index.columns()
+    pairs = list(zip(columns["table"].to_pylist(), columns["column"].to_pylist(), strict=True))[::29]
+    ran = subprocess.run(
+        [sys.executable, "-c", script, demo_index.path, json.dumps(pairs)], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    plain = json.loads(ran.stdout)
+    demo_index.warm()
+    compiled = [demo_index.joinable(*pair) for pair in pairs]
+    assert {each.info["engine"] for each in compiled} <= {"josie", "none"}
+    compiled.append(demo_index.joinable("shop/orders.csv", "customer_id", threshold=0.5, engine="lsh"))
+    assert json.loads(json.dumps([each.to_dicts() for each in compiled])) == plain
+
+
+# --- thresholds -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9, 1.0])
+def test_threshold_search_finds_what_brute_force_finds(demo_index: Lake, threshold: float) -> None:
+    columns = demo_index.columns()
+    pairs = list(zip(columns["table"].to_pylist(), columns["column"].to_pylist(), strict=True))[::17]
+    relevant = found = 0
+    for table, column in pairs:
+        every = demo_index.joinable(table, column, k=100_000)
+        wanted = {(each.table, each.column) for each in every if each.containment >= threshold}
+        exact = demo_index.joinable(table, column, threshold=threshold, engine="exact")
+        assert set(names(exact)) == wanted
+        verified = demo_index.joinable(table, column, threshold=threshold, engine="lsh", verify=True)
+        assert set(names(verified)) <= wanted
+        assert all(each.exact for each in verified)
+        relevant += len(wanted)
+        found += len(wanted & set(names(demo_index.joinable(table, column, threshold=threshold, engine="lsh"))))
+    assert relevant > 30
+    assert found / relevant >= 0.95
+
+
+def test_estimates_carry_intervals(demo_index: Lake) -> None:
+    held = total = 0
+    for table, column in [("world/gdp_growth.csv", "country"), ("shop/orders.csv", "customer_id")]:
+        truth = {name: each for each in demo_index.joinable(table, column, k=100_000) for name in names([each])}  # type: ignore[arg-type]
+        for each in demo_index.joinable(table, column, threshold=0.2, engine="lsh"):
+            if each.exact:
+                continue
+            assert each.low <= each.containment <= each.high
+            total += 1
+            known = truth.get((each.table, each.column))
+            held += each.low - 1e-9 <= (known.containment if known else 0.0) <= each.high + 1e-9
+    assert total > 10
+    assert held / total >= 0.85
+
+
+def test_much_larger_sets_are_never_missed(tmp_path: Path, spark: Any) -> None:
+    """A query of four values in a column of 20,000: out of reach of any signature, so the column is read."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    (lake / "large.csv").write_text("code\n" + "".join(f"c{i:06d}\n" for i in range(20_000)))
+    (lake / "small.csv").write_text("code\nc000001\nc019999\nother\n")
+    built = lakescope.index(lake, tmp_path / "lake.idx", spark=spark)
+    query = {"mine": ["c000001", "c000500", "c010000", "c019999"]}
+    found = built.joinable(query, "mine", threshold=0.9, engine="lsh")
+    assert names(found) == [("large.csv", "code")]
+    assert found[0].exact
+    assert found.info["out_of_reach"] == 1
+
+
+def test_the_engine_is_chosen_and_told(demo_index: Lake) -> None:
+    few = demo_index.joinable({"x": ["France", "Italy", "Spain"]}, "x", threshold=0.5)
+    assert "cheaper" in few.info["why"]
+    assert few[0].exact
+    for engine, told in (("exact", ("josie", "numpy")), ("lsh", ("lsh ensemble",))):
+        info = demo_index.joinable("world/gdp_growth.csv", "country", threshold=0.5, engine=engine).info
+        assert info["engine"] in told
+        assert info["why"] == "asked for"
+        assert info["milliseconds"] > 0
+
+
+# --- no column named --------------------------------------------------------------------------------------------------
+
+
+def test_without_a_column_all_plausible_ones_are_tried(demo_index: Lake) -> None:
+    found = demo_index.joinable("shop/orders.csv", k=8)
+    tables = [each.table for each in found]
+    assert len(set(tables)) == len(tables) == 8, "one record a table"
+    assert "shop/customers.csv" in tables
+    assert found[0].query_column in {"customer_id", "order_id"}
+
+
+# --- chance -----------------------------------------------------------------------------------------------------------
+
+
+def test_sequential_ids_are_no_surprise_and_names_are(demo_index: Lake, truth: dict[str, Any]) -> None:
+    for pair in truth["chance_inclusions"]:
+        found = demo_index.joinable(pair["child_table"], pair["child_columns"][0], k=100_000)
+        (hit,) = [
+            each for each in found if (each.table, each.column) == (pair["parent_table"], pair["parent_columns"][0])
+        ]
+        assert hit.p > 0.01, pair
+        assert "no more than chance explains" in hit.reasons
+    countries = demo_index.joinable("world/gdp_growth.csv", "country", k=1)[0]
+    assert countries.p < 1e-6
+    assert "no more than chance explains" not in countries.reasons
+
+
+def test_significance_ranks_relations_above_coincidences(tmp_path: Path, spark: Any) -> None:
+    """Row numbers overlap more than the true partner does; ranked by significance they come last."""
+    lake = tmp_path / "lake"
+    lake.mkdir()
+    numbers = "".join(f"{i}\n" for i in range(1, 400))
+    for table in "abcdef":
+        (lake / f"{table}.csv").write_text("row\n" + numbers)
+    skus = [str(7919 * i % 9973) for i in range(1, 200)]
+    (lake / "products.csv").write_text("sku\n" + "\n".join(skus) + "\n")
+    built = lakescope.index(lake, tmp_path / "lake.idx", spark=spark)
+    query = {"x": [*skus[:40], *map(str, range(1, 60))]}
+    assert built.joinable(query, "x", k=1)[0].table != "products.csv"
+    assert built.joinable(query, "x", k=1, rank="significance")[0].table == "products.csv"
+
+
+@pytest.mark.parametrize(
+    ("containment", "query_size", "size", "word"),
+    [
+        *[(0.8, 100, 100, "high"), (0.8, 100, 500, "good"), (0.8, 100, 1000, "moderate"), (0.8, 100, 10_000, "poor")],
+        *[(0.6, 100, 100, "good"), (0.3, 100, 100, "moderate"), (0.12, 100, 100, "poor"), (0.05, 100, 100, "none")],
+    ],
+)
+def test_quality_is_a_word(containment: float, query_size: int, size: int, word: str) -> None:
+    assert quality(containment, query_size, size) == word
+
+
+def test_chance_is_the_upper_tail_of_poisson() -> None:
+    assert chance(0, 5.0) == 1.0
+    assert chance(1, 0.0) == 0.0
+    assert chance(1, 1.0) == pytest.approx(1 - np.exp(-1))
+    assert chance(3, 2.0) == pytest.approx(1 - np.exp(-2) * (1 + 2 + 2))
+    assert chance(100, 100.0) == pytest.approx(0.513, abs=0.01)
+    assert chance(200, 10.0) < 1e-100
+    assert [chance(k, 50.0) for k in range(1, 200)] == sorted((chance(k, 50.0) for k in range(1, 200)), reverse=True)
+
+
+def test_null_models() -> None:
+    dense = Range(1, 1000, 1000)
+    assert expected_by_density(np.arange(1.0, 501.0), dense) == 500
+    assert expected_by_density(np.arange(2000.0, 2500.0), dense) == 0
+    assert expected_by_density(Range(1, 500, 500), dense) == pytest.approx(500)
+    counts = Range(0, 1_000_000, 200, counts=True)
+    assert expected_by_density(np.arange(0.0, 10.0), counts) > 5, "small counts are expected among counts"
+    assert expected_by_density(np.arange(900_000.0, 900_010.0), counts) < 0.1
+    assert counts.chances(np.arange(0.0, 1_000_001.0)).sum() == pytest.approx(200, rel=0.1)
+    rare = expected_by_popularity(np.array([1]), np.array([100]), np.array([50]), 1_000_000)
+    common = expected_by_popularity(np.array([20_000]), np.array([100]), np.array([50]), 1_000_000)
+    assert rare[0] == pytest.approx(0.005, rel=0.01)
+    assert common[0] == pytest.approx(100 * (1 - 0.98**50), rel=0.01)
+
+
+# --- bad requests -----------------------------------------------------------------------------------------------------
+
+
+def test_bad_requests_say_what_is_wrong(demo_index: Lake, tmp_path: Path) -> None:
+    table = "world/gdp_growth.csv"
+    with pytest.raises(NotFound, match="'contry'") as caught:
+        demo_index.joinable(table, "contry")
+    assert "'country'" in str(caught.value)
+    for k in (0, -3):
+        with pytest.raises(BadRequest, match="k must be at least 1"):
+            demo_index.joinable(table, "country", k=k)
+    for threshold in (0.0, -0.1, 1.01, float("nan")):
+        with pytest.raises(BadRequest, match="threshold"):
+            demo_index.joinable(table, "country", threshold=threshold)
+    with pytest.raises(BadRequest, match="no engine"):
+        demo_index.joinable(table, "country", engine="fast")  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="cannot rank"):
+        demo_index.joinable(table, "country", rank="luck")  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="nothing at"):
+        demo_index.joinable("no such table.csv", "country")
+    with pytest.raises(BadRequest):
+        demo_index.joinable(42, "country")
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "b.csv").write_text("x\n1\n")
+    with pytest.raises(BadRequest, match="2 tables"):
+        demo_index.joinable(tmp_path, "x")
+
+
+def test_queries_without_an_answer_say_so(demo_index: Lake) -> None:
+    unknown = demo_index.joinable({"x": ["zzz-1", "zzz-2", "zzz-3"]}, "x")
+    assert len(unknown) == 0
+    assert "no column of the lake holds any of the 3 values" in unknown.notes[0]
+    assert "nothing found" in repr(unknown)
+    for empty in ({"x": [None, None]}, {"x": ["", "NA"]}, {"x": []}):
+        found = demo_index.joinable(empty, "x")
+        assert len(found) == 0
+        assert "holds no values" in found.notes[0]
+        assert len(demo_index.joinable(empty, "x", threshold=0.5)) == 0
+    nothing = demo_index.joinable({"x": [1.5, 2.5]})
+    assert "no column of the query is worth trying" in nothing.notes[0]
+
+
+def test_k_beyond_the_lake_gives_all_that_overlap(demo_index: Lake) -> None:
+    found = demo_index.joinable("world/gdp_growth.csv", "country", k=10**9)
+    assert 0 < len(found) < demo_index.columns().num_rows
+    assert all(each.overlap > 0 for each in found)
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_what_the_api_says(run: Run, demo_index: Lake, demo_lake: Path) -> None:
+    known = demo_index.joinable("world/gdp_growth.csv", "country", k=4)
+    wanted = json.loads(json.dumps(known.to_dicts()))
+    for query in (["world/gdp_growth.csv", "--on", "country"], ["world/gdp_growth.csv.country"]):
+        assert from_json(run("join", demo_index.path, *query, "-k", "4", "-f", "json").out) == wanted
+    shown = run("join", demo_index.path, "world/gdp_growth.csv", "--on", "country", "-k", "4", "--explain")
+    assert len(shown.out.splitlines()) == 5
+    assert "engine: " in shown.err
+    outside = run("join", demo_index.path, str(demo_lake / "world/gdp_growth.csv"), "--threshold", "0.9", "-f", "json")
+    assert {each["query_column"] for each in from_json(outside.out)} >= {"country"}
+
+
+def test_the_command_refuses_what_the_api_refuses(run: Run, demo_index: Lake) -> None:
+    table = "world/gdp_growth.csv"
+    assert_refused(run("join", demo_index.path, table, "--on", "contry"), 2, "no column named", "'country'")
+    assert_refused(run("join", demo_index.path, table, "--on", "country", "--threshold", "2"), 2, "threshold")
+    assert_refused(run("join", demo_index.path, table, "--on", "country", "-k", "0"), 2, "k must be")
+    assert_refused(run("join", demo_index.path, "nowhere.csv", "--on", "country"), 2, "nowhere.csv", "hint: ")
