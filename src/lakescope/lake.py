@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lakescope.errors import IndexDamaged, NotFound
+from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
+from lakescope.search.batch import Asked, outside
+from lakescope.search.code import Side, join_code, side_of
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
+from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
 from lakescope.store.index import Index
 from lakescope.store.segment import chosen, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,7 @@ class Lake:
         """
         check_request(k, threshold, engine, rank)
         k = 10 if k is None and threshold is None else k
-        columns, table = self._query(query)
+        columns, table = self._query(query, on)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
         def search(column: QueryColumn) -> Results[Joinable]:
@@ -172,17 +179,84 @@ class Lake:
             return self._joins.search(column, k=k, exclude=exclude, **options)
 
         if on is not None:
-            return search(_named(columns, on))
+            return search(columns[0])
         return best_of_tables([search(column) for column in columns if column.plausible], k)
 
-    def _query(self, query: Any) -> tuple[list[QueryColumn], str | None]:
-        """The columns of a query, and the table it is, if it is one of the lake."""
+    def joinable_batch(
+        self,
+        queries: Sequence[str | tuple[str, str]] | None = None,
+        *,
+        spark: SparkSession,
+        k: int | None = None,
+        threshold: float | None = None,
+    ) -> DataFrame:
+        """Columns that join with each of many query columns, as a Spark DataFrame with one row a pair.
+
+        ``queries`` are names of tables of the lake or paths of others, or pairs of such and a column; by default every
+        plausible column of the lake, which is all pairs. Executors must see the index and the paths.
+        """
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+        from lakescope.search.batch import BatchJoin, SearchColumns
+
+        check_request(k, threshold, "auto", "overlap")
+        k = 10 if k is None and threshold is None else k
+        asked = tuple(self._asked(queries))
+        path = str(self._index.path.absolute())
+        task = SearchColumns(path, self._index.manifest.generation, asked, k, threshold)
+        return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
+
+    def _asked(self, queries: Sequence[str | tuple[str, str]] | None) -> Iterator[Asked]:
+        """The questions of a batch."""
+        names = self._index.catalog("tables")["table"].to_pylist()
+        tables = set(names)
+        for query in names if queries is None else queries:
+            table, column = (query, None) if isinstance(query, str) else query
+            if table not in tables:
+                yield outside(table, column)
+                continue
+            numbers = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
+            chosen = self._joins.plausible(numbers.values()) if column is None else [numbers[_known(column, numbers)]]
+            yield from ((number, table, "") for number in chosen)
+
+    def join_paths(
+        self, query: Any, on: str | None = None, *, depth: int = 3, threshold: float = 0.5
+    ) -> Results[JoinPath]:
+        """Tables that can be reached from the query by up to ``depth`` joins, with the best path to each.
+
+        Every join keeps at least ``threshold`` of the distinct values; what chance explains is not followed.
+        """
+        check_request(None, threshold, "auto", "overlap")
+        if depth < 1:
+            raise BadRequest(f"the depth must be at least 1, not {depth}", hint="ask for paths of up to 3 joins")
+        columns, table = self._query(query, on)
+        starts = [column for column in columns if column.plausible or on is not None]
+        return join_paths(self._joins, table or "query", starts, depth, threshold)
+
+    def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
+        """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
+        right = self._side(found.table, found.column)
         if isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows:
-            numbers = self._joins.columns_of(query)
-            return [self._joins.lake_column(number) for number in numbers], query
+            left = self._side(query, found.query_column)
+        else:
+            left = side_of(query, found.query_column)
+        return join_code(left, right, dialect)
+
+    def _side(self, table: str, column: str) -> Side:
+        record = self._table(table)
+        part = table.partition("::")[2]
+        return Side(f"{record['uri']}::{part}" if part else str(record["uri"]), str(record["format"]), column)
+
+    def _query(self, query: Any, on: str | None) -> tuple[list[QueryColumn], str | None]:
+        """The columns of a query, or the one that is named, and the table it is, if it is one of the lake."""
+        if isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows:
+            numbers = {self._joins.name_of(number): number for number in self._joins.columns_of(query)}
+            chosen = numbers if on is None else [_known(on, numbers)]
+            return [self._joins.lake_column(numbers[name]) for name in chosen], query
         from lakescope.search.reading import read_query
 
-        return read_query(query, self._joins.overlaps, self._joins.inverted), None
+        columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
+        return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
 
     @cached_property
     def _joins(self) -> JoinSearch:
@@ -212,8 +286,7 @@ class Lake:
         return lake_html(self.info())
 
 
-def _named(columns: list[QueryColumn], name: str) -> QueryColumn:
-    for column in columns:
-        if column.name == name:
-            return column
-    raise NotFound.among("column", name, [column.name for column in columns])
+def _known(name: str, columns: Mapping[str, object]) -> str:
+    if name not in columns:
+        raise NotFound.among("column", name, list(columns))
+    return name

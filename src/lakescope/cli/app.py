@@ -223,14 +223,26 @@ def join(
     engine: Annotated[str, typer.Option(help="With --threshold: auto, exact or lsh (estimates).")] = "auto",
     rank: Annotated[str, typer.Option(help="By overlap, or by significance: what chance explains least.")] = "overlap",
     own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
+    paths: Annotated[
+        int | None, typer.Option(help="Tables that can be reached by up to so many joins, with the best path to each.")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Print ready code for the best join: spark, sql, duckdb or polars.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say which engine answered, why, what it read.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Which columns of the lake join with mine: the best ones exactly, or all above a threshold."""
-    from lakescope.cli.joining import print_joins
+    from lakescope.cli import joining
 
+    if paths is not None:
+        joining.print_paths(_lake(index), query, on, paths, threshold, form)
+        return
     options = {"k": k, "threshold": threshold, "verify": verify, "engine": engine, "rank": rank, "own": own}
-    print_joins(_lake(index), query, on, options, explain=explain, form=form)
+    if code is not None:
+        joining.print_code(_lake(index), query, on, options, code)
+    else:
+        joining.print_joins(_lake(index), query, on, options, explain=explain, form=form)
 
 
 @app.command(

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer
 
-from lakescope.cli.output import Format, print_results
+from lakescope.cli.output import Format, print_results, write
+from lakescope.errors import NotFound
 from lakescope.lake import Lake
 
 
@@ -20,6 +21,22 @@ def print_joins(
     if explain:
         for told in results.info.get("columns", [results.info]):
             typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+
+
+def print_paths(lake: Lake, query: str, on: str | None, depth: int, threshold: float | None, form: Format) -> None:
+    """Print the tables that can be reached from a query."""
+    table, column = split_query(lake, query, on)
+    limits = {} if threshold is None else {"threshold": threshold}
+    print_results(lake.join_paths(table, column, depth=depth, **limits), form, empty="no table can be reached")
+
+
+def print_code(lake: Lake, query: str, on: str | None, options: dict[str, Any], dialect: str) -> None:
+    """Print code for the best join."""
+    table, column = split_query(lake, query, on)
+    results = lake.joinable(table, column, **options)
+    if not results:
+        raise NotFound("no column joins: there is no code to write", hint="ask without --code to see why")
+    write(lake.join_code(table, results[0], dialect))
 
 
 def split_query(lake: Lake, query: str, on: str | None) -> tuple[str, str | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from lakescope.results import Results
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import Costs, OverlapSearch
 from lakescope.search.lsh_ensemble import Ensemble
-from lakescope.search.query import QueryColumn, lake_column, range_of
+from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
 from lakescope.search.significance import (
     FEWEST,
     LEVEL,
@@ -125,8 +126,16 @@ class JoinSearch:
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
         tables = self._names[0]
-        first = tables.index(table)
-        return range(first, first + tables.count(table))
+        return range(bisect_left(tables, table), bisect_right(tables, table))
+
+    def name_of(self, number: int) -> str:
+        """Name of a column."""
+        return self._names[1][number]
+
+    def plausible(self, numbers: Iterable[int]) -> list[int]:
+        """Those of some columns of the lake that it makes sense to join on."""
+        kinds = self._index.catalog("columns")["type"]
+        return [number for number in numbers if is_plausible(int(self.inverted.sizes[number]), kinds[number].as_py())]
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""

@@ -21,6 +21,8 @@ F64 = npt.NDArray[np.float64]
 
 #: Kinds of values that join by accident at best.
 _MEASURES = ("decimal",)
+#: A column of fewer different values is no key to anything.
+_FEWEST = 3
 #: Share of its values that must be of a column's type to be judged by it.
 _MOSTLY = 0.9
 
@@ -57,8 +59,13 @@ class QueryColumn:
 
     @property
     def plausible(self) -> bool:
-        """Whether it makes sense to join on it: some values, and no measurements."""
-        return self.size >= 3 and self.kind not in _MEASURES
+        """Whether it makes sense to join on it."""
+        return is_plausible(self.size, self.kind)
+
+
+def is_plausible(size: int, kind: str) -> bool:
+    """Whether it makes sense to join on a column of so many values of a kind: some, and no measurements."""
+    return size >= _FEWEST and kind not in _MEASURES
 
 
 def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signature: bytes) -> QueryColumn:

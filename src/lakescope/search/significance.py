@@ -62,7 +62,7 @@ class Range:
         inside = (numbers >= self.low) & (numbers <= self.high)
         chances = np.full(numbers.size, self.density)
         if self.counts and self.low >= 0:
-            chances = np.maximum(chances, np.minimum(1.0, self._scale() / (numbers + 1)))
+            chances = np.maximum(chances, np.minimum(1.0, self._scale() / (np.maximum(numbers, 0) + 1)))
         found: F64 = np.where(inside, chances, 0.0)
         return found
 
@@ -105,18 +105,18 @@ def chance(overlap: int, expected: float) -> float:
         return 1.0
     if expected <= 0:
         return 0.0
-    if expected >= overlap:
-        return _poisson_tail(overlap, expected)
-    # Chernoff's bound is exact enough where the tail is too small to be summed.
-    bound = math.exp(min(0.0, overlap - expected + overlap * math.log(expected / overlap)))
-    return _poisson_tail(overlap, expected) if bound > 1e-12 else bound
+    # The side with the smaller sum, whose terms fall from the overlap on.
+    if overlap > expected:
+        return min(1.0, _sum_from(overlap, expected, upwards=True))
+    return max(0.0, 1.0 - _sum_from(overlap - 1, expected, upwards=False))
 
 
-def _poisson_tail(least: int, mean: float) -> float:
-    """P(X >= least), from the side that has fewer terms."""
-    below = 0.0
-    for k in range(max(0, math.floor(mean - 40 * math.sqrt(mean) - 40)), least):
-        below += math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
-        if k > mean and below > 1 - 1e-16:
-            break
-    return max(0.0, 1.0 - below)
+def _sum_from(k: int, mean: float, *, upwards: bool) -> float:
+    """Sum of the terms of a Poisson law from ``k`` on, away from the mean."""
+    term = math.exp(k * math.log(mean) - mean - math.lgamma(k + 1))
+    total = 0.0
+    while k >= 0 and term > 1e-17 * total:
+        total += term
+        term *= mean / (k + 1) if upwards else k / mean
+        k += 1 if upwards else -1
+    return total

@@ -1,0 +1,90 @@
+"""Many questions at once: a task that answers, on some executor, which columns join with each of many."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakescope.results import arrow_schema
+from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.store.index import Index
+
+#: One query column: the number of a column of the lake, or the location of a table and a column of it.
+Asked = tuple[int, str, str]
+_OUTSIDE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJoin:
+    """A record of a batch: which table was asked about, and a column that joins with it."""
+
+    query_table: str
+    query_column: str
+    table: str
+    column: str
+    overlap: int
+    containment: float
+    low: float
+    high: float
+    exact: bool
+    query_size: int
+    size: int
+    p: float
+    quality: str
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(path: str, generation: int) -> JoinSearch:
+    """The index as a worker has it: opened once, whatever number of questions."""
+    search = JoinSearch(Index(path))
+    search.overlaps.warm()
+    return search
+
+
+@dataclass(frozen=True, slots=True)
+class SearchColumns:
+    """Task: each input row is the number of a question."""
+
+    path: str
+    generation: int
+    asked: tuple[Asked, ...]
+    k: int | None
+    threshold: float | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        search = _opened(self.path, self.generation)
+        schema = arrow_schema(BatchJoin)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                records = [asdict(record) for record in self._answer(search, *self.asked[number])]
+                yield pa.RecordBatch.from_pylist(records, schema=schema)
+
+    def _answer(self, search: JoinSearch, number: int, table: str, name: str) -> Iterator[BatchJoin]:
+        options: dict[str, Any] = {"k": self.k, "threshold": self.threshold}
+        if number == _OUTSIDE:
+            from lakescope.search.reading import read_query
+
+            for column in read_query(table, search.overlaps, search.inverted):
+                if column.name == name or (not name and column.plausible):
+                    yield from _records(table, search.search(column, **options))
+        else:
+            own = search.columns_of(table)
+            yield from _records(table, search.search(search.lake_column(number), exclude=own, **options))
+
+
+def _records(table: str, found: Any) -> Iterator[BatchJoin]:
+    each: Joinable
+    for each in found:
+        yield BatchJoin(
+            *(table, each.query_column, each.table, each.column, each.overlap, each.containment, each.low, each.high),
+            *(each.exact, each.query_size, each.size, each.p, each.quality),
+        )
+
+
+def outside(location: str, column: str | None) -> Asked:
+    """A question about a table that is not in the lake."""
+    return _OUTSIDE, location, column or ""

@@ -1,0 +1,156 @@
+"""Ready code for a join that was found, in the dialect of one's choice.
+
+Values meet in the index trimmed and in canonical form; the code compares them as trimmed text, which is as near as one
+line comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from lakescope.errors import BadRequest
+from lakescope.sources.discover import discover
+
+DIALECTS = ("spark", "sql", "duckdb", "polars")
+#: What a table in memory goes by.
+FRAME = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a join: where its table lies, in which format, and the column."""
+
+    location: str
+    format: str
+    column: str
+
+    @property
+    def part(self) -> str:
+        """Sheet or table within the file, if the location names one."""
+        return self.location.partition("::")[2]
+
+    @property
+    def path(self) -> str:
+        return self.location.partition("::")[0]
+
+
+def side_of(query: Any, column: str) -> Side:
+    """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
+    if isinstance(query, str) or hasattr(query, "__fspath__"):
+        found, _ = discover([str(query)])
+        if found:
+            return Side(str(query), found[0].format, column)
+    return Side(FRAME, FRAME, column)
+
+
+def join_code(left: Side, right: Side, dialect: str) -> str:
+    """Code that joins two tables, keeping all rows of the left one."""
+    if dialect not in _WRITERS:
+        raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+    return _WRITERS[dialect](left, right)
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _table_name(side: Side) -> str:
+    """A name for a table in SQL: that of its file, or of its part."""
+    return _identifier(side.part or PurePosixPath(side.path).name.split(".")[0] or "query")
+
+
+def _sql(left: Side, right: Side) -> str:
+    return _select(_table_name(left), _table_name(right), left, right)
+
+
+def _select(one: str, other: str, left: Side, right: Side) -> str:
+    def key(alias: str, side: Side) -> str:
+        return f"TRIM(CAST({alias}.{_identifier(side.column)} AS VARCHAR))"
+
+    return (
+        f"SELECT mine.*, found.*\nFROM {one} AS mine\nLEFT JOIN {other} AS found\n"
+        f"  ON {key('mine', left)} = {key('found', right)};"
+    )
+
+
+def _duckdb(left: Side, right: Side) -> str:
+    return _select(_duckdb_source(left), _duckdb_source(right), left, right)
+
+
+def _duckdb_source(side: Side) -> str:
+    path = _literal(side.path)
+    if side.format == "sqlite":
+        return f"sqlite_scan({path}, {_literal(side.part)})"
+    if side.format == "excel":
+        return f"read_xlsx({path}, sheet = {_literal(side.part)}, all_varchar = true)"
+    if side.format in ("json", "jsonl"):
+        return f"read_json({path})"
+    if side.format == "csv":
+        return f"read_csv({path}, all_varchar = true)"
+    return f"read_parquet({path})" if side.format == "parquet" else _table_name(side)
+
+
+def _polars(left: Side, right: Side) -> str:
+    def key(side: Side) -> str:
+        return f"pl.col({side.column!r}).cast(pl.String).str.strip_chars()"
+
+    extra = "import sqlite3\n\n" if "sqlite" in (left.format, right.format) else ""
+    return (
+        f"{extra}import polars as pl\n\n"
+        f"mine = {_polars_source(left)}\nfound = {_polars_source(right)}\n"
+        f"joined = mine.join(found, left_on={key(left)}, right_on={key(right)}, how='left')"
+    )
+
+
+def _polars_source(side: Side) -> str:
+    if side.format == FRAME:
+        return f"pl.DataFrame({FRAME})"
+    if side.format == "csv":
+        return f"pl.read_csv({side.path!r}, infer_schema=False)"
+    if side.format == "excel":
+        return f"pl.read_excel({side.path!r}, sheet_name={side.part!r})"
+    if side.format == "sqlite":
+        query = f"SELECT * FROM {_identifier(side.part)}"
+        return f"pl.read_database({query!r}, sqlite3.connect({side.path!r}))"
+    if side.format in ("json", "jsonl"):
+        return f"pl.read_ndjson({side.path!r})"
+    return f"pl.read_parquet({side.path!r})" if side.format == "parquet" else f"pl.read_ipc({side.path!r})"
+
+
+def _spark(left: Side, right: Side) -> str:
+    def key(name: str, side: Side) -> str:
+        column = "`" + side.column.replace("`", "``") + "`"
+        return f"F.trim({name}[{column!r}].cast('string'))"
+
+    return (
+        "from pyspark.sql import functions as F\n\n"
+        f"mine = {_spark_source(left)}\nfound = {_spark_source(right)}\n"
+        f"joined = mine.join(found, {key('mine', left)} == {key('found', right)}, 'left')"
+    )
+
+
+def _spark_source(side: Side) -> str:
+    if side.format == FRAME:
+        return f"spark.createDataFrame({FRAME})"
+    if side.format == "csv":
+        return f"spark.read.csv({side.path!r}, header=True)"
+    if side.format in ("json", "jsonl"):
+        return f"spark.read.json({side.path!r})"
+    if side.format in ("parquet", "orc"):
+        return f"spark.read.{side.format}({side.path!r})"
+    return f"spark.table({side.location!r})"
+
+
+_WRITERS: dict[str, Callable[[Side, Side], str]] = {
+    "spark": _spark,
+    "sql": _sql,
+    "duckdb": _duckdb,
+    "polars": _polars,
+}

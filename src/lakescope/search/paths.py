@@ -1,0 +1,69 @@
+"""Join paths: which tables can be reached from mine, join after join (Figure 1.3 of the thesis)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakescope.results import Results
+from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.search.query import QueryColumn
+from lakescope.search.significance import LEVEL
+
+#: Best joins that are followed from each column.
+_WIDTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPath:
+    """A way to a table: the joins that lead there, and the share of values that survive them all.
+
+    A join reads ``TABLE.COLUMN = TABLE.COLUMN``; ``containment`` is the product of the containments on the way.
+    """
+
+    table: str
+    hops: int
+    containment: float
+    joins: tuple[str, ...]
+
+
+def join_paths(
+    search: JoinSearch, table: str, columns: list[QueryColumn], depth: int, least: float
+) -> Results[JoinPath]:
+    """The best path to every table that can be reached in at most ``depth`` joins of at least this containment.
+
+    Fewer joins are better, then a larger containment. Joins that chance explains are not followed.
+    """
+    found: dict[str, JoinPath] = {table: JoinPath(table, 0, 1.0, ())}
+    edge = [(found[table], columns)]
+    for hops in range(1, depth + 1):
+        reached: dict[str, JoinPath] = {}
+        for path, starts in edge:
+            for step in _steps(search, path, starts, least):
+                known = reached.get(step.table)
+                if step.table not in found and (known is None or step.containment > known.containment):
+                    reached[step.table] = step
+        found |= reached
+        if hops < depth:
+            edge = [(path, _columns(search, path.table)) for path in reached.values()]
+    del found[table]
+    paths = sorted(found.values(), key=lambda path: (path.hops, -path.containment, path.table))
+    return Results(JoinPath, paths)
+
+
+def _columns(search: JoinSearch, table: str) -> list[QueryColumn]:
+    columns = [search.lake_column(number) for number in search.columns_of(table)]
+    return [column for column in columns if column.plausible]
+
+
+def _steps(search: JoinSearch, path: JoinPath, columns: list[QueryColumn], least: float) -> Iterator[JoinPath]:
+    own = search.columns_of(path.table) if path.hops or columns[0].number is not None else range(0)
+    for column in columns:
+        for hit in search.search(column, k=_WIDTH, exclude=own):
+            if hit.containment >= least and hit.p <= LEVEL:
+                yield _longer(path, column, hit)
+
+
+def _longer(path: JoinPath, column: QueryColumn, hit: Joinable) -> JoinPath:
+    join = f"{path.table}.{column.name} = {hit.table}.{hit.column}"
+    return JoinPath(hit.table, path.hops + 1, path.containment * hit.containment, (*path.joins, join))
