@@ -21,10 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BuildFailed
-from lakescope.pipeline.kernels import directory_of, sort_rows, unite_pairs
+from lakescope.pipeline.kernels import directory_of, sort_lists, sort_rows, unite_pairs
 from lakescope.pipeline.lists import Lists, group
 from lakescope.pipeline.shipping import Shipped
-from lakescope.pipeline.tokens import TokenCut
+from lakescope.pipeline.tokens import TokenCut, raw_buckets
 from lakescope.sketches import codec
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import partition
@@ -350,22 +350,22 @@ class ListTokens:
 
     def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, Lists]:
         """Tokens of a bucket in order and the sets that hold each; what the catalog does not know is left out."""
-        hashes, sets = [np.empty(0, np.uint64)], [np.empty(0, np.int32)]
-        for file in files:
-            for at in np.flatnonzero(file["buckets"] == bucket).tolist():
-                begin = int(file["counts"][:at].sum())
-                end = begin + int(file["counts"][at])
-                lengths = file["lengths"][begin:end]
-                first = int(file["lengths"][:begin].sum(dtype=np.int64))
-                known = _set_numbers(numbers, file["keys"][first : first + int(lengths.sum(dtype=np.int64))])
-                kept = known >= 0
-                hashes.append(np.repeat(file["hashes"][begin:end], lengths)[kept])
-                sets.append(known[kept])
-        every, owners = np.concatenate(hashes), np.concatenate(sets).astype(np.int64)
-        order = np.argsort(every)
-        every, owners = every[order], owners[order]
-        tokens, pairs, starts = unite_pairs(every, owners)
-        return every[:tokens], Lists.of(starts, owners[:pairs].astype(np.int32))
+        found = [raw for file in files for raw in raw_buckets(file, bucket)]
+        owners = [_set_numbers(numbers, raw.keys)[raw.owners] for raw in found]
+        if len(found) == 1 and (owners[0] >= 0).all():
+            starts = np.concatenate([[0], np.cumsum(found[0].lengths, dtype=np.int64)])
+            every, sets = found[0].hashes, owners[0]
+            # Numbers of sets need not come in the order of their keys.
+            sort_lists(starts, sets)
+            return every, Lists.of(starts, sets)
+        repeated = [np.repeat(raw.hashes, raw.lengths) for raw in found]
+        every = np.concatenate([np.empty(0, np.uint64), *repeated])
+        sets = np.concatenate([np.empty(0, np.int32), *owners])
+        kept = np.flatnonzero(sets >= 0)
+        order = kept[np.argsort(every[kept])]
+        every, sets = every[order], sets[order]
+        tokens, pairs, starts = unite_pairs(every, sets)
+        return every[:tokens], Lists.of(starts, sets[:pairs])
 
     def _emit(self, bucket: int, lists: Lists, widths: I64) -> Iterator[_Row]:
         shard = (lists.hashes >> np.uint64(65 - self.shards.bit_length())) if self.shards > 1 else lists.hashes * 0

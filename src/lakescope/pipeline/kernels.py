@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_ONE = np.uint64(1)
+#: Owners of a token up to which they are sorted by insertion.
+_SHORT = 24
 
 
 @njit(cache=True)
@@ -28,6 +29,28 @@ def cut_by_top_bits(hashes, bits):
 
 
 @njit(cache=True)
+def _sort(items, begin, end):
+    """Sort a part of an array, short ones by insertion."""
+    if end - begin > _SHORT:
+        items[begin:end].sort()
+        return
+    for t in range(begin + 1, end):
+        item = items[t]
+        place = t
+        while place > begin and items[place - 1] > item:
+            items[place] = items[place - 1]
+            place -= 1
+        items[place] = item
+
+
+@njit(cache=True)
+def sort_lists(starts, items):
+    """Sort every list in place."""
+    for i in range(starts.size - 1):
+        _sort(items, starts[i], starts[i + 1])
+
+
+@njit(cache=True)
 def unite_pairs(hashes, owners):
     """Pairs sorted by hash as lists: distinct hashes, where the list of each begins, owners in order without repeats.
 
@@ -41,8 +64,7 @@ def unite_pairs(hashes, owners):
         j = i + 1
         while j < n and hashes[j] == hashes[i]:
             j += 1
-        if j > i + 1:
-            owners[i:j].sort()
+        _sort(owners, i, j)
         starts[tokens] = kept
         hashes[tokens] = hashes[i]
         tokens += 1
@@ -72,20 +94,42 @@ def hash_lists(starts, items):
 
 
 @njit(cache=True)
-def compare_neighbours(order, starts, items, hashes):
-    """Of each list in order: 0 if it equals the one before it, 1 if it is longer or has another hash, 2 if neither."""
-    found = np.ones(order.size, np.uint8)
-    for at in range(1, order.size):
-        i, j = order[at - 1], order[at]
+def find_equal(starts, items, hashes):
+    """The number of the first list equal to each, counted by first appearance, and those first ones.
+
+    Lists are looked up by hash and compared by content.
+    """
+    n = hashes.size
+    size = 64
+    while size < 2 * n:
+        size *= 2
+    mask = np.uint64(size - 1)
+    slots = np.full(size, -1, np.int32)
+    groups = np.empty(n, np.int64)
+    first = np.empty(n, np.int64)
+    found = 0
+    for i in range(n):
         length = starts[i + 1] - starts[i]
-        if hashes[i] != hashes[j] or length != starts[j + 1] - starts[j]:
-            continue
-        found[at] = 0
-        for t in range(length):
-            if items[starts[i] + t] != items[starts[j] + t]:
-                found[at] = 2
+        slot = hashes[i] & mask
+        while True:
+            group = slots[slot]
+            if group < 0:
+                slots[slot] = found
+                first[found] = i
+                groups[i] = found
+                found += 1
                 break
-    return found
+            j = first[group]
+            same = hashes[j] == hashes[i] and starts[j + 1] - starts[j] == length
+            t = 0
+            while same and t < length:
+                same = items[starts[i] + t] == items[starts[j] + t]
+                t += 1
+            if same:
+                groups[i] = group
+                break
+            slot = (slot + np.uint64(1)) & mask
+    return groups, first[:found]
 
 
 @njit(cache=True)
@@ -120,8 +164,7 @@ def sort_rows(rows, items, weights, count):
         place[rows[i]] += 1
         sums[rows[i]] += weights[i]
     for i in range(count):
-        if bounds[i + 1] - bounds[i] > 1:
-            out[bounds[i] : bounds[i + 1]].sort()
+        _sort(out, bounds[i], bounds[i + 1])
     return bounds, out, sums
 
 

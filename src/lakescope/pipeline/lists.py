@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.pipeline.kernels import compare_neighbours, gather_lists, hash_lists
+from lakescope.pipeline.kernels import find_equal, gather_lists, hash_lists
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
-
-_OTHER_CONTENT = 2
 
 
 @dataclass(slots=True)
@@ -58,22 +56,20 @@ def group(lists: Lists) -> tuple[I64, I64]:
 
     Groups are numbered by length, then hash, then content of their list: the same whatever order the lists came in.
     """
-    order = np.lexsort((lists.hashes, lists.lengths))
-    differs = compare_neighbours(order, lists.starts, lists.sets, lists.hashes)
-    if (differs == _OTHER_CONTENT).any():
-        order = _by_content(lists, order, differs)
-        differs = compare_neighbours(order, lists.starts, lists.sets, lists.hashes)
-    begins = differs != 0
-    groups = np.empty(order.size, np.int64)
-    groups[order] = np.cumsum(begins) - 1
-    return groups, order[begins]
+    groups, first = find_equal(lists.starts, lists.sets, lists.hashes)
+    order = _canonical(lists, first)
+    number = np.empty(order.size, np.int64)
+    number[order] = np.arange(order.size)
+    return number[groups], first[order]
 
 
-def _by_content(lists: Lists, order: I64, differs: npt.NDArray[np.uint8]) -> I64:
-    """Order by content where different lists of one length share a hash."""
-    runs = np.flatnonzero(differs == 1).tolist()
-    for begin, end in zip(runs, [*runs[1:], order.size], strict=True):
-        if (differs[begin:end] == _OTHER_CONTENT).any():
-            content = {i: lists.sets[lists.starts[i] : lists.starts[i + 1]].tolist() for i in order[begin:end].tolist()}
-            order[begin:end] = sorted(content, key=lambda i: content[i])
+def _canonical(lists: Lists, first: I64) -> I64:
+    """An order of different lists by length, hash and content."""
+    lengths, hashes = lists.lengths[first], lists.hashes[first]
+    order = np.lexsort((hashes, lengths))
+    same = (np.diff(lengths[order]) == 0) & (hashes[order][1:] == hashes[order][:-1])
+    if same.any():
+        content = [tuple(lists.sets[lists.starts[i] : lists.starts[i + 1]].tolist()) for i in first.tolist()]
+        keys = list(zip(lengths.tolist(), hashes.tolist(), content, strict=True))
+        order = np.array(sorted(range(order.size), key=lambda i: keys[i]), np.int64)
     return order

@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.pipeline.tokens import PENDING_TOKENS
@@ -78,6 +80,7 @@ class TableScan:
     def __init__(self, table: str, ordinal: int) -> None:
         self.part = TablePart(table, ordinal)
         self.states: dict[str, ColumnState] = {}
+        #: Distinct tokens of columns that have more than their frequent values hold.
         self._tokens: dict[str, HashSet] = {}
 
     def scan(self, unit: Unit) -> Iterator[None]:
@@ -120,13 +123,16 @@ class TableScan:
         if state is None:
             state = ColumnState(len(self.states), column.source_type, limit)
             self.states[column.name] = state
-            self._tokens[column.name] = HashSet()
             self.part.columns.append(column.name)
-        else:
-            state.meet(column.source_type, limit)
         cells = understand(column, batch.fallback)
+        tokens = self._tokens.get(column.name)
+        if tokens is None and state.values.used + cells.hashes.size > min(state.limit, limit):
+            tokens = self._tokens[column.name] = HashSet()
+            tokens.add(state.values.keys[: state.values.used])
+        state.meet(column.source_type, limit)
         state.update(cells)
-        self._tokens[column.name].add(cells.hashes)
+        if tokens is not None:
+            tokens.add(cells.hashes)
         return cells.undecodable
 
     @property
@@ -136,9 +142,11 @@ class TableScan:
 
     def take_tokens(self) -> Iterator[tuple[str, U64]]:
         """(column, its distinct tokens) since the last time; the columns' signatures learn of them."""
-        for name, tokens in self._tokens.items():
-            hashes = tokens.sorted()
-            self.states[name].signature.update_hashes(hashes)
+        for name, state in self.states.items():
+            tokens = self._tokens.get(name)
+            known = state.values.keys[: state.values.used] if tokens is None else tokens.unordered()
+            hashes = np.maximum(known, np.uint64(1))
+            state.signature.update_hashes(hashes)
             self._tokens[name] = HashSet()
             yield name, hashes
 

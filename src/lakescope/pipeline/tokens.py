@@ -17,7 +17,7 @@ import xxhash
 
 from lakescope.pipeline.kernels import cut_by_top_bits, unite_pairs
 from lakescope.sketches import codec
-from lakescope.store.arrays import ArrayFile
+from lakescope.store.arrays import ArrayFile, Arrays
 from lakescope.store.manifest import SegmentFile
 
 U64 = npt.NDArray[np.uint64]
@@ -31,7 +31,15 @@ _MOST_BITS = 12
 _MOST_TARGETS = 64
 _NAME, _VERSION = "tokens", 1
 RAW = "raw-tokens"
-_RAW_FIELDS = {"buckets": np.int32, "counts": np.int64, "hashes": np.uint64, "lengths": np.int32, "keys": np.uint64}
+_RAW_FIELDS = {
+    "buckets": np.int32,
+    "counts": np.int64,
+    "keyed": np.int64,
+    "keys": np.uint64,
+    "hashes": np.uint64,
+    "lengths": np.int32,
+    "owners": np.int32,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +116,47 @@ class RawTokens:
         """Add a bucket: all that any task found of it."""
         parts = [codec.unpack(payload, _NAME, _VERSION) for payload in payloads]
         hashes = np.concatenate([part["hashes"] for part in parts])
-        keys = np.concatenate([np.repeat(part["keys"], part["counts"]) for part in parts])
+        keys, places = np.unique(np.concatenate([part["keys"] for part in parts]), return_inverse=True)
+        owners = np.repeat(places.astype(np.int32), np.concatenate([part["counts"] for part in parts]))
         order = np.argsort(hashes)
-        hashes, keys = hashes[order], keys[order]
-        tokens, kept, starts = unite_pairs(hashes, keys.view(np.int64))
+        hashes, owners = hashes[order], owners[order]
+        tokens, kept, starts = unite_pairs(hashes, owners)
         self._file.append(
             buckets=np.array([bucket]),
             counts=np.array([tokens]),
+            keyed=np.array([keys.size]),
+            keys=keys,
             hashes=hashes[:tokens],
             lengths=np.diff(starts),
-            keys=keys[:kept],
+            owners=owners[:kept],
         )
 
     def close(self) -> tuple[SegmentFile, int] | None:
         """The file and how many pairs of token and set it holds; None if there are none."""
-        pairs = self._file.count("keys")
+        pairs = self._file.count("owners")
         return (self._file.close(), pairs) if pairs else None
+
+
+@dataclass(frozen=True, slots=True)
+class RawBucket:
+    """A bucket as a merge task wrote it: tokens in order, each with the places of its owners among the keys."""
+
+    keys: U64
+    hashes: U64
+    lengths: npt.NDArray[np.int32]
+    owners: npt.NDArray[np.int32]
+
+
+def raw_buckets(file: Arrays, bucket: int) -> Iterator[RawBucket]:
+    """The pieces of a file of raw tokens that hold a bucket."""
+    for at in np.flatnonzero(file["buckets"] == bucket).tolist():
+        tokens, keys = int(file["counts"][:at].sum()), int(file["keyed"][:at].sum())
+        end = tokens + int(file["counts"][at])
+        owners = int(file["lengths"][:tokens].sum(dtype=np.int64))
+        lengths = file["lengths"][tokens:end]
+        yield RawBucket(
+            file["keys"][keys : keys + int(file["keyed"][at])],
+            file["hashes"][tokens:end],
+            lengths,
+            file["owners"][owners : owners + int(lengths.sum(dtype=np.int64))],
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.sketches.kernels import set_add
+from lakescope.sketches.kernels import set_add, set_values
 
 U64 = npt.NDArray[np.uint64]
 
@@ -41,7 +41,7 @@ class HashSet:
 
     def unordered(self) -> U64:
         """The hashes, in an order of no meaning."""
-        kept: U64 = self._slots[self._slots != 0]
+        kept: U64 = set_values(self._slots, self.used)
         return kept
 
     def sorted(self) -> U64:

@@ -109,6 +109,18 @@ def set_add(slots, used, hashes, begin, level, room):
 
 
 @njit(cache=True)
+def set_values(slots, used):
+    """What an open-addressing set holds, in the order of its slots."""
+    out = np.empty(used, np.uint64)
+    n = 0
+    for value in slots:
+        if value != 0:
+            out[n] = value
+            n += 1
+    return out
+
+
+@njit(cache=True)
 def mincount_update(smallest, counts, hashes, bits):
     """Keep the smallest distinct values of every bucket, in order: high bits choose it, the others are the value."""
     k = smallest.shape[1]

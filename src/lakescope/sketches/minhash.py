@@ -7,6 +7,7 @@ multiplications a position, eight positions at a time.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -27,6 +28,7 @@ _NAME, _VERSION = "minhash", 1
 _SEED = 0x6C616B6573636F70
 
 
+@functools.cache
 def functions(permutations: int) -> tuple[U32, U32]:
     """Multipliers of the hash functions; those of fewer permutations are the first of those of more."""
     state = np.arange(1, 2 * permutations + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(_SEED)
