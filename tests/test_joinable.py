@@ -314,6 +314,19 @@ def test_queries_without_an_answer_say_so(demo_index: Lake) -> None:
     assert "no column of the query is worth trying" in nothing.notes[0]
 
 
+def test_an_index_of_profiles_only(tmp_path: Path, spark: SparkSession, run: Run) -> None:
+    (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{i},v{i % 7}\n" for i in range(20_000)))
+    whole = lakescope.index(tmp_path / "a.csv", tmp_path / "whole.idx", spark=spark)
+    bare = lakescope.index(tmp_path / "a.csv", tmp_path / "bare.idx", spark=spark, joins=False)
+    assert bare.columns().to_pylist() == whole.columns().to_pylist()
+    assert bare._index.manifest.summary["jobs"] == 1
+    assert {file.kind for file in bare._index.manifest.files} == {"tables", "columns", "sketches"}
+    assert bare.info()["index_bytes"] < whole.info()["index_bytes"] / 4
+    with pytest.raises(BadRequest, match="profiles only"):
+        bare.joinable("a.csv", "x")
+    assert_refused(run("join", bare.path, "a.csv"), 2, "profiles only", "--no-joins")
+
+
 def test_k_beyond_the_lake_gives_all_that_overlap(demo_index: Lake) -> None:
     found = demo_index.joinable("world/gdp_growth.csv", "country", k=10**9)
     assert 0 < len(found) < demo_index.columns().num_rows

@@ -59,6 +59,7 @@ def index(
     *,
     spark: SparkSession | None = None,
     master: str | None = None,
+    joins: bool = True,
     progress: Listener | None = None,
 ) -> Lake:
     """Scan tables once on Spark, write the index to ``out`` and open it.
@@ -67,12 +68,12 @@ def index(
     catalog, or a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to
     use (also a Spark Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by
     default a local session with all cores is started and stopped. An index that is already at ``out`` answers until
-    the new one replaces it.
+    the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and space.
     """
     from lakescope.lake import Lake
     from lakescope.pipeline.build import build
 
-    build(source, out, spark=spark, master=master, progress=progress)
+    build(source, out, spark=spark, master=master, joins=joins, progress=progress)
     return Lake.open(out)
 
 

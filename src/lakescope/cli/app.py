@@ -69,6 +69,7 @@ def index_command(
         str | None,
         typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*]."),
     ] = None,
+    joins: Annotated[bool, typer.Option("--joins/--no-joins", help="Also for joins, or only profiles.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
@@ -80,7 +81,7 @@ def index_command(
     if line:
         typer.echo("starting Spark ...", err=True)
     try:
-        lakescope.index(paths, out, master=master, progress=line)
+        lakescope.index(paths, out, master=master, joins=joins, progress=line)
     finally:
         if line:
             line.close()

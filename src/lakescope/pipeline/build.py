@@ -52,8 +52,8 @@ _CANCEL_SECONDS = 10.0
 class _Outcome:
     """What Spark jobs returned so far."""
 
-    cut: TokenCut
-    inverted: dict[str, Any] = field(default_factory=dict)
+    cut: TokenCut | None
+    inverted: dict[str, Any] | None = None
     files: list[SegmentFile] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     again: list[str] = field(default_factory=list)
@@ -77,9 +77,13 @@ def build(
     spark: SparkSession | None = None,
     master: str | None = None,
     unit_bytes: int = UNIT_BYTES,
+    joins: bool = True,
     progress: Listener | None = None,
 ) -> Manifest:
-    """Index what was given into ``out`` and publish it; the index that was there before stays until then."""
+    """Index what was given into ``out`` and publish it; the index that was there before stays until then.
+
+    Without ``joins`` it holds profiles only: no inverted index.
+    """
     inputs = Inputs.of(given)
     if unit_bytes < 1:
         raise BadRequest(f"unit_bytes must be positive, not {unit_bytes}")
@@ -96,7 +100,7 @@ def build(
             plan.problems += unreadable
             _check(plan, frames, inputs)
             with _FewRowsPerBatch(session):
-                outcome = _run(session, plan, frames, writer.staging, progress)
+                outcome = _run(session, plan, frames, writer.staging, progress, joins=joins)
                 _invert(session, outcome, writer.staging)
         problems = plan.problems + outcome.problems
         files = outcome.files + _write_problems(problems, writer.staging)
@@ -130,11 +134,17 @@ def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
 
 
 def _run(
-    session: SparkSession, plan: Plan, frames: list[SparkFrame], staging: Path, progress: Listener | None
+    session: SparkSession,
+    plan: Plan,
+    frames: list[SparkFrame],
+    staging: Path,
+    progress: Listener | None,
+    *,
+    joins: bool,
 ) -> _Outcome:
-    """The job; one more for tables whose byte ranges did not meet, one for each frame if a frame broke the first."""
-    outcome = _Outcome(cut=TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))))
-    cut = outcome.cut
+    """The job that scans; one more if ranges of a file did not meet, one for each frame if a frame broke the first."""
+    cut = TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))) if joins else None
+    outcome = _Outcome(cut)
     try:
         outcome.add(_job(session, plan, frames, staging, cut, progress))
     except BuildFailed:
@@ -154,12 +164,14 @@ def _run(
         detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
         outcome.problems += [Problem(table, "info", "rescanned", detail) for table in again]
         whole = make_plan([plan.tables[table] for table in again], unit_bytes=1 << 62)
-        outcome.add(_job(session, whole, [], staging, replace(cut, attempt=1), progress))
+        outcome.add(_job(session, whole, [], staging, replace(cut, attempt=1) if cut else None, progress))
     return outcome
 
 
 def _invert(session: SparkSession, outcome: _Outcome, staging: Path) -> None:
     """Replace the raw tokens by the inverted index."""
+    if outcome.cut is None:
+        return
     raw = [file for file in outcome.files if file.kind == RAW]
     sketches = [file for file in outcome.files if file.kind == "sketches"]
     pairs = outcome.counts.get("pairs", 0)
@@ -175,7 +187,7 @@ def _job(
     plan: Plan,
     frames: list[SparkFrame],
     staging: Path,
-    cut: TokenCut,
+    cut: TokenCut | None,
     progress: Listener | None,
 ) -> list[str]:
     """One Spark job: scan everything, merge by table, write shards."""
@@ -196,20 +208,22 @@ def _job(
             watch.end()
 
 
-def _dataflow(session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut) -> DataFrame:
+def _dataflow(
+    session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut | None
+) -> DataFrame:
     """Scan bins and frames, bring together what belongs together, merge it."""
     shards = min(64, max(1, bins // 4 + len(frames)))
     scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards, cut)), STATE_DDL)
     for frame in frames:
         scanned = scanned.unionAll(_scan_frame(frame, shards, cut))
     return (
-        scanned.repartition(shards + cut.targets, "target")
+        scanned.repartition(shards + (cut.targets if cut else 0), "target")
         .sortWithinPartitions("table", "target", "part", "name", "ordinal")
         .mapInArrow(Shipped.of(MergeStates(staging, shards, cut)), RESULT_DDL)
     )
 
 
-def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut) -> DataFrame:
+def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut | None) -> DataFrame:
     """The states of a frame's partitions. Columns travel under plain names: theirs may hold dots or be repeated."""
     names = tuple(given.frame.columns)
     plain = given.frame.toDF(*(f"c{number}" for number in range(len(names))))

@@ -75,10 +75,11 @@ class TablePart:
 
 
 class TableScan:
-    """Scans units of one table into one part, one state and the distinct tokens of each column."""
+    """Scans units of one table into one part, one state and, if wanted, the distinct tokens of each column."""
 
-    def __init__(self, table: str, ordinal: int) -> None:
+    def __init__(self, table: str, ordinal: int, *, tokens: bool = True) -> None:
         self.part = TablePart(table, ordinal)
+        self._wants_tokens = tokens
         self.states: dict[str, ColumnState] = {}
         #: Distinct tokens of columns that have more than their frequent values hold.
         self._tokens: dict[str, HashSet] = {}
@@ -126,7 +127,8 @@ class TableScan:
             self.part.columns.append(column.name)
         cells = understand(column, batch.fallback)
         tokens = self._tokens.get(column.name)
-        if tokens is None and state.values.used + cells.hashes.size > min(state.limit, limit):
+        many = state.values.used + cells.hashes.size > min(state.limit, limit)
+        if many and tokens is None and self._wants_tokens:
             tokens = self._tokens[column.name] = HashSet()
             tokens.add(state.values.keys[: state.values.used])
         state.meet(column.source_type, limit)

@@ -56,12 +56,15 @@ _Row = tuple[int, str, int, str, int, bytes]
 
 
 class _Rows:
-    """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them, then those of tokens."""
+    """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them, then those of tokens.
 
-    def __init__(self, shards: int, cut: TokenCut) -> None:
+    Without a ``cut`` there are no tokens.
+    """
+
+    def __init__(self, shards: int, cut: TokenCut | None) -> None:
         self._shards = shards
         self._cut = cut
-        self._tokens = TokenBuffer(cut)
+        self._tokens = TokenBuffer(cut) if cut else None
         self._rows: list[_Row] = []
         self._size = 0
         self._records: list[Record] = []
@@ -69,12 +72,16 @@ class _Rows:
 
     def add_tokens(self, scan: TableScan) -> Arrow:
         """Rows of the tokens that a scan has collected, once there are enough of them."""
+        if self._tokens is None or self._cut is None:
+            return
         for name, hashes in scan.take_tokens():
             self._tokens.add(self._cut.set_key(scan.part.table, name), hashes)
         if self._tokens.full:
             yield from self._put_tokens()
 
     def _put_tokens(self) -> Arrow:
+        if self._tokens is None or self._cut is None:
+            return
         for bucket, payload in self._tokens.take():
             yield from self._put((self._shards + self._cut.target_of(bucket), "", _TOKENS, "", bucket, payload))
 
@@ -154,7 +161,7 @@ class ScanBins:
 
     staging: str
     shards: int
-    cut: TokenCut
+    cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
         rows = _Rows(self.shards, self.cut)
@@ -164,7 +171,7 @@ class ScanBins:
                 units = sorted(read_bin(self.staging, number), key=lambda unit: (unit.table, unit.ordinal))
                 for table, group in itertools.groupby(units, key=lambda unit: unit.table):
                     pieces = list(group)
-                    scan = TableScan(table, pieces[0].ordinal)
+                    scan = TableScan(table, pieces[0].ordinal, tokens=self.cut is not None)
                     for unit in pieces:
                         for _ in scan.scan(unit):
                             if scan.full:
@@ -188,7 +195,7 @@ class ScanFrame:
     source: str
     columns: tuple[str, ...]
     shards: int
-    cut: TokenCut
+    cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
         from pyspark import TaskContext
@@ -196,7 +203,8 @@ class ScanFrame:
         from lakescope.sources.arrow_batches import text_batches
 
         context = TaskContext.get()
-        scan = TableScan(self.table, context.partitionId() if context is not None else 0)
+        number = context.partitionId() if context is not None else 0
+        scan = TableScan(self.table, number, tokens=self.cut is not None)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
         rows = _Rows(self.shards, self.cut)
@@ -220,7 +228,7 @@ class MergeStates:
 
     staging: str
     shards: int
-    cut: TokenCut
+    cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
         shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
@@ -322,7 +330,9 @@ def _write_problems(problems: list[Problem], shards: dict[str, ShardWriter]) -> 
         shards["problems"].add(asdict(problem))
 
 
-def _write_columns(whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter], cut: TokenCut) -> None:
+def _write_columns(
+    whole: TablePart, states: Iterator[_Row], shards: dict[str, ShardWriter], cut: TokenCut | None
+) -> None:
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(states, key=lambda row: row[3]):
         state = _merged(ColumnState.from_bytes(row[5]) for row in group)
@@ -340,14 +350,14 @@ def _merged(states: Iterator[ColumnState]) -> ColumnState:
     return whole
 
 
-def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut) -> Record:
+def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> Record:
     return {
         "table": table,
         "column": name,
         "position": state.position,
         "distinct": state.distinct.to_bytes(),
-        "signature": state.signature.values.tobytes(),
-        "key": cut.set_key(table, name),
+        "signature": state.signature.values.tobytes() if cut else None,
+        "key": cut.set_key(table, name) if cut else None,
     }
 
 

@@ -109,8 +109,10 @@ class JoinSearch:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.inverted = InvertedIndex(index)
         figures = index.manifest.summary["join"]
+        if figures is None:
+            raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
+        self.inverted = InvertedIndex(index)
         self.overlaps = OverlapSearch(self.inverted, Costs())
         self.ensemble = Ensemble(self.inverted, [Partition(*each) for each in figures["partitions"]])
         self._pairs: int = figures["pairs"]
