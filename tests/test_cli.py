@@ -21,6 +21,7 @@ import lakescope
 from lakescope.cli import main
 from lakescope.cli.app import app
 from lakescope.lake import Lake
+from lakescope.store.manifest import FORMAT_VERSION
 
 Record = dict[str, Any]
 
@@ -345,7 +346,7 @@ def test_a_damaged_manifest_is_named(damage: str, run: Run, copied: Path) -> Non
 
 def test_another_format_is_refused_by_its_number(run: Run, copied: Path) -> None:
     path = copied / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 999'))
+    path.write_text(path.read_text().replace(f'"format": {FORMAT_VERSION}', '"format": 999'))
     assert_refused(run("info", str(copied)), 1, "format 999", "hint: ")
 
 

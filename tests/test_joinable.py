@@ -187,7 +187,7 @@ def test_the_engine_is_chosen_and_told(demo_index: Lake) -> None:
     few = demo_index.joinable({"x": ["France", "Italy", "Spain"]}, "x", threshold=0.5)
     assert "cheaper" in few.info["why"]
     assert few[0].exact
-    for engine, told in (("exact", ("josie", "numpy")), ("lsh", ("lsh ensemble",))):
+    for engine, told in (("exact", ("mergelist",)), ("lsh", ("lsh ensemble",))):
         info = demo_index.joinable("world/gdp_growth.csv", "country", threshold=0.5, engine=engine).info
         assert info["engine"] in told
         assert info["why"] == "asked for"

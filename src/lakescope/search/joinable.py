@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -208,8 +209,10 @@ class JoinSearch:
         signatures = _FOREST_COST + large * self._cost_of_probe(query)
         if engine == "exact" or (engine == "auto" and lists <= signatures):
             why = "asked for" if engine == "exact" else "reading the lists of the query's values is cheaper"
-            found, told = self._top(query, int(self.inverted.set_bounds[-1]), exclude)
-            return found.take(np.flatnonzero(found.containments >= threshold - 1e-12)), {**told, "why": why}
+            least = math.ceil(threshold * query.size - 1e-9)
+            every = self.overlaps.at_least(query.groups, least, exclude)
+            told = {"engine": every.algorithm, "why": why, "lists": every.lists, "entries": every.entries}
+            return _Found.exactly(every.sets, every.overlaps, query.size), told
         hits = self.ensemble.search(query.signature, query.size, threshold)
         sizes = self.inverted.sizes
         near = np.setdiff1d(np.arange(hits.sets.size), np.flatnonzero(np.isin(hits.sets, np.array(exclude, np.int32))))

@@ -148,7 +148,7 @@ class OverlapSearch:
         kernels = self._prepare()
         at = self._at
         assert at is not None
-        places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        places, lengths = self._located(query)
         sets = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
@@ -173,6 +173,33 @@ class OverlapSearch:
         found, overlaps = kernels.largest(found, overlaps, k)
         return Overlaps(found, overlaps, algorithm, *read.tolist())
 
+    def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
+        """All sets with at least this overlap, in order of the sets: every list is read."""
+        if not query.groups.size:
+            return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), "mergelist", 0, 0, 0, 0)
+        if not kernels_are_loaded():
+            counts, entries = self._counts_plainly(query)
+        else:
+            kernels = self._prepare()
+            places, lengths = self._located(query)
+            entries = int(lengths.sum())
+            if not kernels.merge_lists(places, lengths, query.weights, self._counts):
+                self._counts[:] = 0
+                raise self._damaged()
+            counts = self._counts.copy()
+            self._counts[:] = 0
+        counts[np.array(exclude, np.int64)] = 0
+        found = np.flatnonzero(counts >= max(1, minimum)).astype(np.int32)
+        return Overlaps(found, counts[found], "mergelist", query.groups.size, entries, 0, 0)
+
+    def _located(self, query: QueryGroups) -> tuple[U64, I64]:
+        """Where the lists of a query lie, and how long they are."""
+        kernels = self._prepare()
+        at = self._at
+        assert at is not None
+        places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        return places, lengths
+
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
         read[:2] = places.size, lengths.sum()
         if read[1] < _FEW * self._sets:
@@ -189,16 +216,20 @@ class OverlapSearch:
 
     def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int]) -> Overlaps:
         """MergeList by numpy alone."""
-        ends, sets = self._index.lists(query.groups)
-        if sets.size and (int(sets.min()) < 0 or int(sets.max()) >= self._sets):
-            raise self._damaged()
-        weights = np.repeat(query.weights, np.diff(ends))
-        counts = np.bincount(sets, weights, self._sets).astype(np.int32)
+        counts, entries = self._counts_plainly(query)
         counts[np.array(exclude, np.int64)] = 0
         found = np.flatnonzero(counts).astype(np.int32)
         order = np.lexsort((found, -counts[found]))[:k]
         best = found[order]
-        return Overlaps(best, counts[best], "numpy", query.groups.size, sets.size, 0, 0)
+        return Overlaps(best, counts[best], "numpy", query.groups.size, entries, 0, 0)
+
+    def _counts_plainly(self, query: QueryGroups) -> tuple[I32, int]:
+        """The overlap of every set, and the entries of all lists."""
+        ends, sets = self._index.lists(query.groups)
+        if sets.size and (int(sets.min()) < 0 or int(sets.max()) >= self._sets):
+            raise self._damaged()
+        weights = np.repeat(query.weights, np.diff(ends))
+        return np.bincount(sets, weights, self._sets).astype(np.int32), int(sets.size)
 
     def _damaged(self) -> IndexDamaged:
         return self._index.damaged()
