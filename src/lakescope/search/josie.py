@@ -41,7 +41,7 @@ class Costs:
     per_entry: float = 1.2
     per_set: float = 150.0
     per_group: float = 8.0
-    per_count: float = 0.5
+    per_count: float = 1.3
 
     def as_array(self) -> npt.NDArray[np.float64]:
         return np.array([self.per_list, self.per_entry, self.per_set, self.per_group, self.per_count])

@@ -15,6 +15,8 @@ from numba.extending import intrinsic
 DAMAGED = -1
 #: What a search read: lists, their entries, sets, decisions.
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
+#: Share of the cost of all lists that is not worth a decision.
+_LITTLE = 0.1
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -296,18 +298,21 @@ def _probe(number, groups, weights, begin, set_bounds, set_starts, set_items, se
 
 
 @njit(cache=True)
-def _worth_boosting(kth, seen, left_weight, left_cost, at, price):
-    """Whether reading the best sets now saves lists: if their overlap goes on growing as it did, no other set can win.
-
-    Without their exact overlaps lists would be read until the counts themselves say so.
-    """
-    rate = kth / seen
-    if kth + rate * left_weight[at] <= left_weight[at]:
-        return False
+def _closing(kth, seen, left_weight, at):
+    """Where lists will have been read until no new set can win, if the best counts go on growing as they did."""
+    rate = kth / max(1, seen)
     until = at
     while until < left_weight.size - 1 and kth + rate * (left_weight[at] - left_weight[until]) <= left_weight[until]:
         until += 1
-    return price < left_cost[at] - left_cost[until]
+    return until
+
+
+@njit(cache=True)
+def _closed(kth, left_weight, at):
+    """Where fewer of the query's tokens are left than the ``k``-th best set holds: no new set can win."""
+    while at < left_weight.size - 1 and kth <= left_weight[at]:
+        at += 1
+    return at
 
 
 @njit(cache=True)
@@ -368,36 +373,38 @@ def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, s
     for i in range(total - 1, -1, -1):
         left_weight[i] = left_weight[i + 1] + weights[i]
         left_cost[i] = left_cost[i + 1] + costs[0] + costs[1] * lengths[i]
+    # A decision looks at all sets: worth it only where more than that can be saved.
     decision = costs[4] * counts.size
-    spent = 0.0
+    worth = max(4 * decision, _LITTLE * left_cost[0])
     floor = np.int64(0)
-    wait = np.int64(k)
+    at = 0
+    while at < total and left_cost[at] > (1 - _LITTLE) * left_cost[0]:
+        at += 1
     for i in range(total):
         if lengths[i] < 0 or not _read_list(places[i], lengths[i], weights[i], counts):
             read[LISTS] = DAMAGED
             break
         read[LISTS] += 1
         read[ENTRIES] += lengths[i]
-        spent += costs[0] + costs[1] * lengths[i]
+        if i + 1 < at or left_cost[i + 1] < worth:
+            continue
+        read[DECISIONS] += 1
         left = left_weight[i + 1]
         seen = left_weight[0] - left
-        # A decision looks at all sets: not before as much was spent on lists, not if little is left to be saved.
-        if seen < wait or spent < 2 * decision or left_cost[i + 1] < 2 * decision:
-            continue
-        spent = 0.0
-        read[DECISIONS] += 1
         kth = np.int64(_kth_largest(counts, k, np.int32(floor)))
         probe = costs[2] + costs[3] * (total - i - 1)
         if kth <= left:
-            if kth > 0 and _worth_boosting(kth, seen, left_weight, left_cost, i + 1, k * probe):
+            at = _closing(kth, seen, left_weight, i + 1)
+            better = _closed(kth + kth * left // max(1, seen), left_weight, i + 1)
+            if k * probe < left_cost[better] - left_cost[at] and kth > 0:
                 floor = max(
                     kth,
                     _boost(groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes, counts, k, kth, read),
                 )
                 kth = floor
+                at = _closed(kth, left_weight, i + 1)
             if kth <= left:
-                # The search closes when the sets that are best now, growing as they did, outdo all that is left.
-                wait = seen + max(np.int64(1), np.int64(0.5 * (left - kth * left / seen)))
+                at = max(at, i + 2)
                 continue
         alive = 0
         for c in counts:
@@ -406,6 +413,10 @@ def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, s
             return _finish(
                 groups, weights, i + 1, left, set_bounds, set_starts, set_items, set_sizes, counts, kth, alive, k, read
             )
+        # Fewer sets will be left when half of what is left is read.
+        at = i + 2
+        while at < total and left_cost[at] > 0.5 * left_cost[i + 1]:
+            at += 1
     return take_largest(counts, k)
 
 
