@@ -467,10 +467,11 @@ def agreements(signature, position_bounds, values, sets, count, slots, found, ma
     """Which sets agree with a signature in which positions.
 
     ``found`` receives the sets, ``masks`` a bit a position of each; ``slots`` holds -1 for every set and does so again
-    afterwards. Returns how many were found, ``DAMAGED``, or minus the number that ``found`` cannot hold.
+    afterwards. Returns how many were found, or ``DAMAGED``.
     """
     words = masks.shape[1]
     n = 0
+    whole = True
     for p in range(signature.size):
         file = _file_of(position_bounds, p)
         base = (p - position_bounds[file]) * count
@@ -486,7 +487,7 @@ def agreements(signature, position_bounds, values, sets, count, slots, found, ma
             s = _i32(sets[file], base + at)
             at += 1
             if s < 0 or s >= slots.size:
-                n = min(n, 0) - 1
+                whole = False
                 break
             slot = slots[s]
             if slot < 0:
@@ -499,18 +500,4 @@ def agreements(signature, position_bounds, values, sets, count, slots, found, ma
             masks[slot, p >> 6] |= np.uint64(1) << np.uint64(p & 63)
     for j in range(n):
         slots[found[j]] = -1
-    return n
-
-
-@njit(cache=True)
-def has_band(mask, bands, rows):
-    """Whether one of the first ``bands`` bands of ``rows`` positions agrees wholly."""
-    for band in range(bands):
-        whole = True
-        for p in range(band * rows, (band + 1) * rows):
-            if not (mask[p >> 6] >> np.uint64(p & 63)) & np.uint64(1):
-                whole = False
-                break
-        if whole:
-            return True
-    return False
+    return n if whole else DAMAGED

@@ -179,7 +179,6 @@ class Ensemble:
             *(slots, found, masks),
         )
         if n < 0:
-            slots[:] = -1
             raise self._index.damaged()
         return found[:n].copy(), masks[:n].copy()
 
