@@ -145,8 +145,11 @@ def test_candidates_share_a_band_and_no_other_set_does(lake: tuple[list[list[int
                 same = (signature == query)[: bands * rows].reshape(bands, rows) if bands else np.zeros((0, 1))
                 if same.all(axis=1).any():
                     wanted.append(other)
-            hits = ensemble.search(query, size, threshold)
+            hits = ensemble.search(query, size, threshold, screen=False)
             assert hits.sets.tolist() == wanted
+            screened = ensemble.search(query, size, threshold)
+            assert set(screened.sets.tolist()) <= set(wanted)
+            assert (screened.highs <= 1).all()
             plain = ensemble._agreements_plainly(query)
             compiled = ensemble._agreements(query)
             assert sorted(plain[0].tolist()) == sorted(compiled[0].tolist())
@@ -155,7 +158,8 @@ def test_candidates_share_a_band_and_no_other_set_does(lake: tuple[list[list[int
             }
 
 
-def test_recall_and_intervals_on_skewed_sets(lake: tuple[list[list[int]], Ensemble]) -> None:
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.8, 1.0])
+def test_recall_and_intervals_on_skewed_sets(lake: tuple[list[list[int]], Ensemble], threshold: float) -> None:
     sets, ensemble = lake
     held = total = found = relevant = 0
     for number in range(0, 600, 3):
@@ -163,8 +167,8 @@ def test_recall_and_intervals_on_skewed_sets(lake: tuple[list[list[int]], Ensemb
         if len(query) < 10:
             continue
         truth = [len(query & set(each)) / len(query) for each in sets]
-        hits = ensemble.search(signature_of(sets[number]).values, len(query), 0.5)
-        near = {other for other, t in enumerate(truth) if t >= 0.5 and len(sets[other]) / len(query) <= reach()}
+        hits = ensemble.search(signature_of(sets[number]).values, len(query), threshold)
+        near = {other for other, t in enumerate(truth) if t >= threshold and len(sets[other]) / len(query) <= reach()}
         relevant += len(near)
         found += len(near & set(hits.sets.tolist()))
         for other, low, high in zip(hits.sets.tolist(), hits.lows, hits.highs, strict=True):

@@ -31,10 +31,12 @@ Objective = Literal["recall", "paper"]
 #: Rows of a band, at most.
 MOST_ROWS = 8
 #: Mean recall that bands and rows are chosen for, over the containments a hit may have.
-RECALL = 0.97
+RECALL = 0.985
 #: Ratios of the sizes of sets and query for which bands and rows are computed; others take the next larger one.
 _RATIOS_PER_OCTAVE = 4
 _POINTS = 200
+#: Standard deviations of a one-sided 99.9%.
+_SURE = 3.0902
 
 
 def jaccard_of(containment: F64 | float, ratio: float) -> F64 | float:
@@ -135,8 +137,14 @@ class Ensemble:
         """Partitions of sets so much larger than the query that signatures cannot tell (2.6)."""
         return [each for each in self.partitions if each.upper / size > reach()]
 
-    def search(self, signature: U32, size: int, threshold: float, objective: Objective = "recall") -> Hits:
-        """Sets that share a band with the query, and how much of it they seem to contain."""
+    def search(
+        self, signature: U32, size: int, threshold: float, objective: Objective = "recall", *, screen: bool = True
+    ) -> Hits:
+        """Sets that share a band with the query, and how much of it they seem to contain.
+
+        Bands let many sets pass; how many positions agree tells most of the wrong ones. With ``screen`` those are left
+        out whose containment is below the threshold with a confidence of 99.9%.
+        """
         found, masks = self._agreements(signature)
         sizes = self._index.sizes[found]
         place = np.searchsorted(self._uppers, sizes)
@@ -151,7 +159,12 @@ class Ensemble:
                 kept[mine[agreeing.min(axis=2).max(axis=1) == 1]] = True
         order = np.flatnonzero(kept)
         order = order[np.argsort(found[order])]
-        return self._hits(found[order], bits[order].sum(axis=1), sizes[order] / size)
+        agreeing = bits[order].sum(axis=1)
+        if screen:
+            _, highest = _wilson(agreeing / PERMUTATIONS, z=_SURE)
+            passed = containment_of(highest, sizes[order] / size) >= threshold - 1e-9
+            order, agreeing = order[passed], agreeing[passed]
+        return self._hits(found[order], agreeing, sizes[order] / size)
 
     def _hits(self, sets: I32, agreeing: I64, ratios: F64) -> Hits:
         low, high = _wilson(agreeing / PERMUTATIONS)
@@ -204,9 +217,9 @@ class Ensemble:
         return every, np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
 
 
-def _wilson(share: F64) -> tuple[F64, F64]:
-    """95% interval of a share of the positions."""
-    z, n = 1.959964, PERMUTATIONS
+def _wilson(share: F64, z: float = 1.959964) -> tuple[F64, F64]:
+    """Interval of a share of the positions, by default of 95%."""
+    n = PERMUTATIONS
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return np.maximum(0.0, middle - half), np.minimum(1.0, middle + half)
