@@ -1,142 +1,53 @@
-"""Joinable columns: exact search against its baselines and DuckDB, LSH Ensemble against datasketch, ground truth.
+"""Joinable columns: exact search against its baselines and DuckDB, LSH Ensemble against datasketch, recorded answers.
 
-A skewed collection stands for a lake: domains of very different size, copies and subsets of columns, columns of row
-numbers, a few values that occur everywhere. Every algorithm answers the same queries, columns of the collection by
-size, in another order each time; all answers must be equal. Times are of one thread, warm, looking the values up
-apart (it is shown by itself). The index is built by the tasks of a build in this process, without Spark.
-``--truth FOLDER`` checks answers against recorded ones (``gt/joins_*.jsonl``); datasketch is left out if it is not
-installed.
+Two collections of sets stand for lakes. One is like open data: numbers of which the small ones are everywhere, ranges
+of days, and text in versions of the same column. The other is the hardest there is for any search that wants to skip:
+thousands of random samples of the same few domains, which all overlap alike. Every algorithm answers the same queries,
+sets of the collection by size, in another order each time; all answers must be equal. Times are of one thread, warm,
+without looking the values up, which is shown by itself. The indexes are built by the tasks of a build in this process,
+without Spark.
+
+MinHashLSH is the ensemble with one partition, Asymmetric MinHash pads all signatures to the largest set. ``--shared``
+is a folder with tables and recorded answers (``gt/joins_*.jsonl``), left out if it is not there; so is datasketch.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import os
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import common
+import lakescope
 from common import Aim, Json, Spread
-from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.search.costs import measured
 from lakescope.search.inverted import InvertedIndex
+from lakescope.search.joinable import JoinSearch
 from lakescope.search.josie import Algorithm, OverlapSearch
-from lakescope.search.lsh_ensemble import Ensemble, reach
-from lakescope.sketches.kernels import mix
-from lakescope.sketches.minhash import MinHash
+from lakescope.search.lsh_ensemble import Ensemble, bands_and_rows, reach, step_of
+from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, partition
-from lakescope.store.index import Index
-from lakescope.store.segment import ShardWriter
-from lakescope.store.writer import IndexWriter
+from sets import U64, Collection, build, dense, lake_like
 
-U64 = npt.NDArray[np.uint64]
+Section = tuple[str, Json, list[Aim]]
 SIZES = ((10, 100), (100, 1000), (1000, 10_000), (10_000, 100_000))
 ALGORITHMS: list[Algorithm] = ["josie", "mergelist", "probeset", "numpy"]
 THRESHOLDS = [round(0.1 * i, 1) for i in range(1, 11)]
-
-
-@dataclass(slots=True)
-class Collection:
-    """Sets of tokens one after the other."""
-
-    tokens: U64
-    ends: npt.NDArray[np.int64]
-
-    def __getitem__(self, number: int) -> U64:
-        return self.tokens[self.ends[number] : self.ends[number + 1]]
-
-    def __len__(self) -> int:
-        return self.ends.size - 1
-
-    @property
-    def sizes(self) -> npt.NDArray[np.int64]:
-        return np.diff(self.ends)
-
-
-def collection(count: int, seed: int = 1) -> Collection:
-    """Skewed sets: see the top of this file."""
-    dice = np.random.default_rng(seed)
-    domains = max(10, count // 10)
-    size_of = np.minimum(300_000, 6 + 12 * (dice.pareto(0.85, domains) + 1)).astype(np.int64)
-    base = np.concatenate([[0], np.cumsum(size_of)])
-    sets: list[U64] = []
-    for _ in range(count):
-        chance = dice.random()
-        if sets and chance < 0.25:  # a copy of a column, or most of one: another year of the same table
-            other = sets[int(dice.integers(len(sets)))]
-            sets.append(other if chance < 0.05 else other[dice.random(other.size) < dice.uniform(0.5, 1.0)])
-            continue
-        if chance < 0.35:  # row numbers, counts
-            numbers = np.arange(int(min(20_000, 5 * (dice.pareto(1.0) + 1)))) + (1 << 50)
-        else:
-            domain = int(dice.zipf(1.2)) % domains
-            taken = max(2, int(size_of[domain] * dice.beta(0.6, 1.2)))
-            skew = dice.choice([1.0, 1.5, 2.5])
-            numbers = base[domain] + (size_of[domain] * dice.random(taken) ** skew).astype(np.int64)
-        if dice.random() < 0.3:
-            numbers = np.concatenate([numbers, dice.integers(0, 40, int(dice.integers(1, 6))) + (1 << 51)])
-        sets.append(np.unique(mix(numbers.astype(np.uint64))))
-    kept = [each for each in sets if each.size]
-    return Collection(np.concatenate(kept), np.concatenate([[0], np.cumsum([each.size for each in kept])]))
-
-
-def build(path: Path, sets: Collection) -> tuple[InvertedIndex, Json]:
-    """Index the sets, and what it took."""
-    cut = TokenCut(6, 8)
-    shutil.rmtree(path, ignore_errors=True)
-    spent: Json = {}
-    began = time.process_time()
-    with IndexWriter(path) as writer:
-        raw, pairs = _raw(writer.staging, sets, cut)
-        sketches = ShardWriter(writer.staging, "sketches")
-        signed = time.process_time()
-        for number in range(len(sets)):
-            signature = MinHash()
-            signature.update_hashes(sets[number])
-            name = f"{number:08d}"
-            row = {"table": name, "column": "c", "position": 0, "distinct": b"", "key": cut.set_key(name, "c")}
-            sketches.add({**row, "signature": signature.values.tobytes()})
-        file = sketches.close()
-        assert file is not None
-        spent["signatures"] = time.process_time() - signed
-        built = build_inverted(local_exchange, writer.staging, raw, [file], cut, pairs)
-        writer.publish([file, *built.files], version="benchmark", sources=[], summary={"join": built.figures})
-    spent["cpu_s"] = time.process_time() - began
-    spent["figures"] = {name: value for name, value in built.figures.items() if name != "partitions"}
-    spent["bytes"] = {part.kind: 0 for part in built.files}
-    for part in built.files:
-        spent["bytes"][part.kind] += part.size
-    return InvertedIndex(Index(path)), spent
-
-
-def _raw(staging: Path, sets: Collection, cut: TokenCut) -> tuple[list, int]:  # type: ignore[type-arg]
-    found: dict[int, list[bytes]] = {}
-    buffer = TokenBuffer(cut)
-    for number in range(len(sets)):
-        buffer.add(cut.set_key(f"{number:08d}", "c"), sets[number])
-        if buffer.full or number == len(sets) - 1:
-            for bucket, payload in buffer.take():
-                found.setdefault(bucket, []).append(payload)
-    files, pairs = [], 0
-    for target in range(cut.targets):
-        out = RawTokens(staging)
-        for bucket in sorted(found):
-            if cut.target_of(bucket) == target:
-                out.add(bucket, iter(found[bucket]))
-        closed = out.close()
-        if closed:
-            files.append(closed[0])
-            pairs += closed[1]
-    return files, pairs
+#: Slow algorithms answer one query in so many.
+SELDOM = 10
+RATIOS = (1, 4, 16, 64, reach())
 
 
 # --- exact search -----------------------------------------------------------------------------------------------------
@@ -165,243 +76,488 @@ def duckdb_of(sets: Collection) -> Callable[[U64, int, int], list[int]]:
     return run
 
 
-def race(sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> tuple[str, Json, list[Aim]]:
-    search = OverlapSearch(index)
-    search.warm()
-    dice = np.random.default_rng(7)
+def race(name: str, sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> Section:
+    """All algorithms on the same queries."""
+    search = ready(index)
     sql = None if options.without_duckdb else duckdb_of(sets)
+    dice = np.random.default_rng(7)
     lines: list[list[object]] = []
-    body: Json = {}
+    body: Json = {"costs": str(search.costs)}
     aims: list[Aim] = []
-    every: list[float] = []
+    every: dict[str, list[float]] = {}
     for low, high in SIZES:
         numbers = np.flatnonzero((sets.sizes >= low) & (sets.sizes < high))
-        chosen = dice.choice(numbers, min(options.queries, numbers.size), replace=False) if numbers.size else []
+        chosen = dice.choice(numbers, min(options.queries, numbers.size), replace=False).tolist()
         for k in options.k:
-            times: dict[str, list[float]] = {name: [] for name in (*ALGORITHMS, "duckdb", "lookup")}
-            read = []
-            for place, number in enumerate(np.asarray(chosen).tolist()):
-                query = _timed(times["lookup"], lambda number=number: search.query(sets[number]))
-                answers = {}
-                for algorithm in common.alternated(ALGORITHMS, place):
-                    if algorithm == "probeset" and place % 10:
-                        continue
-                    top = _timed(
-                        times[algorithm],
-                        lambda algorithm=algorithm, query=query, number=number, k=k: search.top(
-                            query,
-                            k,
-                            [number],
-                            algorithm,  # type: ignore[arg-type]
-                        ),
-                    )
-                    answers[algorithm] = top.overlaps.tolist()
-                    if algorithm == "josie":
-                        read.append((top.lists, top.entries, top.sets_read))
-                if sql is not None and place % 10 == 0:
-                    answers["duckdb"] = _timed(
-                        times["duckdb"],
-                        lambda number=number, k=k: sql(sets[number], k, number),  # type: ignore[misc]
-                    )
-                if any(answer != answers["josie"] for answer in answers.values()):
-                    raise SystemExit(f"answers differ on query {number}: {answers}")
+            times, read = _answers(search, sets, chosen, k, sql)
             if not read:
                 continue
-            body[f"{low}-{high}, k={k}"] = {name: Spread.of(each) for name, each in times.items() if each}
-            lines.append(
-                [f"{low:,} to {high:,}", k, *(_shown(times[name]) for name in (*ALGORITHMS, "duckdb", "lookup"))]
-            )
-            body[f"{low}-{high}, k={k}"]["read"] = np.mean(read, axis=0).tolist()
-            every += times["josie"]
-            for name in ("mergelist", "probeset", "numpy"):
-                ours = statistics.mean(times["josie"])
-                aims.append(
-                    common.at_most(
-                        f"{low:,} to {high:,}, k={k}: JOSIE / {name}", 1.0, ours / statistics.mean(times[name])
-                    )
-                )
-            if times["duckdb"]:
-                ratio = statistics.median(times["josie"]) / statistics.median(times["duckdb"])
-                aims.append(common.at_most(f"{low:,} to {high:,}, k={k}: JOSIE / DuckDB", 1 / 30, ratio))
-    aims.append(common.at_most("JOSIE, median ms", 2.0, statistics.median(every)))
-    aims.append(common.at_most("JOSIE, 99th percentile ms", 20.0, float(np.quantile(every, 0.99))))
-    headers = ["query values", "k", *(f"{name}: median, 99% (ms)" for name in (*ALGORITHMS, "DuckDB", "lookup"))]
-    return "## Exact top k\n\n" + common.table(headers, lines), body, aims
+            for each, some in times.items():
+                every.setdefault(each, []).extend(some)
+            shown = [_shown(times.get(each, [])) for each in (*ALGORITHMS, "duckdb", "lookup")]
+            lines.append([f"{low:,} to {high:,}", k, *shown])
+            body[f"{low}-{high}, k={k}"] = {each: Spread.of(some) for each, some in times.items() if some}
+            body[f"{low}-{high}, k={k}"]["lists, entries, sets read"] = np.mean(read, axis=0).tolist()
+            aims += _judged(f"{name}, {low:,} to {high:,} values, k={k}", times)
+    told = {each: _ratio(every, each) for each in every if each not in ("josie", "lookup")}
+    body["all"] = {"mean JOSIE ms / mean ms of": told}
+    if name == "lake-like":
+        aims += [common.at_most(f"{name}, all queries: JOSIE / {each}", 0.5, told[each]) for each in ALGORITHMS[1:3]]
+        aims.append(common.at_most("JOSIE, median ms", 2.0, statistics.median(every["josie"])))
+        aims.append(common.at_most("JOSIE, 99th percentile ms", 20.0, float(np.quantile(every["josie"], 0.99))))
+    headers = ["query values", "k", *(f"{each}: median, 99% (ms)" for each in (*ALGORITHMS, "DuckDB", "lookup"))]
+    text = f"## Exact top k: the {name} collection\n\n" + common.table(headers, lines)
+    text += "\n\nMean time of JOSIE over all queries, divided by that of: " + ", ".join(
+        f"{each} {common.figure(ratio)}" for each, ratio in told.items()
+    )
+    return text + ". The same queries each; ProbeSet and DuckDB answer one in ten.", body, aims
 
 
-def _timed(times: list[float], run: Callable[[], object]) -> object:  # type: ignore[type-arg]
+def _answers(
+    search: OverlapSearch, sets: Collection, chosen: list[int], k: int, sql: Callable[..., list[int]] | None
+) -> tuple[dict[str, list[float]], list[tuple[int, int, int]]]:
+    """Times of every algorithm, and what JOSIE read. ``paired`` times are those of queries that a slow one answered."""
+    times: dict[str, list[float]] = {}
+    read = []
+    for place, number in enumerate(chosen):
+        query = _timed(times, "lookup", partial(search.query, sets[number]))
+        answers = {}
+        for algorithm in common.alternated(ALGORITHMS, place):
+            if algorithm == "probeset" and place % SELDOM:
+                continue
+            top = _timed(times, algorithm, partial(search.top, query, k, [number], algorithm))
+            answers[algorithm] = top.overlaps.tolist()
+            if algorithm == "josie":
+                read.append((top.lists, top.entries, top.sets_read))
+        if place % SELDOM == 0:
+            times.setdefault("paired", []).append(times["josie"][-1])
+            if sql is not None:
+                answers["duckdb"] = _timed(times, "duckdb", partial(sql, sets[number], k, number))
+        if any(answer != answers["josie"] for answer in answers.values()):
+            raise SystemExit(f"answers differ on query {number}: {answers}")
+    return times, read
+
+
+def _ratio(times: dict[str, list[float]], name: str) -> float:
+    ours = times["paired" if name in ("probeset", "duckdb") else "josie"]
+    return statistics.mean(ours) / statistics.mean(times[name])
+
+
+def _judged(what: str, times: dict[str, list[float]]) -> Iterator[Aim]:
+    for each in ALGORITHMS[1:]:
+        # Level within what a repeated measurement differs by.
+        yield common.at_most(f"{what}: JOSIE / {each}", 1.1, _ratio(times, each))
+    if times.get("duckdb"):
+        yield common.at_most(f"{what}: JOSIE / DuckDB", 1 / 30, _ratio(times, "duckdb"))
+
+
+def ready(index: InvertedIndex) -> OverlapSearch:
+    """A search as a server has it."""
+    search = OverlapSearch(index)
+    search.warm()
+    measured(search)
+    search.set_costs(measured(search))
+    return search
+
+
+def _timed(times: dict[str, list[float]], name: str, run: Callable[[], Any]) -> Any:
     began = time.perf_counter()
     answer = run()
-    times.append(1e3 * (time.perf_counter() - began))
+    times.setdefault(name, []).append(1e3 * (time.perf_counter() - began))
     return answer
 
 
 def _shown(times: Sequence[float]) -> str:
-    return (
-        f"{common.figure(statistics.median(times))}, {common.figure(float(np.quantile(times, 0.99)))}" if times else ""
-    )
+    if not times:
+        return ""
+    return f"{common.figure(statistics.median(times))}, {common.figure(float(np.quantile(times, 0.99)))}"
 
 
 # --- thresholds -------------------------------------------------------------------------------------------------------
 
 
-def thresholds(sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> tuple[str, Json, list[Aim]]:
+def thresholds(sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> Section:
     """Precision and recall by threshold and number of partitions, before verification; and by ratio of sizes."""
-    dice = np.random.default_rng(9)
-    numbers = np.flatnonzero(sets.sizes >= 10)
-    chosen = dice.choice(numbers, min(options.queries, numbers.size), replace=False).tolist()
-    search = OverlapSearch(index)
-    search.warm()
-    truth = {}
-    for number in chosen:
-        top = search.top(search.query(sets[number]), len(sets), [number], "mergelist")
-        truth[number] = dict(zip(top.sets.tolist(), (top.overlaps / sets.sizes[number]).tolist(), strict=True))
-    sizes = index.sizes
+    chosen = np.random.default_rng(9).choice(np.flatnonzero(sets.sizes >= 10), options.queries, replace=False).tolist()
+    search = ready(index)
+    truth = {number: _contained(search, sets[number], [number]) for number in chosen}
     lines: list[list[object]] = []
     body: Json = {}
     aims: list[Aim] = []
-    means: dict[int, list[float]] = {}
+    precision: dict[int, list[float]] = {}
     for count in (1, 8, 16, 32):
-        ensemble = Ensemble(index, partition(sizes, count))
+        ensemble = Ensemble(index, partition(index.sizes, count))
         for threshold in THRESHOLDS:
-            precision, recall, spent, far = [], [], [], 0
-            for number in chosen:
-                size = int(sets.sizes[number])
-                signature = MinHash()
-                signature.update_hashes(sets[number])
-                began = time.perf_counter()
-                hits = ensemble.search(signature.values, size, threshold)
-                spent.append(1e3 * (time.perf_counter() - began))
-                found = set(hits.sets.tolist()) - {number}
-                relevant = {other for other, t in truth[number].items() if t >= threshold}
-                near = {other for other in relevant if sizes[other] / size <= reach()}
-                far += len(relevant) - len(near)
-                if found:
-                    precision.append(len(found & relevant) / len(found))
-                if near:
-                    recall.append(len(found & near) / len(near))
-            row = {
-                "precision": statistics.mean(precision) if precision else 1.0,
-                "recall": statistics.mean(recall) if recall else 1.0,
-                "ms": statistics.median(spent),
-                "out_of_reach": far,
-            }
+            row = _quality(ensemble, sets, truth, threshold)
             body[f"{count} partitions, {threshold}"] = row
-            means.setdefault(count, []).append(row["precision"])
-            lines.append([count, threshold, *(common.figure(row[name]) for name in ("precision", "recall", "ms")), far])
+            precision.setdefault(count, []).append(row["precision"])
+            lines.append([count, threshold, *(common.figure(row[name]) for name in ("precision", "recall", "ms"))])
+            lines[-1] += [common.figure(row["passed"]), row["out_of_reach"]]
             if count == 32:
-                aims.append(
-                    common.at_most(f"threshold {threshold}: missed of what is within reach", 0.05, 1 - row["recall"])
-                )
+                aims.append(common.at_most(f"threshold {threshold}: missed within reach", 0.05, 1 - row["recall"]))
     for few, more in ((1, 8), (8, 16), (16, 32)):
-        ratio = statistics.mean(means[few]) / statistics.mean(means[more])
+        ratio = statistics.mean(precision[few]) / statistics.mean(precision[more])
         aims.append(common.at_most(f"precision with {few} / with {more} partitions", 1.0, ratio))
-    headers = ["partitions", "threshold", "precision", "recall within reach", "median ms", "relevant sets out of reach"]
-    return "## Containment thresholds by signatures\n\n" + common.table(headers, lines), body, aims
+    headers = ["partitions", "threshold", "precision of the bands", "recall within reach", "median ms"]
+    headers += ["precision of what is told", "relevant sets out of reach"]
+    text = "## Containment thresholds by signatures\n\n" + common.table(headers, lines)
+    ratios = body["32 partitions, 0.5"]["by_ratio"]
+    text += "\n\nRecall at threshold 0.5 by how much larger the set is than the query: " + ", ".join(
+        f"up to {limit}: {share:.3f}" for limit, share in ratios.items()
+    )
+    return text + ". What lies out of reach is read, not estimated.", body, aims
 
 
-def against_datasketch(
-    sets: Collection, index: InvertedIndex, options: argparse.Namespace
-) -> tuple[str, Json, list[Aim]]:
-    """Build and query of datasketch's MinHashLSHEnsemble, with as many permutations and partitions."""
+def _contained(search: OverlapSearch, tokens: U64, exclude: list[int]) -> dict[int, float]:
+    """The containment of a query in every set that shares a value with it."""
+    top = search.at_least(search.query(tokens), 1, exclude)
+    return dict(zip(top.sets.tolist(), (top.overlaps / tokens.size).tolist(), strict=True))
+
+
+def _signature(tokens: U64) -> npt.NDArray[np.uint32]:
+    made = MinHash()
+    made.update_hashes(tokens)
+    return made.values
+
+
+def _quality(ensemble: Ensemble, sets: Collection, truth: dict[int, dict[int, float]], threshold: float) -> Json:
+    precision, passed, recall, spent, far = [], [], [], [], 0
+    by_ratio: dict[float, list[float]] = {limit: [] for limit in RATIOS}
+    for number, contained in truth.items():
+        size = int(sets.sizes[number])
+        signature = _signature(sets[number])
+        began = time.perf_counter()
+        hits = set(ensemble.search(signature, size, threshold).sets.tolist()) - {number}
+        spent.append(1e3 * (time.perf_counter() - began))
+        bands = set(ensemble.search(signature, size, threshold, screen=False).sets.tolist()) - {number}
+        relevant = {other for other, share in contained.items() if share >= threshold}
+        near = {other for other in relevant if sets.sizes[other] / size <= reach()}
+        far += len(relevant) - len(near)
+        for found, into in ((bands, precision), (hits, passed)):
+            if found:
+                into.append(len(found & relevant) / len(found))
+        if near:
+            recall.append(len(hits & near) / len(near))
+        for other in near:
+            limit = next(limit for limit in RATIOS if sets.sizes[other] / size <= limit)
+            by_ratio[limit].append(float(other in hits))
+    return {
+        "precision": statistics.mean(precision or [1.0]),
+        "passed": statistics.mean(passed or [1.0]),
+        "recall": statistics.mean(recall or [1.0]),
+        "ms": statistics.median(spent),
+        "out_of_reach": far,
+        "by_ratio": {f"{limit:.0f}": statistics.mean(some) for limit, some in by_ratio.items() if some},
+    }
+
+
+# --- peers of the ensemble --------------------------------------------------------------------------------------------
+
+
+def against_datasketch(sets: Collection, options: argparse.Namespace) -> Section:
+    """Build and query of datasketch's MinHashLSHEnsemble, with as many permutations and partitions; and baselines."""
+    some = _some(sets, options.peer_sets)
+    began = time.process_time()
+    index, spent = build(options.folder / "peer.idx", some)
+    cpu = {"ours": time.process_time() - began}
+    summary = index._index.manifest.summary["join"]
+    ensemble = Ensemble(index, [Partition(*each) for each in summary["partitions"]])
+    systems: dict[str, Callable[[int], set[int]]] = {
+        "ours": lambda n: set(ensemble.search(_signature(some[n]), int(some.sizes[n]), 0.5).sets.tolist()),
+        "MinHashLSH (one partition)": _one_partition(index, some),
+        "Asymmetric MinHash": _asymmetric(some),
+    }
+    memory = {"ours": spent["bytes"]["forest"]}
+    theirs = _datasketch(some, cpu, memory)
+    if theirs is not None:
+        systems["datasketch"] = theirs
+    search = ready(index)
+    figures: dict[str, dict[str, list[float]]] = {name: {"recall": [], "precision": []} for name in systems}
+    times: dict[str, list[float]] = {}
+    answered = dict.fromkeys(systems, 0)
+    chosen = np.random.default_rng(4).choice(np.flatnonzero(some.sizes >= 10), options.queries).tolist()
+    for place, number in enumerate(chosen):
+        relevant = {other for other, share in _contained(search, some[number], []).items() if share >= 0.5}
+        for name in common.alternated(list(systems), place):
+            found = _timed(times, name, partial(systems[name], number))
+            answered[name] += bool(found)
+            figures[name]["recall"].append(len(found & relevant) / len(relevant))
+            if found:
+                figures[name]["precision"].append(len(found & relevant) / len(found))
+    mean = {
+        name: {what: statistics.mean(each or [1.0]) for what, each in found.items()} for name, found in figures.items()
+    }
+    rows = [
+        [
+            *(name, common.figure(cpu[name]) if name in cpu else "", common.figure(statistics.median(times[name]))),
+            *(common.figure(mean[name][what]) for what in ("recall", "precision")),
+            f"{answered[name] / len(chosen):.0%}",
+            common.show_bytes(memory[name]) if name in memory else "",
+        ]
+        for name in systems
+    ]
+    aims = []
+    if theirs is not None:
+        query = statistics.median(times["ours"]) / statistics.median(times["datasketch"])
+        missed = mean["datasketch"]["recall"] / mean["ours"]["recall"]
+        aims = [
+            common.at_most("build, ours / datasketch", 1 / 20, cpu["ours"] / cpu["datasketch"]),
+            common.at_most("query, ours / datasketch", 1 / 3, query),
+            common.at_most("recall, datasketch / ours", 1.0, missed),
+        ]
+    text = f"## Against datasketch: {len(some):,} sets, threshold 0.5, 256 permutations, 32 partitions\n\n"
+    headers = ["library", "build CPU-s", "query median ms", "recall", "precision", "queries with an answer", "memory"]
+    text += common.table(headers, rows)
+    text += (
+        "\n\nThe build makes signatures from the values and indexes them; ours makes everything exact search needs as "
+        "well. Queries make the signature, too, but datasketch's, which are given theirs. Memory: our mapped file, "
+        "what the process of datasketch grew by."
+    )
+    return text, {"mean": mean, "cpu_s": cpu, "ms": {name: Spread.of(some) for name, some in times.items()}}, aims
+
+
+def _some(sets: Collection, count: int) -> Collection:
+    few = np.random.default_rng(3).choice(len(sets), min(count, len(sets)), replace=False)
+    ends = np.concatenate([[0], np.cumsum(sets.sizes[few])])
+    return Collection(np.concatenate([sets[number] for number in few.tolist()]), ends)
+
+
+def _one_partition(index: InvertedIndex, some: Collection) -> Callable[[int], set[int]]:
+    """All sets translated by the size of the largest, bands and rows as the paper's objective has them."""
+    single = Ensemble(index, partition(index.sizes, 1))
+    return lambda n: set(
+        single.search(_signature(some[n]), int(some.sizes[n]), 0.5, "paper", screen=False).sets.tolist()
+    )
+
+
+def _asymmetric(some: Collection) -> Callable[[int], set[int]]:
+    """Sets padded to the largest with values of no query, then Jaccard search (spec 2.8, 2.10)."""
+    dice = np.random.default_rng(11)
+    largest = int(some.sizes.max())
+    signatures = np.array([_signature(some[number]) for number in range(len(some))])
+    # The smallest of n random numbers is distributed as 1 - u**(1/n).
+    padded = np.maximum(1, largest - some.sizes)[:, None].astype(np.float64)
+    least = -np.expm1(np.log(dice.random(signatures.shape)) / padded) * 2**32
+    signatures = np.where((some.sizes == largest)[:, None], signatures, np.minimum(signatures, least.astype(np.uint32)))
+
+    def run(number: int) -> set[int]:
+        bands, rows = bands_and_rows(step_of(largest / int(some.sizes[number])), 0.5, objective="paper")
+        agree = signatures[:, : bands * rows] == _signature(some[number])[: bands * rows]
+        return set(np.flatnonzero(agree.reshape(len(some), bands, rows).all(axis=2).any(axis=1)).tolist())
+
+    return run
+
+
+def _datasketch(some: Collection, cpu: Json, memory: Json) -> Callable[[int], set[int]] | None:
     try:
         from datasketch import MinHash as Theirs
         from datasketch import MinHashLSHEnsemble
     except ImportError:
-        return "## Against datasketch\n\nnot installed", {}, []
-    few = np.random.default_rng(3).choice(len(sets), min(options.peer_sets, len(sets)), replace=False)
-    some = Collection(
-        np.concatenate([sets[number] for number in few.tolist()]),
-        np.concatenate([[0], np.cumsum(sets.sizes[few])]),
-    )
-    began = time.process_time()
-    ours, _ = build(options.folder / "peer.idx", some)
-    mine = time.process_time() - began
-    began = time.process_time()
+        return None
+    before, began = _resident(), time.process_time()
     signatures = []
     for number in range(len(some)):
-        signature = Theirs(num_perm=256)
+        signature = Theirs(num_perm=PERMUTATIONS)
         signature.update_batch([token.tobytes() for token in some[number]])
         signatures.append(signature)
-    theirs = MinHashLSHEnsemble(threshold=0.5, num_perm=256, num_part=32)
-    theirs.index((number, signatures[number], int(some.sizes[number])) for number in range(len(some)))
-    spent = time.process_time() - began
-    ensemble = Ensemble(ours, [Partition(*each) for each in ours._index.manifest.summary["join"]["partitions"]])
-    search = OverlapSearch(ours)
-    search.warm()
-    figures: dict[str, dict[str, list[float]]] = {
-        name: {"ms": [], "recall": [], "precision": []} for name in ("ours", "datasketch")
-    }
-    chosen = np.random.default_rng(4).choice(np.flatnonzero(some.sizes >= 10), options.queries).tolist()
-    for number in chosen:
-        size = int(some.sizes[number])
-        top = search.top(search.query(some[number]), len(some), [], "mergelist")
-        relevant = {
-            s for s, overlap in zip(top.sets.tolist(), top.overlaps.tolist(), strict=True) if overlap >= 0.5 * size
-        }
-        signature = MinHash()
-        signature.update_hashes(some[number])
-        for name, run in (
-            ("ours", lambda s=signature, n=size: set(ensemble.search(s.values, n, 0.5).sets.tolist())),
-            ("datasketch", lambda n=number, size=size: set(theirs.query(signatures[n], size))),
-        ):
-            found = _timed(figures[name]["ms"], run)
-            assert isinstance(found, set)
-            figures[name]["recall"].append(len(found & relevant) / len(relevant))
-            figures[name]["precision"].append(len(found & relevant) / max(1, len(found)))
-    rows = [
-        [
-            name,
-            common.figure(cpu),
-            *(common.figure(statistics.mean(figures[name][what])) for what in ("ms", "recall", "precision")),
-        ]
-        for name, cpu in (("ours", mine), ("datasketch", spent))
-    ]
-    mean = {name: {what: statistics.mean(each) for what, each in found.items()} for name, found in figures.items()}
+    ensemble = MinHashLSHEnsemble(threshold=0.5, num_perm=PERMUTATIONS, num_part=32)
+    ensemble.index((number, signatures[number], int(some.sizes[number])) for number in range(len(some)))
+    cpu["datasketch"], memory["datasketch"] = time.process_time() - began, _resident() - before
+    return lambda n: set(ensemble.query(signatures[n], int(some.sizes[n])))
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+# --- recorded answers -------------------------------------------------------------------------------------------------
+
+
+def recorded(shared: Path, name: str, folder: str, scratch: Path) -> Section:
+    """Answers over real tables against those recorded: the 20 largest overlaps, all containments of at least 0.5."""
+    columns = json.loads((shared / "gt" / f"columns_{name}.json").read_text())
+    queries = [json.loads(line) for line in (shared / "gt" / f"joins_{name}.jsonl").read_text().splitlines()]
+    lake = lakescope.index(shared / folder, scratch / f"{name}.idx")
+    joins = JoinSearch(lake._index)
+    joins.warm()
+    catalog = lake.columns()
+    tables = [f"{folder}/{table}" for table in catalog["table"].to_pylist()]
+    numbers = {place: i for i, place in enumerate(zip(tables, catalog["position"].to_pylist(), strict=True))}
+    known = {numbers.get((column["table"], column["column_index"])) for column in columns}
+    # Recorded answers leave numbers and the query's own table out.
+    outside = {i for i in range(len(tables)) if i not in known}
+    tops = containments = 0
+    differing = []
+    missed: dict[float, list[float]] = {threshold: [] for threshold in THRESHOLDS}
+    for query in queries:
+        number = numbers[query["table"], query["column_index"]]
+        column = joins.lake_column(number)
+        left_out = sorted(outside | {i for i, table in enumerate(tables) if table == tables[number]})
+        overlaps = joins.overlaps.top(column.groups, 20, left_out).overlaps.tolist()
+        tops += overlaps == [each["overlap"] for each in query["top20"]]
+        every = joins.overlaps.at_least(column.groups, 1, left_out)
+        shares = dict(zip(every.sets.tolist(), (every.overlaps / max(1, column.size)).tolist(), strict=True))
+        found = {numbers_of for numbers_of, share in shares.items() if share >= 0.5}
+        wanted = {numbers.get((each["table"], each["column_index"])) for each in query["containment_ge_0_5"]}
+        containments += found == wanted
+        if overlaps != [each["overlap"] for each in query["top20"]]:
+            differing.append({"table": query["table"], "column": query["column"], "ours": overlaps})
+        for threshold in THRESHOLDS:
+            relevant = {other for other, share in shares.items() if share >= threshold}
+            if relevant:
+                answer = joins.search(column, threshold=threshold, engine="lsh", exclude=left_out)
+                names = {(each.table, each.column) for each in answer}
+                got = sum((catalog["table"][i].as_py(), catalog["column"][i].as_py()) in names for i in relevant)
+                missed[threshold].append(1 - got / len(relevant))
+    recall = {threshold: 1 - statistics.mean(some or [0.0]) for threshold, some in missed.items()}
+    text = (
+        f"## Recorded answers: {name}\n\n{len(columns):,} columns, {len(queries):,} queries: the 20 largest overlaps "
+        f"equal in {tops:,}, all containments of at least 0.5 in {containments:,}. Mean recall of the search by "
+        "signatures, what is out of their reach read: "
+        + ", ".join(f"{threshold}: {share:.3f}" for threshold, share in recall.items())
+    )
     aims = [
-        common.at_most("build, ours / datasketch", 1 / 20, mine / spent),
-        common.at_most("query, ours / datasketch", 1 / 3, mean["ours"]["ms"] / mean["datasketch"]["ms"]),
-        common.at_most("recall, datasketch / ours", 1.0, mean["datasketch"]["recall"] / mean["ours"]["recall"]),
+        Aim(f"{name}: top 20 as recorded", str(len(queries)), str(tops), tops == len(queries)),
+        Aim(f"{name}: containments as recorded", str(len(queries)), str(containments), containments == len(queries)),
+        common.at_most(f"{name}: missed at any threshold", 0.05, 1 - min(recall.values())),
     ]
-    text = f"## Against datasketch: {len(some):,} sets, threshold 0.5, 256 permutations, 32 partitions\n\n"
-    text += common.table(["library", "build CPU-s, signatures included", "query ms", "recall", "precision"], rows)
-    return text, mean, aims
+    return text, {"queries": len(queries), "tops": tops, "differing": differing, "recall": recall}, aims
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+_ASK = """
+import sys
+from pathlib import Path
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import OverlapSearch
+from lakescope.store.index import Index
+search = OverlapSearch(InvertedIndex(Index(Path(sys.argv[1]))))
+search.warm()
+for number in range(0, int(search.index.set_bounds[-1]), 101):
+    search.top(search.index.query_of_set(number), 10)
+print("ready", flush=True)
+sys.stdin.readline()
+lines = dict(line.split(":", 1) for line in Path("/proc/self/smaps_rollup").read_text().splitlines()[1:])
+print(*(int(lines[name].split()[0]) for name in ("Rss", "Pss", "Shared_Clean", "Private_Dirty")))
+"""
+
+
+def processes(index: Path) -> Section:
+    """Four processes with the same index open, each asking many questions: what they hold together."""
+    held: dict[int, list[int]] = {}
+    for count in (1, 4):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-c", _ASK, str(index)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            for _ in range(count)
+        ]
+        for each in running:
+            assert each.stdout is not None
+            each.stdout.readline()
+        told = []
+        for each in running:
+            assert each.stdin is not None
+            assert each.stdout is not None
+            each.stdin.write("\n")
+            each.stdin.flush()
+            told.append([int(figure) for figure in each.stdout.readline().split()])
+            if len(told) < count:
+                continue
+        for each in running:
+            each.communicate()
+        held[count] = [sum(column) * 1024 for column in zip(*told, strict=True)]
+    one, four = held[1], held[4]
+    rows = [
+        [f"{count} processes", *(common.show_bytes(figure) for figure in figures)] for count, figures in held.items()
+    ]
+    headers = ["", "resident", "proportional share", "shared, clean", "their own"]
+    text = "## Memory of processes with the same index\n\n" + common.table(headers, rows)
+    aims = [common.at_most("memory of four processes / of one", 2.5, four[1] / one[1])]
+    return text, {str(count): figures for count, figures in held.items()}, aims
+
+
+def cold(options: argparse.Namespace) -> Section:
+    """Questions on the command line, start-up included, at the demo lake."""
+    lake, index = options.folder / "demo", options.folder / "demo.idx"
+    tool = [sys.executable, "-m", "lakescope"]
+    for command in ([*tool, "demo", str(lake)], [*tool, "index", str(lake), "--out", str(index)]):
+        subprocess.run(command, check=True, capture_output=True)
+    query = sorted(lake.rglob("*.csv"))[0]
+    opened = lakescope.open(index)
+    table = opened.tables()["table"][0].as_py()
+    asked = {"a table of the lake": table, "a file": str(query), "a file, threshold 0.7": str(query)}
+    times = {}
+    for name, what in asked.items():
+        more = ["--threshold", "0.7"] if "threshold" in name else []
+        spent = []
+        for _ in range(5):
+            began = time.perf_counter()
+            subprocess.run([*tool, "join", str(index), what, *more], check=True, capture_output=True)
+            spent.append(time.perf_counter() - began)
+        times[name] = Spread.of(spent)
+    rows = [[name, spread] for name, spread in times.items()]
+    text = "## Questions on the command line\n\n" + common.table(["query", "seconds, start-up included"], rows)
+    aims = [common.at_most(f"cold question: {name}, seconds", 1.5, spread.median) for name, spread in times.items()]
+    return text, dict(times), aims
+
+
+# --- all --------------------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
     parser = common.arguments(__doc__)
-    parser.add_argument("--sets", type=int, default=200_000, help="sets of the collection")
-    parser.add_argument("--queries", type=int, default=100, help="queries of each size")
+    parser.add_argument("--sets", type=int, default=200_000, help="sets of the collections")
+    parser.add_argument("--queries", type=int, default=200, help="queries of each size")
     parser.add_argument("--k", type=int, nargs="+", default=[10], help="how many to find")
     parser.add_argument("--peer-sets", type=int, default=5_000, help="sets for datasketch, which is slow")
     parser.add_argument("--without-duckdb", action="store_true")
+    parser.add_argument("--shared", type=Path, default=common.HERE.parent.parent / "shared" / "data")
     options = parser.parse_args()
     options.folder = common.data_folder("joins", keep=options.keep)
-    common.say("making the collection")
-    sets = collection(options.sets)
-    common.say(f"{len(sets):,} sets, {sets.tokens.size:,} pairs")
-    index, spent = build(options.folder / "sets.idx", sets)
-    common.say(f"built: {json.dumps(spent)}")
-    sections, aims, body = [], [], {"build": spent}
-    figures = spent["figures"]
-    size = sum(spent["bytes"].values())
-    sections.append(
-        f"## The collection\n\n{len(sets):,} sets, {figures['tokens']:,} tokens, {figures['pairs']:,} pairs, of which "
-        f"{figures['postings']:,} remain as postings of {figures['groups']:,} groups. Built in "
-        f"{spent['cpu_s']:.0f} CPU-s, {common.show_bytes(size)}."
-    )
-    for name, part in (("race", race), ("thresholds", thresholds), ("datasketch", against_datasketch)):
-        common.say(name)
-        text, body[name], found = part(sets, index, options)
+    sections: list[str] = []
+    aims: list[Aim] = []
+    body: Json = {}
+
+    def add(name: str, section: Section) -> None:
+        common.say(f"{name} done")
+        text, body[name], found = section
         sections.append(text)
-        aims += found
+        aims.extend(found)
+
+    for name, make in (("lake-like", lake_like), ("dense", dense)):
+        sets = make(options.sets)
+        index, spent = build(options.folder / f"{name}.idx", sets)
+        add(f"{name} collection", _described(name, sets, spent))
+        add(f"{name} race", race(name, sets, index, options))
+        if name == "lake-like":
+            add("thresholds", thresholds(sets, index, options))
+            add("datasketch", against_datasketch(sets, options))
+            add("processes", processes(options.folder / f"{name}.idx"))
+    add("cold", cold(options))
+    for name, folder in (("lakes", "lakes"), ("wtq_train", "headers/wtq_train")):
+        if (options.shared / "gt" / f"joins_{name}.jsonl").exists():
+            add(name, recorded(options.shared, name, folder, options.folder))
     versions = {}
     for library in ("lakescope", "duckdb", "datasketch", "numba", "numpy"):
         try:
             versions[library] = version(library)
         except PackageNotFoundError:
             continue
+    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
     common.publish("joins", "Joinable columns", body, sections, aims, versions, options.out)
+
+
+def _described(name: str, sets: Collection, spent: Json) -> Section:
+    figures = spent["figures"]
+    size = sum(spent["bytes"].values())
+    text = (
+        f"## The {name} collection\n\n{len(sets):,} sets, {figures['tokens']:,} tokens, {figures['pairs']:,} pairs, "
+        f"{figures['pairs'] / figures['tokens']:.1f} sets a token; {figures['postings']:,} postings remain of "
+        f"{figures['groups']:,} groups. Built in {spent['cpu_s']:.0f} CPU-s, {common.show_bytes(size)}."
+    )
+    return text, spent, []
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ from lakescope.lake import Lake
 from lakescope.pipeline import inverted as build
 from lakescope.pipeline import lists as pipeline_lists
 from lakescope.search import kernels
+from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import Algorithm, Costs, OverlapSearch
+from lakescope.search.josie import Algorithm, OverlapSearch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays

@@ -41,7 +41,7 @@ class BatchJoin:
 def _opened(path: str, generation: int) -> JoinSearch:
     """The index as a worker has it: opened once, whatever number of questions."""
     search = JoinSearch(Index(path))
-    search.overlaps.warm()
+    search.warm()
     return search
 
 

@@ -127,6 +127,15 @@ class InvertedIndex:
         groups: I32 = file["groups"][file["starts"][local] : file["starts"][local + 1]]
         return groups
 
+    def held(self, groups: I32, number: int) -> npt.NDArray[np.bool_]:
+        """Which of some groups a set holds."""
+        mine = self.groups_of_set(number)
+        if not mine.size:
+            return np.zeros(groups.size, np.bool_)
+        at = np.minimum(np.searchsorted(mine, groups), mine.size - 1)
+        found: npt.NDArray[np.bool_] = mine[at] == groups
+        return found
+
     def widths(self, groups: I32) -> I32:
         """Number of tokens of each group."""
         return self._of_groups(groups, lambda file, local: file["widths"][local])

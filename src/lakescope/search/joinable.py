@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
+from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import Costs, OverlapSearch
+from lakescope.search.josie import OverlapSearch
 from lakescope.search.lsh_ensemble import Ensemble
 from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
 from lakescope.search.significance import (
@@ -114,9 +115,15 @@ class JoinSearch:
         if figures is None:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
-        self.overlaps = OverlapSearch(self.inverted, Costs())
+        self.overlaps = OverlapSearch(self.inverted, stored_costs(index))
         self.ensemble = Ensemble(self.inverted, [Partition(*each) for each in figures["partitions"]])
         self._pairs: int = figures["pairs"]
+
+    def warm(self) -> None:
+        """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
+        self.overlaps.warm()
+        if stored_costs(self._index) is None:
+            self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
 
     @cached_property
     def _names(self) -> tuple[list[str], list[str]]:
@@ -243,21 +250,9 @@ class JoinSearch:
 
     def _verified(self, query: QueryColumn, sets: I32, threshold: float) -> _Found:
         """Exact containments of some sets, of which those above the threshold remain."""
-        overlaps = np.array([self._overlap(query, number) for number in sets.tolist()], np.int32)
+        overlaps = self.overlaps.overlaps_of(query.groups, sets, math.ceil(threshold * query.size - 1e-9))
         found = _Found.exactly(sets, overlaps, query.size)
         return found.take(np.flatnonzero(found.containments >= threshold - 1e-12))
-
-    def _overlap(self, query: QueryColumn, number: int) -> int:
-        return int(query.groups.weights[self._common(query, number)].sum())
-
-    def _common(self, query: QueryColumn, number: int) -> npt.NDArray[np.bool_]:
-        """Which of the query's groups a set holds."""
-        mine = self.inverted.groups_of_set(number)
-        if not mine.size:
-            return np.zeros(query.groups.groups.size, np.bool_)
-        at = np.minimum(np.searchsorted(mine, query.groups.groups), mine.size - 1)
-        common: npt.NDArray[np.bool_] = mine[at] == query.groups.groups
-        return common
 
     # --- records ------------------------------------------------------------------------------------------------------
 
@@ -266,7 +261,7 @@ class JoinSearch:
         record = self._record(number)
         size = int(self.inverted.sizes[number])
         containment = float(found.containments[place])
-        common = self._common(query, number)
+        common = self.inverted.held(query.groups.groups, number)
         exact = bool(found.exact[place])
         overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
         expected, reasons = self._expected(query, record, size, overlap)

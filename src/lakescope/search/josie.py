@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
+from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex, QueryGroups
 from lakescope.store.arrays import Arrays
 
@@ -26,25 +27,6 @@ U64 = npt.NDArray[np.uint64]
 Algorithm = Literal["josie", "mergelist", "probeset", "numpy"]
 
 _KERNELS = "lakescope.search.kernels"
-#: Entries of lists a set below which it does not pay to look at all sets: they are merged as they are.
-_FEW = 0.125
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it (spec 3.5).
-
-    ``per_count`` is what it costs to look at the count of a set.
-    """
-
-    per_list: float = 40.0
-    per_entry: float = 1.2
-    per_set: float = 150.0
-    per_group: float = 8.0
-    per_count: float = 1.3
-
-    def as_array(self) -> npt.NDArray[np.float64]:
-        return np.array([self.per_list, self.per_entry, self.per_set, self.per_group, self.per_count])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +79,26 @@ class OverlapSearch:
     """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
 
     def __init__(self, index: InvertedIndex, costs: Costs | None = None) -> None:
-        self._index = index
-        self.costs = costs or Costs()
+        self.index = index
+        self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
         self._at: _Addresses | None = None
+        self._sizes = np.empty(0, np.int32)
         self._counts = np.empty(0, np.int32)
         self._touched = np.empty(0, np.int32)
+
+    def set_costs(self, costs: Costs) -> None:
+        """Decide by these costs from now on."""
+        self.costs = costs
+        self._cost_array = costs.as_array()
 
     def _prepare(self) -> Any:
         """Load the kernels, and what they need."""
         from lakescope.search import kernels
 
         if self._at is None:
-            self._at = _Addresses(self._index)
+            self._at = _Addresses(self.index)
+            self._sizes = self.index.sizes.astype(np.int32)
             self._counts = np.zeros(self._sets, np.int32)
             self._touched = np.empty(self._sets, np.int32)
         return kernels
@@ -118,14 +107,14 @@ class OverlapSearch:
         """Load the kernels and run each of them once."""
         self._prepare()
         if self._sets:
-            query = self._index.query_of_set(int(self._index.sizes.argmax()))
+            query = self.index.query_of_set(int(self.index.sizes.argmax()))
             for algorithm in ("josie", "mergelist"):
                 self.top(query, 1, algorithm=algorithm)
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
         if not kernels_are_loaded():
-            return self._index.query(tokens)
+            return self.index.query(tokens)
         kernels = self._prepare()
         at = self._at
         assert at is not None
@@ -154,10 +143,10 @@ class OverlapSearch:
         left_out = np.array(exclude, np.int64)
         self._counts[left_out] = kernels.EXCLUDED
         try:
-            if algorithm == "josie" and int(lengths.sum()) >= _FEW * self._sets:
+            if algorithm == "josie":
                 found, overlaps = kernels.josie(
                     *(query.groups, query.weights, places, lengths, *sets),
-                    *(self._counts, k, self.costs.as_array(), read),
+                    *(self._sizes, self._counts, self._touched, k, self._cost_array, read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(
@@ -183,7 +172,7 @@ class OverlapSearch:
             kernels = self._prepare()
             places, lengths = self._located(query)
             entries = int(lengths.sum())
-            if not kernels.merge_lists(places, lengths, query.weights, self._counts):
+            if not kernels.merge_lists(places, lengths, query.weights, 0, places.size, self._counts):
                 self._counts[:] = 0
                 raise self._damaged()
             counts = self._counts.copy()
@@ -191,6 +180,39 @@ class OverlapSearch:
         counts[np.array(exclude, np.int64)] = 0
         found = np.flatnonzero(counts >= max(1, minimum)).astype(np.int32)
         return Overlaps(found, counts[found], "mergelist", query.groups.size, entries, 0, 0)
+
+    def overlaps_of(self, query: QueryGroups, sets: I32, least: int = 0) -> I32:
+        """The overlap of each of some sets; what is less than ``least`` need not be exact."""
+        if not query.groups.size:
+            return np.zeros(sets.size, np.int32)
+        if not kernels_are_loaded():
+            return np.array([self._overlap_plainly(query, number) for number in sets.tolist()], np.int32)
+        kernels = self._prepare()
+        at = self._at
+        assert at is not None
+        found = np.empty(sets.size, np.int32)
+        where = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
+        if not kernels.overlaps_of(sets, query.groups, query.weights, *where, least, found):
+            raise self._damaged()
+        return found
+
+    def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
+        return int(query.weights[self.index.held(query.groups, number)].sum())
+
+    def time_lists(self, groups: I32) -> None:
+        """Read lists as a search does, for the sake of knowing how long it takes."""
+        kernels = self._prepare()
+        places, lengths = self._located(QueryGroups(groups, groups, 0))
+        kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, self._counts)
+
+    def time_sets(self, groups: I32, sets: I32) -> None:
+        """Read sets as a search does."""
+        self.overlaps_of(QueryGroups(groups, np.ones(groups.size, np.int32), 0), sets)
+
+    def time_counts(self) -> None:
+        """Look at the counts of all sets as a decision does."""
+        kernels = self._prepare()
+        kernels.look_at(self._counts, self._sizes)
 
     def _located(self, query: QueryGroups) -> tuple[U64, I64]:
         """Where the lists of a query lie, and how long they are."""
@@ -202,16 +224,16 @@ class OverlapSearch:
 
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
         read[:2] = places.size, lengths.sum()
-        if read[1] < _FEW * self._sets:
-            n = kernels.merge_few(places, lengths, weights, self._counts, self._touched)
+        if read[1] < kernels.FEW * self._sets:
+            n = kernels.note_lists(places, lengths, weights, 0, places.size, self._counts, self._touched, 0)
             read[0] = read[0] if n >= 0 else n
             found = self._touched[: max(n, 0)].copy()
             overlaps = self._counts[found]
             self._counts[found] = 0
             return found, overlaps
-        if not kernels.merge_lists(places, lengths, weights, self._counts):
+        if not kernels.merge_lists(places, lengths, weights, 0, places.size, self._counts):
             read[0] = kernels.DAMAGED
-        sets, counts = kernels.take_largest(self._counts, k)
+        sets, counts = kernels.take_largest(self._counts, self._touched, k)
         return sets, counts
 
     def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int]) -> Overlaps:
@@ -225,11 +247,11 @@ class OverlapSearch:
 
     def _counts_plainly(self, query: QueryGroups) -> tuple[I32, int]:
         """The overlap of every set, and the entries of all lists."""
-        ends, sets = self._index.lists(query.groups)
+        ends, sets = self.index.lists(query.groups)
         if sets.size and (int(sets.min()) < 0 or int(sets.max()) >= self._sets):
             raise self._damaged()
         weights = np.repeat(query.weights, np.diff(ends))
         return np.bincount(sets, weights, self._sets).astype(np.int32), int(sets.size)
 
     def _damaged(self) -> IndexDamaged:
-        return self._index.damaged()
+        return self.index.damaged()

@@ -17,6 +17,12 @@ DAMAGED = -1
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
 #: Share of the cost of all lists that is not worth a decision.
 _LITTLE = 0.1
+#: Share of all sets up to which those met are noted, instead of looking at all.
+FEW = 0.125
+#: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
+_TRIES = 4
+#: Counts looked at together.
+_BLOCK = 256
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -117,11 +123,10 @@ def _read_list(place, length, weight, counts):
 
 
 @njit(cache=True)
-def merge_few(places, lengths, weights, counts, touched):
-    """MergeList-D for short lists: notes the sets it meets instead of looking at all afterwards. Returns how many."""
-    n = 0
+def note_lists(places, lengths, weights, begin, end, counts, met, n):
+    """MergeList-D over short lists: notes sets when it first meets them. How many are noted, or ``DAMAGED``."""
     sets = np.uint32(counts.size)
-    for i in range(places.size):
+    for i in range(begin, end):
         if lengths[i] < 0:
             return DAMAGED
         for j in range(lengths[i]):
@@ -130,35 +135,29 @@ def merge_few(places, lengths, weights, counts, touched):
                 return DAMAGED
             c = counts[s]
             if c == 0:
-                touched[n] = s
+                met[n] = s
                 n += 1
             counts[s] = c + weights[i]
     return n
 
 
 @njit(cache=True)
-def merge_lists(places, lengths, weights, counts):
-    """MergeList-D: the overlap of every set that shares a token, one list a group (spec 3.4)."""
+def merge_lists(places, lengths, weights, begin, end, counts):
+    """MergeList-D: adds to the overlap of every set of the lists, one list a group (spec 3.4). False of damage."""
     whole = True
-    for i in range(places.size):
+    for i in range(begin, end):
         whole = lengths[i] >= 0 and _read_list(places[i], lengths[i], weights[i], counts) and whole
     return whole
 
 
 @njit(cache=True)
-def take_largest(counts, k):
+def take_largest(counts, room, k):
     """The ``k`` sets with the largest counts, equal ones by number; forgets all counts."""
     kth = _kth_largest(counts, k, np.int32(0))
-    sets, overlaps = np.empty(counts.size, np.int32), np.empty(counts.size, np.int32)
-    n = 0
-    for s in range(counts.size):
-        c = counts[s]
-        if c >= kth and c > 0:
-            sets[n] = s
-            overlaps[n] = c
-            n += 1
+    sets = room[: _at_least(counts, max(kth, 1), room)]
+    overlaps = counts[sets]
     counts[:] = 0
-    return largest(sets[:n], overlaps[:n], k)
+    return largest(sets, overlaps, k)
 
 
 @njit(cache=True)
@@ -187,38 +186,67 @@ def largest(sets, counts, k):
     return sets[chosen], counts[chosen]
 
 
+@njit(inline="always", cache=True)
+def _replace_least(heap, c):
+    """Put a count in place of the smallest of a heap."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= heap.size:
+            break
+        if child + 1 < heap.size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= c:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = c
+
+
 @njit(cache=True)
 def _kth_largest(counts, k, floor):
     """The ``k``-th largest count if it is more than ``floor``, else ``floor``. Cheap if few counts come near it."""
     heap = np.full(k, floor, np.int32)
-    kth = floor
-    for c in counts:
-        if c > kth:
-            i = 0
-            while True:
-                child = 2 * i + 1
-                if child >= k:
-                    break
-                if child + 1 < k and heap[child + 1] < heap[child]:
-                    child += 1
-                if heap[child] >= c:
-                    break
-                heap[i] = heap[child]
-                i = child
-            heap[i] = c
-            kth = heap[0]
-    return kth
+    for begin in range(0, counts.size, _BLOCK):
+        block = counts[begin : begin + _BLOCK]
+        if _any_above(block, heap[0]):
+            for c in block:
+                if c > heap[0]:
+                    _replace_least(heap, c)
+    return heap[0]
 
 
 @njit(cache=True)
-def _overlap(groups, weights, begin, place, size):
-    """Tokens of the query from its ``begin``-th group on that a set holds; galloping through the set."""
+def _kth_largest_of(sets, counts, k, floor):
+    """The same among some sets."""
+    heap = np.full(k, floor, np.int32)
+    for s in sets:
+        if counts[s] > heap[0]:
+            _replace_least(heap, counts[s])
+    return heap[0]
+
+
+@njit(inline="always", cache=True)
+def _any_above(block, bound):
+    """Whether a block of counts holds one above a bound; written so that compilers take many at once."""
+    above = np.int32(0)
+    for j in range(block.size):
+        above |= np.int32(block[j] > bound)
+    return above > 0
+
+
+@njit(cache=True)
+def _overlap(groups, weights, left_weight, begin, place, size, enough):
+    """Tokens of the query from its ``begin``-th group on that a set holds, galloping through the set.
+
+    Stops when fewer than ``enough`` can be reached: what it returns is then too few.
+    """
     total = 0
     at = 0
     for i in range(begin, groups.size):
-        g = groups[i]
-        if at >= size:
+        if at >= size or total + left_weight[i] < enough:
             break
+        g = groups[i]
         if _i32(place, at) < g:
             step = 1
             while at + step < size and _i32(place, at + step) < g:
@@ -277,8 +305,11 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 
 
 @njit(cache=True)
-def _probe(number, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes):
-    """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable."""
+def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes):
+    """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
+
+    Less than ``enough`` need not be exact.
+    """
     file = _file_of(set_bounds, number)
     first = _i64(set_starts[file], number - set_bounds[file])
     last = _i64(set_starts[file], number - set_bounds[file] + 1)
@@ -294,7 +325,16 @@ def _probe(number, groups, weights, begin, set_bounds, set_starts, set_items, se
             low = middle
         else:
             high = middle
-    return _overlap(groups, weights, begin, place + np.uint64(4 * high), size - high)
+    return _overlap(groups, weights, left_weight, begin, place + np.uint64(4 * high), size - high, enough)
+
+
+@njit(cache=True)
+def _left(amounts):
+    """What is left from each place on: sums of all that follow."""
+    left = np.zeros(amounts.size + 1, amounts.dtype)
+    for i in range(amounts.size - 1, -1, -1):
+        left[i] = left[i + 1] + amounts[i]
+    return left
 
 
 @njit(cache=True)
@@ -316,108 +356,241 @@ def _closed(kth, left_weight, at):
 
 
 @njit(cache=True)
-def _boost(groups, weights, begin, set_bounds, set_starts, set_items, set_sizes, counts, k, kth, read):
-    """The smallest overlap among ``k`` of the sets with the largest counts: a floor for the answer."""
-    lowest = np.int64(1) << 60
-    found = 0
-    for strict in (True, False):
-        for s in range(counts.size):
-            c = counts[s]
-            if c < kth or found == k or (c == kth if strict else c != kth):
-                continue
-            more = _probe(s, groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
-            read[SETS] += 1
-            lowest = min(lowest, c + max(more, 0))
-            found += 1
-    return lowest if found == k else 0
+def _at_least(counts, least, out):
+    """Sets with at least such a count, in order. Returns how many."""
+    n = np.int64(0)
+    below = np.int32(least - 1)
+    for begin in range(0, counts.size, _BLOCK):
+        block = counts[begin : begin + _BLOCK]
+        if _any_above(block, below):
+            for j in range(block.size):
+                out[n] = begin + j
+                n += np.int64(block[j] > below)
+    return n
 
 
 @njit(cache=True)
-def _finish(groups, weights, begin, left, set_bounds, set_starts, set_items, set_sizes, counts, kth, alive, k, read):
-    """Read the sets that can still win, those with the largest counts first, until no other can. Forgets all counts."""
-    rest, known = np.empty(alive, np.int32), np.empty(alive, np.int64)
+def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, best, counts, k, read):
+    """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
+    heap = np.zeros(k, np.int32)
+    for s in best:
+        more = _probe(s, groups, weights, left_weight, begin, 0, set_bounds, set_starts, set_items, set_sizes)
+        read[SETS] += 1
+        if counts[s] + more > heap[0]:
+            _replace_least(heap, np.int32(counts[s] + more))
+    return np.int64(heap[0])
+
+
+@njit(cache=True)
+def _leaders(sets, counts, kth, out):
+    """Those of some sets that count more than the ``k``-th best, then those that count as much."""
     n = 0
-    for s in range(counts.size):
-        if counts[s] + left >= kth:
-            rest[n] = s
-            known[n] = counts[s]
+    for s in sets:
+        if counts[s] > kth:
+            out[n] = s
             n += 1
-    counts[:] = 0
+    for s in sets:
+        if counts[s] == kth and n < out.size:
+            out[n] = s
+            n += 1
+    return out[:n]
+
+
+@njit(cache=True)
+def _alive(sets, counts, sizes, left, kth, out):
+    """Those of some sets that can still reach the ``k``-th best: enough counted, and large enough. How many."""
+    n = 0
+    least = max(kth - left, 1)
+    for s in sets:
+        if counts[s] >= least and sizes[s] >= kth:
+            out[n] = s
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def _count_alive(counts, sizes, left, kth):
+    """How many sets can still reach the ``k``-th best."""
+    least, kth = np.int32(max(kth - left, 1)), np.int32(kth)
+    alive = np.int32(0)
+    for s in range(counts.size):
+        alive += np.int32(counts[s] >= least) & np.int32(sizes[s] >= kth)
+    return alive
+
+
+@njit(cache=True)
+def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
+    """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5)."""
+    if kth == left + seen:
+        # Some sets hold the whole query: the first few that do end the search.
+        return min(_TRIES * k, candidates.size) * (costs[2] + costs[3] * groups_left)
+    cost = 0.0
+    for s in candidates:
+        share = counts[s] / seen
+        spare = counts[s] + left - kth
+        looked = min(1.0, (spare + 1) / max(1e-9, (1 - share) * left))
+        cost += costs[2] + costs[3] * groups_left * looked
+    return cost
+
+
+@njit(cache=True)
+def _finish(
+    groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, counts, candidates, kth, k, read
+):
+    """Read the sets that can still win, those with the largest counts first, until no other can."""
+    known = counts[candidates].astype(np.int64)
+    left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
-    for j in np.argsort((-known << 32) + rest):
-        if used == k and not _worse(overlaps[0], sets[0], known[j] + left, rest[j]):
+    keys = (-known << 32) + candidates
+    sorted_already = True
+    for j in range(1, keys.size):
+        sorted_already &= keys[j - 1] < keys[j]
+    order = np.arange(keys.size) if sorted_already else np.argsort(keys)
+    for j in order:
+        s = candidates[j]
+        if used == k and not _worse(overlaps[0], sets[0], known[j] + left, s):
             # Those that follow have a smaller count, or the same and a larger number.
             break
-        more = _probe(rest[j], groups, weights, begin, set_bounds, set_starts, set_items, set_sizes)
+        enough = max(kth, overlaps[0] if used == k else 0) - known[j]
+        more = _probe(s, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes)
         if more < 0:
             read[LISTS] = DAMAGED
             break
         read[SETS] += 1
-        used = _push(overlaps, sets, used, known[j] + more, rest[j])
+        if more >= enough:
+            used = _push(overlaps, sets, used, known[j] + more, s)
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
 @njit(cache=True)
-def josie(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, counts, k, costs, read):
+def josie(
+    groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, sizes, counts, met, k, costs, read
+):
     """JOSIE-D: the ``k`` sets with the largest overlap, reading lists or sets, whichever is worth more (spec 3.7).
 
     Returns (sets, overlaps), not in order; ``read`` learns what was read, or of damage. Lists are counted in place,
     as MergeList does; at times the counts decide: whether sets never met can still win, which of those met can, and
     whether to read on in lists or in the sets that are left. Sets already met may be read early if that closes the
     search to new ones sooner. Every count is a lower bound of an overlap, so the answer is exact whatever is decided.
+    As long as few sets are met they are noted, so that a decision looks at them alone.
     """
     total = groups.size
-    left_weight = np.zeros(total + 1, np.int64)
-    left_cost = np.zeros(total + 1, np.float64)
-    for i in range(total - 1, -1, -1):
-        left_weight[i] = left_weight[i + 1] + weights[i]
-        left_cost[i] = left_cost[i + 1] + costs[0] + costs[1] * lengths[i]
-    # A decision looks at all sets: worth it only where more than that can be saved.
-    decision = costs[4] * counts.size
-    worth = max(4 * decision, _LITTLE * left_cost[0])
-    floor = np.int64(0)
-    at = 0
-    while at < total and left_cost[at] > (1 - _LITTLE) * left_cost[0]:
-        at += 1
-    for i in range(total):
-        if lengths[i] < 0 or not _read_list(places[i], lengths[i], weights[i], counts):
+    left_weight = _left(weights.astype(np.int64))
+    left_cost = _left(costs[0] + costs[1] * lengths)
+    left_entries = _left(np.maximum(lengths, 0))
+    n_met = 0
+    noting, is_open = True, True
+    kth = boosted = np.int64(0)
+    candidates = met[:0]
+    at, until = 0, _spent(left_cost, 0, _LITTLE * left_cost[0])
+    while at < total:
+        noting = noting and left_entries[0] - left_entries[until] <= FEW * counts.size
+        if noting:
+            n_met = note_lists(places, lengths, weights, at, until, counts, met, n_met)
+        if n_met < 0 or not (noting or merge_lists(places, lengths, weights, at, until, counts)):
             read[LISTS] = DAMAGED
+            noting = is_open = False
             break
-        read[LISTS] += 1
-        read[ENTRIES] += lengths[i]
-        if i + 1 < at or left_cost[i + 1] < worth:
+        at = until
+        read[LISTS], read[ENTRIES] = at, left_entries[0] - left_entries[at]
+        looking = costs[4] * (candidates.size if not is_open else n_met if noting else counts.size)
+        rest = left_cost[at]
+        until = _spent(left_cost, at, max(2 * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
+        if rest < 4 * looking or until == total:
+            until = total
             continue
         read[DECISIONS] += 1
-        left = left_weight[i + 1]
+        left = left_weight[at]
         seen = left_weight[0] - left
-        kth = np.int64(_kth_largest(counts, k, np.int32(floor)))
-        probe = costs[2] + costs[3] * (total - i - 1)
-        if kth <= left:
-            at = _closing(kth, seen, left_weight, i + 1)
-            better = _closed(kth + kth * left // max(1, seen), left_weight, i + 1)
-            if k * probe < left_cost[better] - left_cost[at] and kth > 0:
-                floor = max(
-                    kth,
-                    _boost(groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes, counts, k, kth, read),
-                )
-                kth = floor
-                at = _closed(kth, left_weight, i + 1)
+        if is_open:
+            some = met[:n_met]
+            floor = np.int32(kth)
+            kth = np.int64(_kth_largest_of(some, counts, k, floor) if noting else _kth_largest(counts, k, floor))
+            if 0 < kth <= left:
+                probe = max(1.0, costs[2] + costs[3] * (total - at))
+                tries = min(_TRIES * k, int(_LITTLE * rest / probe))
+                if tries >= k and seen >= 2 * boosted:
+                    boosted = seen
+                    some = met[:n_met] if noting else met[: _at_least(counts, kth, met)]
+                    best = _leaders(some, counts, kth, np.empty(tries, np.int32))
+                    kth = max(
+                        kth,
+                        _boost(
+                            *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
+                            *(best, counts, k, read),
+                        ),
+                    )
+                    until = max(until, min(total, _closed(kth, left_weight, at)))
+                else:
+                    until = max(until, _closing(kth, seen, left_weight, at))
             if kth <= left:
-                at = max(at, i + 2)
                 continue
-        alive = 0
-        for c in counts:
-            alive += c + left >= kth
-        if alive * probe <= left_cost[i + 1]:
-            return _finish(
-                groups, weights, i + 1, left, set_bounds, set_starts, set_items, set_sizes, counts, kth, alive, k, read
+            if not noting:
+                if kth < left_weight[0] and costs[2] * _count_alive(counts, sizes, left, kth) > rest:
+                    continue
+                some = met[: _at_least(counts, max(kth - left, 1), met)]
+            is_open = False
+            candidates = np.empty(some.size, np.int32)
+        else:
+            some = candidates
+            kth = np.int64(_kth_largest_of(candidates, counts, k, np.int32(kth)))
+        candidates = candidates[: _alive(some, counts, sizes, left, kth, candidates)]
+        if _cost_of_sets(candidates, counts, left, seen, kth, k, total - at, costs) <= rest:
+            found, overlaps = _finish(
+                *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
+                *(counts, candidates, kth, k, read),
             )
-        # Fewer sets will be left when half of what is left is read.
-        at = i + 2
-        while at < total and left_cost[at] > 0.5 * left_cost[i + 1]:
-            at += 1
-    return take_largest(counts, k)
+            _forget(counts, met[:n_met], noting)
+            return found, overlaps
+    if is_open and not noting:
+        return take_largest(counts, met, k)
+    some = met[:n_met] if is_open else candidates
+    found, overlaps = largest(some, counts[some], k)
+    _forget(counts, met[:n_met], noting)
+    return found, overlaps
+
+
+@njit(cache=True)
+def _spent(left_cost, at, cost):
+    """The first place after ``at`` by which so much has been spent since."""
+    low, high = at, left_cost.size - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if left_cost[at] - left_cost[middle] < cost:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(inline="always", cache=True)
+def _forget(counts, met, noted):
+    """Counts are 0 again: those of the sets met if they were noted, else all."""
+    if noted:
+        for s in met:
+            counts[s] = 0
+    else:
+        counts[:] = 0
+
+
+@njit(cache=True)
+def look_at(counts, sizes):
+    """Looks at all sets as a decision does."""
+    return _kth_largest(counts, 10, np.int32(0)) + _count_alive(counts, sizes, 0, np.int64(1))
+
+
+@njit(cache=True)
+def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, enough, out):
+    """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
+    left_weight = _left(weights.astype(np.int64))
+    for j in range(numbers.size):
+        out[j] = _probe(
+            numbers[j], groups, weights, left_weight, 0, enough, set_bounds, set_starts, set_items, set_sizes
+        )
+        if out[j] < 0:
+            return False
+    return True
 
 
 @njit(cache=True)
@@ -427,13 +600,11 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
     used = 0
     met = np.empty(seen.size, np.int32)
     n_met = 0
-    left = 0
-    for w in weights:
-        left += w
+    left_weight = _left(weights.astype(np.int64))
     for i in range(groups.size):
-        if read[LISTS] < 0 or (used == k and overlaps[0] > left):
+        if read[LISTS] < 0 or (used == k and overlaps[0] > left_weight[i]):
             break
-        left -= weights[i]
+        left = left_weight[i + 1]
         if lengths[i] < 0:
             read[LISTS] = DAMAGED
             break
@@ -451,7 +622,12 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             n_met += 1
             if used == k and weights[i] + left < overlaps[0]:
                 continue
-            more = _probe(s, groups, weights, i + 1, set_bounds, set_starts, set_items, set_sizes) if left else 0
+            enough = overlaps[0] - weights[i] if used == k else 0
+            more = 0
+            if left:
+                more = _probe(
+                    s, groups, weights, left_weight, i + 1, enough, set_bounds, set_starts, set_items, set_sizes
+                )
             if more < 0:
                 read[LISTS] = DAMAGED
                 break

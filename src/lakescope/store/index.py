@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import mmap
 import os
 from pathlib import Path
@@ -115,6 +117,31 @@ class Index:
             hint = "restore the file, or build the index again"
             raise IndexDamaged(f"{name} is damaged: its checksum does not match", hint=hint)
         return read_arrays(mapped, name)
+
+    def remember(self, name: str, what: dict[str, Any]) -> None:
+        """Keep something small beside the segment that was found out about it; it goes when the segment goes.
+
+        Not part of the index: whoever may not write does without.
+        """
+        target = self._beside(name)
+        draft = target.with_name(f"{target.name}.{os.getpid()}")
+        try:
+            draft.write_text(json.dumps(what), "utf-8")
+            draft.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+    def recall(self, name: str) -> dict[str, Any] | None:
+        """What was kept beside the segment, if it is there and whole."""
+        try:
+            kept = json.loads(self._beside(name).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return kept if isinstance(kept, dict) else None
+
+    def _beside(self, name: str) -> Path:
+        return self.path.joinpath(*(file.path for file in self.manifest.files[:1])).parent / f"{name}.json"
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""

@@ -1,0 +1,107 @@
+"""What reading costs: the model by which JOSIE decides between lists and sets (spec-search-and-join 3.5).
+
+A cost belongs to the machine that reads, so it is measured there, when a process gets ready for many questions, and
+kept with the index for the next one. Costs decide how fast an answer is found, never what it is.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from lakescope.search.josie import OverlapSearch
+    from lakescope.store.index import Index
+
+F64 = npt.NDArray[np.float64]
+
+#: Fewer entries than these cannot be timed.
+_ENOUGH_ENTRIES = 20_000
+_SAMPLED_LISTS = 4_096
+_SAMPLED_SETS = 512
+#: Groups of the queries that sets are read for.
+_QUERY_GROUPS = (16, 128, 1_024)
+_BATCHES = 8
+_ROUNDS = 3
+_LEAST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it.
+
+    ``per_count`` is what it costs to look at the count of a set.
+    """
+
+    per_list: float = 20.0
+    per_entry: float = 1.2
+    per_set: float = 150.0
+    per_group: float = 8.0
+    per_count: float = 0.6
+
+    def as_array(self) -> F64:
+        return np.array([self.per_list, self.per_entry, self.per_set, self.per_group, self.per_count])
+
+
+def stored_costs(index: Index) -> Costs | None:
+    """The costs that were measured on this machine, if any were."""
+    kept = index.recall("costs") or {}
+    names = {each.name for each in fields(Costs)}
+    values = {name: value for name, value in kept.items() if name in names and isinstance(value, float) and value > 0}
+    return Costs(**values) if kept.get("machine") == _machine() and set(values) == names else None
+
+
+def measure_costs(index: Index, search: OverlapSearch) -> Costs:
+    """Measure costs by reading samples of the index, and keep them with it."""
+    costs = measured(search)
+    index.remember("costs", {**asdict(costs), "machine": _machine()})
+    return costs
+
+
+def measured(search: OverlapSearch) -> Costs:
+    """Costs fitted to the times of reading; those assumed where there is too little to read."""
+    index, dice = search.index, np.random.default_rng(5)
+    groups = dice.integers(0, max(1, int(index.group_bounds[-1])), _SAMPLED_LISTS).astype(np.int32)
+    if not index.set_bounds[-1] or int(index.frequencies(groups).sum(dtype=np.int64)) < _ENOUGH_ENTRIES:
+        return Costs()
+    lengths = index.frequencies(groups)
+    batches = np.array_split(groups[np.argsort(lengths, kind="stable")], _BATCHES)
+    sizes = np.array([[batch.size, int(index.frequencies(batch).sum(dtype=np.int64))] for batch in batches], np.float64)
+    per_list, per_entry = _fit(sizes, [_timed(partial(search.time_lists, batch)) for batch in batches])
+    # Sets that are read are large ones: they are drawn by their size.
+    reached = np.cumsum(index.sizes)
+    sets = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS), "right").astype(np.int32)
+    largest = index.query_of_set(int(index.sizes.argmax())).groups
+    queries = [largest[:: max(1, largest.size // count)][:count] for count in _QUERY_GROUPS]
+    looked = np.array([[sets.size, sets.size * query.size] for query in queries], np.float64)
+    per_set, per_group = _fit(looked, [_timed(partial(search.time_sets, query, sets)) for query in queries])
+    per_count = max(_LEAST, _timed(search.time_counts) / int(index.set_bounds[-1]))
+    return Costs(per_list, per_entry, per_set, per_group, per_count)
+
+
+def _timed(run: Callable[[], object]) -> float:
+    """The shortest of some runs, in nanoseconds."""
+    spent = []
+    for _ in range(_ROUNDS):
+        began = time.perf_counter_ns()
+        run()
+        spent.append(time.perf_counter_ns() - began)
+    return float(min(spent))
+
+
+def _fit(amounts: F64, times: list[float]) -> tuple[float, float]:
+    """A fixed and a proportional cost by least squares; a fit may come out negative, a cost cannot (spec 3.5)."""
+    weights = 1 / np.array(times)[:, None]
+    found, *_ = np.linalg.lstsq(amounts * weights, np.ones(len(times)), rcond=None)
+    return max(1.0, float(found[0])), max(_LEAST, float(found[1]))
+
+
+def _machine() -> str:
+    return f"{platform.node()} {platform.machine()}"
