@@ -128,7 +128,7 @@ def build(path: Path, sets: Collection) -> tuple[InvertedIndex, Json]:
     return InvertedIndex(Index(path)), spent
 
 
-def _raw(staging: Path, sets: Collection, cut: TokenCut) -> tuple[list[SegmentFile], int]
+def _raw(staging: Path, sets: Collection, cut: TokenCut) -> tuple[list[SegmentFile], int]:
     found: dict[int, list[bytes]] = {}
     buffer = TokenBuffer(cut)
     for number in range(len(sets)):

@@ -16,11 +16,16 @@ import pyarrow as pa
 import pytest
 
 import lakescope
+from inverted import index_of_sets
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.results import Results
+from lakescope.search.costs import Costs, measure_costs, stored_costs
+from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import Joinable
+from lakescope.search.josie import OverlapSearch
 from lakescope.search.significance import Range, chance, expected_by_density, expected_by_popularity, quality
+from lakescope.store.index import Index
 from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
@@ -181,6 +186,64 @@ def test_much_larger_sets_are_never_missed(tmp_path: Path, spark: Any) -> None:
     assert names(found) == [("large.csv", "code")]
     assert found[0].exact
     assert found.info["out_of_reach"] == 1
+
+
+def test_stages_estimate_at_once_then_tell_exactly(demo_index: Lake) -> None:
+    for options in ({"k": 5}, {"threshold": 0.5}):
+        first, second = demo_index.joinable_stages("shop/orders.csv", "customer_id", **options)
+        assert first.info["engine"] == "lsh ensemble"
+        assert all(each.exact for each in second)
+        exact = demo_index.joinable("shop/orders.csv", "customer_id", engine="exact", **options)
+        assert second.to_dicts() == exact.to_dicts()
+        assert set(names(first)[:1]) <= set(names(second))
+
+
+def test_approximate_top_is_near_the_exact_one(demo_index: Lake) -> None:
+    estimated = demo_index.joinable("shop/orders.csv", "customer_id", k=3, engine="lsh")
+    exact = {(each.table, each.column): each for each in demo_index.joinable("shop/orders.csv", "customer_id", k=400)}
+    assert len(estimated) == 3
+    for each in estimated:
+        truth = exact[each.table, each.column].containment
+        assert each.exact or each.low - 0.1 <= truth <= each.high + 0.1
+
+
+def test_hybrid_on_the_command_line(demo_index: Lake, run: Run) -> None:
+    ask = ["join", demo_index.path, "shop/orders.csv", "--on", "customer_id", "-k", "2"]
+    shown = run(*ask, "--engine", "hybrid")
+    assert "exactly" in shown.err
+    assert shown.out.count("customer_id") > run(*ask).out.count("customer_id")
+    assert run(*ask, "--engine", "hybrid", "--format", "json").out == run(*ask, "--format", "json").out
+
+
+def test_costs_are_measured_once_and_kept_with_the_index(tmp_path: Path) -> None:
+    dice = np.random.default_rng(1)
+    sets = [[int(token) for token in dice.integers(1, 3000, 300)] for _ in range(200)]
+    search = OverlapSearch(index_of_sets(tmp_path / "i", sets))
+    index = Index(tmp_path / "i")
+    assert stored_costs(index) is None
+    costs = measure_costs(index, search)
+    assert costs != Costs()
+    assert min(costs.as_array()) > 0
+    assert stored_costs(Index(tmp_path / "i")) == costs
+    kept = next((tmp_path / "i" / "segments").rglob("costs.json"))
+    assert not Index(tmp_path / "i").verify()
+    for damage in (
+        "",
+        "[]",
+        "{}",
+        '{"per_list": -1}',
+        kept.read_text().replace('"machine": "', '"machine": "another '),
+    ):
+        kept.write_text(damage)
+        assert stored_costs(index) is None
+
+
+def test_costs_of_an_index_that_may_not_be_written(tmp_path: Path) -> None:
+    index_of_sets(tmp_path / "i", [[1, 2], [2, 3]])
+    index = Index(tmp_path / "i")
+    index.path = tmp_path / "gone"
+    assert measure_costs(index, OverlapSearch(InvertedIndex(Index(tmp_path / "i")))) == Costs()
+    assert stored_costs(index) is None
 
 
 def test_the_engine_is_chosen_and_told(demo_index: Lake) -> None:
@@ -354,6 +417,19 @@ def test_a_batch_on_spark_answers_like_one_by_one(
     assert len(outside) == 5
     with pytest.raises(NotFound, match="contry"):
         demo_index.joinable_batch([("world/gdp_growth.csv", "contry")], spark=spark)
+
+
+def test_a_batch_may_be_listed_by_a_frame(demo_index: Lake, spark: SparkSession) -> None:
+    listed = [("shop/orders.csv", "customer_id"), ("world/gdp_growth.csv", None)]
+    wanted = demo_index.joinable_batch(listed, spark=spark, k=3).collect()
+    frame = spark.createDataFrame(listed, "table string, column string")
+    assert demo_index.joinable_batch(frame, spark=spark, k=3).collect() == wanted
+    assert (
+        demo_index.joinable_batch(pl.DataFrame(listed, ["table", "column"], orient="row"), spark=spark, k=3).collect()
+        == wanted
+    )
+    with pytest.raises(BadRequest, match="no column 'table'"):
+        demo_index.joinable_batch(pa.table({"name": ["x"]}), spark=spark)
 
 
 def test_all_pairs_of_the_lake(demo_index: Lake, spark: SparkSession) -> None:

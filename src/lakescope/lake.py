@@ -16,7 +16,7 @@ from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
-from lakescope.search.batch import Asked, outside
+from lakescope.search.batch import Asked, named, outside
 from lakescope.search.code import Side, join_code, side_of
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
 from lakescope.search.paths import JoinPath, join_paths
@@ -182,9 +182,19 @@ class Lake:
             return search(columns[0])
         return best_of_tables([search(column) for column in columns if column.plausible], k)
 
+    def joinable_stages(
+        self, query: Any, on: str | None = None, k: int | None = None, **options: Any
+    ) -> Iterator[Results[Joinable]]:
+        """The answer of :meth:`joinable` twice: at once as far as signatures tell, then exactly.
+
+        For those who wait: a page, a notebook. What the first answer holds is estimated, with intervals.
+        """
+        yield self.joinable(query, on, k, engine="lsh", **options)
+        yield self.joinable(query, on, k, engine="exact", **options)
+
     def joinable_batch(
         self,
-        queries: Sequence[str | tuple[str, str]] | None = None,
+        queries: Any = None,
         *,
         spark: SparkSession,
         k: int | None = None,
@@ -192,8 +202,9 @@ class Lake:
     ) -> DataFrame:
         """Columns that join with each of many query columns, as a Spark DataFrame with one row a pair.
 
-        ``queries`` are names of tables of the lake or paths of others, or pairs of such and a column; by default every
-        plausible column of the lake, which is all pairs. Executors must see the index and the paths.
+        ``queries`` are names of tables of the lake or paths of others, or pairs of such and a column, as a list or as
+        a frame (Spark's or any other) with columns ``table`` and, if wanted, ``column``; by default every plausible
+        column of the lake, which is all pairs. Executors must see the index and the paths.
         """
         from lakescope.pipeline.batch import over_numbers
         from lakescope.results import arrow_schema
@@ -201,12 +212,12 @@ class Lake:
 
         check_request(k, threshold, "auto", "overlap")
         k = 10 if k is None and threshold is None else k
-        asked = tuple(self._asked(queries))
+        asked = tuple(self._asked(queries if queries is None or isinstance(queries, list | tuple) else named(queries)))
         path = str(self._index.path.absolute())
         task = SearchColumns(path, self._index.manifest.generation, asked, k, threshold)
         return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
 
-    def _asked(self, queries: Sequence[str | tuple[str, str]] | None) -> Iterator[Asked]:
+    def _asked(self, queries: Sequence[str | tuple[str, str | None]] | None) -> Iterator[Asked]:
         """The questions of a batch."""
         names = self._index.catalog("tables")["table"].to_pylist()
         tables = set(names)

@@ -221,7 +221,9 @@ def join(
         float | None, typer.Option(help="Find all columns with at least this share of the values, e.g. 0.7.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="With --threshold: exact shares, no false hits.")] = False,
-    engine: Annotated[str, typer.Option(help="With --threshold: auto, exact or lsh (estimates).")] = "auto",
+    engine: Annotated[
+        str, typer.Option(help="auto, exact, lsh (estimates), or hybrid (estimates at once, then exactly).")
+    ] = "auto",
     rank: Annotated[str, typer.Option(help="By overlap, or by significance: what chance explains least.")] = "overlap",
     own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
     paths: Annotated[

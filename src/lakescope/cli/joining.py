@@ -16,7 +16,15 @@ def print_joins(
 ) -> None:
     """Print the columns that join with a query."""
     table, column = split_query(lake, query, on)
-    results = lake.joinable(table, column, **options)
+    if options["engine"] == "hybrid":
+        stages = lake.joinable_stages(table, column, **{name: options[name] for name in options if name != "engine"})
+        first = next(stages)
+        if form is Format.table:
+            print_results(first, form, empty="nothing found at first sight")
+            typer.echo("estimated; exactly:", err=True)
+        results = next(stages)
+    else:
+        results = lake.joinable(table, column, **options)
     print_results(results, form, empty="no column joins")
     if explain:
         for told in results.info.get("columns", [results.info]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakescope.errors import BadRequest
 from lakescope.results import arrow_schema
 from lakescope.search.joinable import Joinable, JoinSearch
 from lakescope.store.index import Index
@@ -83,6 +84,21 @@ def _records(table: str, found: Any) -> Iterator[BatchJoin]:
             *(table, each.query_column, each.table, each.column, each.overlap, each.containment, each.low, each.high),
             *(each.exact, each.query_size, each.size, each.p, each.quality),
         )
+
+
+def named(frame: Any) -> list[tuple[str, str | None]]:
+    """The questions a frame lists: one row a table, or a column of it."""
+    from lakescope.sources.frames import as_batches
+
+    if type(frame).__module__.startswith("pyspark.sql"):
+        frame = frame.toArrow()
+    listed = pa.Table.from_batches(list(as_batches(frame)))
+    if "table" not in listed.column_names:
+        raise BadRequest(
+            "the frame of queries has no column 'table'", hint="name tables there, and columns in 'column'"
+        )
+    columns = listed["column"].to_pylist() if "column" in listed.column_names else [None] * listed.num_rows
+    return [(str(table), column) for table, column in zip(listed["table"].to_pylist(), columns, strict=True)]
 
 
 def outside(location: str, column: str | None) -> Asked:

@@ -18,7 +18,7 @@ from lakescope.results import Results
 from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import OverlapSearch
-from lakescope.search.lsh_ensemble import Ensemble
+from lakescope.search.lsh_ensemble import Ensemble, Hits
 from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
 from lakescope.search.significance import (
     FEWEST,
@@ -37,6 +37,8 @@ Engine = Literal["auto", "exact", "lsh"]
 Rank = Literal["overlap", "significance"]
 
 ENGINES = ("auto", "exact", "lsh")
+#: Thresholds that are tried one after the other when the best are wanted, not all above one.
+_LOWERED = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
 RANKS = ("overlap", "significance")
 #: What a search by signatures costs, in nanoseconds: a lookup a position, then a look at every candidate.
 _FOREST_COST = 300_000.0
@@ -98,6 +100,10 @@ class _Found:
     def exactly(cls, sets: I32, overlaps: I32, size: int) -> _Found:
         share = overlaps / max(1, size)
         return cls(sets, share, share, share, np.ones(sets.size, np.bool_))
+
+    @classmethod
+    def estimated(cls, hits: Hits) -> _Found:
+        return cls(hits.sets, hits.containments, hits.lows, hits.highs, np.zeros(hits.sets.size, np.bool_))
 
     def take(self, chosen: npt.NDArray[np.intp]) -> _Found:
         return _Found(*(getattr(self, each.name)[chosen] for each in fields(self)))
@@ -170,7 +176,8 @@ class JoinSearch:
         if not query.size:
             return self._answer(query, [], k, {"engine": "none", "why": "the query column holds no values"}, began)
         if threshold is None:
-            found, info = self._top(query, wanted or len(self._names[0]), exclude)
+            find = self._approximate_top if engine == "lsh" else self._top
+            found, info = find(query, wanted or len(self._names[0]), exclude)
         else:
             found, info = self._contain(query, threshold, verify, engine, exclude)
             order = np.lexsort((found.sets, -found.containments))
@@ -207,6 +214,18 @@ class JoinSearch:
         }
         return _Found.exactly(top.sets, top.overlaps, query.size), info
 
+    def _approximate_top(self, query: QueryColumn, k: int, exclude: Sequence[int]) -> tuple[_Found, dict[str, Any]]:
+        """The best by signatures alone: the threshold is lowered until there are enough (spec 2.8)."""
+        found, info = _Found.exactly(np.empty(0, np.int32), np.empty(0, np.int32), 1), dict[str, Any]()
+        for threshold in _LOWERED:
+            hits = self.ensemble.search(query.signature, query.size, threshold)
+            kept = np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32)))
+            found = _Found.estimated(hits).take(kept)
+            info = {"engine": "lsh ensemble", "why": "asked for", "threshold": threshold, "candidates": kept.size}
+            if kept.size >= k:
+                break
+        return found.take(np.lexsort((found.sets, -found.containments))[:k]), info
+
     def _contain(
         self, query: QueryColumn, threshold: float, verify: bool, engine: Engine, exclude: Sequence[int]
     ) -> tuple[_Found, dict[str, Any]]:
@@ -222,10 +241,7 @@ class JoinSearch:
             return _Found.exactly(every.sets, every.overlaps, query.size), told
         hits = self.ensemble.search(query.signature, query.size, threshold)
         sizes = self.inverted.sizes
-        near = np.setdiff1d(np.arange(hits.sets.size), np.flatnonzero(np.isin(hits.sets, np.array(exclude, np.int32))))
-        found = _Found(hits.sets, hits.containments, hits.lows, hits.highs, np.zeros(hits.sets.size, np.bool_)).take(
-            near
-        )
+        found = _Found.estimated(hits).take(np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32))))
         why = "asked for" if engine == "lsh" else f"signatures are cheaper than {query.groups.groups.size:,} lists"
         info: dict[str, Any] = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
         if beyond:
@@ -340,7 +356,7 @@ def check_request(k: int | None, threshold: float | None, engine: str, rank: str
         hint = "0.7 finds columns with at least 70% of the values"
         raise BadRequest(f"the threshold must be above 0 and at most 1, not {threshold}", hint=hint)
     if engine not in ENGINES:
-        raise BadRequest(f"no engine {engine!r}", hint="use auto, exact or lsh")
+        raise BadRequest(f"no engine {engine!r}", hint="use auto, exact or lsh; the command line also knows hybrid")
     if rank not in RANKS:
         raise BadRequest(f"cannot rank by {rank!r}", hint="use overlap or significance")
 
