@@ -79,11 +79,9 @@ def test_the_printed_objective(threshold: float, ratio: float, wanted: tuple[int
     assert bands_and_rows(step_of(ratio), threshold, objective="paper") == wanted
 
 
-def mean_recall(threshold: float, ratio: float, bands: int, rows: int) -> float:
-    top = min(1.0, ratio)
-    containments = np.linspace(threshold, top, 1001) if top > threshold else np.array([top])
-    similarity = lsh.jaccard_of(containments, ratio)
-    return float((1 - (1 - similarity**rows) ** bands).mean())
+def recall_at(threshold: float, ratio: float, bands: int, rows: int) -> float:
+    similarity = float(lsh.jaccard_of(min(threshold, ratio), ratio))
+    return 1 - (1 - similarity**rows) ** bands
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
@@ -91,14 +89,17 @@ def test_recall_is_kept_within_reach(threshold: float) -> None:
     for step in range(step_of(threshold), step_of(20) + 1):
         bands, rows = bands_and_rows(step, threshold)
         assert bands * rows <= PERMUTATIONS
-        best = mean_recall(threshold, ratio_of(step), PERMUTATIONS, 1)
-        assert mean_recall(threshold, ratio_of(step), bands, rows) >= min(lsh.RECALL, best) - 0.002
+        best = recall_at(threshold, ratio_of(step), PERMUTATIONS, 1)
+        assert recall_at(threshold, ratio_of(step), bands, rows) >= min(lsh.RECALL, best) - 1e-9
+        assert (best >= lsh.RECALL) == (ratio_of(step) <= reach(threshold))
 
 
 def test_reach() -> None:
-    """Of wholly contained queries the most permissive bands find nine in ten up to the limit, few beyond (2.6)."""
-    assert 1 - (1 - 1 / reach()) ** PERMUTATIONS == pytest.approx(0.9, abs=0.005)
-    assert pytest.approx(0.23, abs=0.01) == 1 - (1 - 1 / 1000) ** PERMUTATIONS
+    """Up to the limit the most permissive bands find what just reaches the threshold, beyond it hardly (2.6)."""
+    for threshold in (0.1, 0.5, 1.0):
+        assert recall_at(threshold, reach(threshold), PERMUTATIONS, 1) == pytest.approx(lsh.RECALL)
+    assert recall_at(1.0, 1000, PERMUTATIONS, 1) == pytest.approx(0.23, abs=0.01)
+    assert pytest.approx(0.9, abs=0.005) == 1 - (1 - 1 / (PERMUTATIONS / 2.3)) ** PERMUTATIONS
 
 
 @given(st.floats(0.001, 1.0), st.floats(0.01, 100.0))
@@ -168,7 +169,11 @@ def test_recall_and_intervals_on_skewed_sets(lake: tuple[list[list[int]], Ensemb
             continue
         truth = [len(query & set(each)) / len(query) for each in sets]
         hits = ensemble.search(signature_of(sets[number]).values, len(query), threshold)
-        near = {other for other, t in enumerate(truth) if t >= threshold and len(sets[other]) / len(query) <= reach()}
+        near = {
+            other
+            for other, t in enumerate(truth)
+            if t >= threshold and len(sets[other]) / len(query) <= reach(threshold)
+        }
         relevant += len(near)
         found += len(near & set(hits.sets.tolist()))
         for other, low, high in zip(hits.sets.tolist(), hits.lows, hits.highs, strict=True):
@@ -186,5 +191,6 @@ def test_partitions_whose_sets_are_too_small_are_skipped_and_too_large_ones_told
     plan = ensemble.plan(1000, 0.9)
     for part, (bands, _) in zip(ensemble.partitions, plan, strict=True):
         assert (bands == 0) == (part.upper < 900)
-    assert ensemble.out_of_reach(5)
-    assert not ensemble.out_of_reach(1000)
+    assert ensemble.out_of_reach(5, 1.0)
+    assert not ensemble.out_of_reach(1000, 1.0)
+    assert ensemble.out_of_reach(1000, 0.01)

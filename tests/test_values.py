@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cells import text_column
+from lakescope.values import characters
 from lakescope.values.canonical import NULL_MARKERS, Kind, canonical, decode
 from lakescope.values.cells import understand
 from lakescope.values.hashing import HASH_SEED, hash_text
@@ -256,3 +257,13 @@ def test_empty_column() -> None:
     assert found.rows == 0
     assert found.kinds.size == 0
     assert np.isfinite(found.numbers).sum() == 0
+
+
+def test_characters_that_fuse_are_sought_where_they_are() -> None:
+    """Leaving ideographs and private characters out finds the same as looking at every code point there is."""
+    fusing = set(characters._HANGUL_VOWELS_AND_TAILS)
+    for point in range(0x110000):
+        parts = unicodedata.decomposition(chr(point)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            fusing.add(int(parts[1], 16))
+    assert characters._second_halves() == fusing

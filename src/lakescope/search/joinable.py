@@ -230,7 +230,7 @@ class JoinSearch:
         self, query: QueryColumn, threshold: float, verify: bool, engine: Engine, exclude: Sequence[int]
     ) -> tuple[_Found, dict[str, Any]]:
         lists = self._cost_of_lists(query)
-        beyond = self.ensemble.out_of_reach(query.size)
+        beyond = self.ensemble.out_of_reach(query.size, threshold)
         large = sum(part.sets for part in beyond)
         signatures = _FOREST_COST + large * self._cost_of_probe(query)
         if engine == "exact" or (engine == "auto" and lists <= signatures):

@@ -30,8 +30,8 @@ Objective = Literal["recall", "paper"]
 
 #: Rows of a band, at most.
 MOST_ROWS = 8
-#: Mean recall that bands and rows are chosen for, over the containments a hit may have.
-RECALL = 0.985
+#: Chance to find a set that just reaches the threshold, which bands and rows are chosen for.
+RECALL = 0.95
 #: Ratios of the sizes of sets and query for which bands and rows are computed; others take the next larger one.
 _RATIOS_PER_OCTAVE = 4
 _POINTS = 200
@@ -49,9 +49,13 @@ def containment_of(jaccard: F64, ratio: F64) -> F64:
     return np.minimum(1.0, np.minimum(ratio, (ratio + 1) * jaccard / (1 + jaccard)))
 
 
-def reach(permutations: int = PERMUTATIONS) -> float:
-    """Largest ratio of set to query at which even a wholly contained query is found nine times in ten (2.6)."""
-    return permutations / 2.3
+def reach(threshold: float, permutations: int = PERMUTATIONS) -> float:
+    """Largest ratio of set to query at which a set that just reaches the threshold is found as often as wanted (2.6).
+
+    Even if every position is a band of its own.
+    """
+    similarity = -math.expm1(math.log1p(-RECALL) / permutations)
+    return threshold / similarity + threshold - 1
 
 
 @functools.lru_cache(maxsize=8192)
@@ -61,7 +65,8 @@ def bands_and_rows(
     """Bands and rows for sets ``ratio_of(step)`` times as large as the query (spec 2.6).
 
     ``paper`` minimises the sum of both errors as printed, which finds nothing at high thresholds. ``recall`` takes the
-    fewest false positives that keep the mean recall of hits, or the highest recall there is.
+    fewest false positives that keep the recall at the threshold itself, where the columns of small queries are, or the
+    highest recall there is.
     """
     ratio = ratio_of(step)
     top = min(1.0, ratio)
@@ -80,8 +85,9 @@ def bands_and_rows(
     if objective == "paper":
         cost = false * min(threshold, top) + missed * max(0.0, top - threshold)
     else:
-        kept = 1 - missed >= RECALL
-        cost = np.where(kept, false, 2.0) if kept.any() else missed
+        least = chance(np.array([min(threshold, top)]))
+        kept = least >= RECALL
+        cost = np.where(kept, false, 2.0) if kept.any() else 1 - least
     least = cost.min()
     return max((choice for choice, each in zip(choices, cost, strict=True) if each <= least + 1e-12), key=_order)
 
@@ -133,9 +139,9 @@ class Ensemble:
             chosen.append(bands_and_rows(step_of(ratio), threshold, objective=objective) if fits else (0, 0))
         return chosen
 
-    def out_of_reach(self, size: int) -> list[Partition]:
+    def out_of_reach(self, size: int, threshold: float) -> list[Partition]:
         """Partitions of sets so much larger than the query that signatures cannot tell (2.6)."""
-        return [each for each in self.partitions if each.upper / size > reach()]
+        return [each for each in self.partitions if each.upper / size > reach(threshold)]
 
     def search(
         self, signature: U32, size: int, threshold: float, objective: Objective = "recall", *, screen: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import unicodedata
 
 import numpy as np
@@ -15,6 +16,9 @@ STABLE = 4
 
 _SIZE = 65536
 _HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
+#: Where characters that are made of two may stand: not among ideographs, Hangul syllables (made of vowels and tails),
+#: surrogates and private ones.
+_COMPOSED = (range(0x3400), range(0xA000, 0xAC00), range(0xF900, 0x20000), range(0x2F800, 0x30000))
 
 
 @functools.cache
@@ -37,7 +41,7 @@ def character_table() -> npt.NDArray[np.uint8]:
 def _second_halves() -> set[int]:
     """Characters that may fuse with the one before them."""
     fusing = set(_HANGUL_VOWELS_AND_TAILS)
-    for point in range(0x110000):
+    for point in itertools.chain(*_COMPOSED):
         parts = unicodedata.decomposition(chr(point)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             fusing.add(int(parts[1], 16))

@@ -1,0 +1,5 @@
+"""``python -m lakescope`` is ``lakescope``."""
+
+from lakescope.cli import main
+
+main()
