@@ -75,7 +75,7 @@ def lake_like(count: int, seed: int = 1) -> Collection:
         if dice.random() < 0.2:  # "other", "total", "unknown"
             taken = np.concatenate([taken, dice.integers(0, 30, int(dice.integers(1, 4))).astype(np.uint64) + common])
         sets.append(np.unique(mix(taken)))
-    return _together(sets)
+    return together(sets)
 
 
 def dense(count: int, seed: int = 1) -> Collection:
@@ -91,10 +91,11 @@ def dense(count: int, seed: int = 1) -> Collection:
         skew = dice.choice([1.0, 1.5, 2.5])
         numbers = base[domain] + (size_of[domain] * dice.random(taken) ** skew).astype(np.int64)
         sets.append(np.unique(mix(numbers.astype(np.uint64))))
-    return _together(sets)
+    return together(sets)
 
 
-def _together(sets: list[U64]) -> Collection:
+def together(sets: list[U64]) -> Collection:
+    """Sets one after the other; empty ones are left out."""
     kept = [each for each in sets if each.size]
     return Collection(np.concatenate(kept), np.concatenate([[0], np.cumsum([each.size for each in kept])]))
 
