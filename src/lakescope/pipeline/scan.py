@@ -16,17 +16,20 @@ import numpy as np
 
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
+from lakescope.pipeline.correlations import TableSketches
 from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
 from lakescope.sources.files import scrub
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
-from lakescope.values.cells import understand
+from lakescope.values.cells import Cells, understand
 from lakescope.values.hashed import U64
 
 #: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
 _JSON_LIMIT = 2048
+#: Rows of a table are ordered by the piece they are in, then by their number in it.
+_ROW_BITS = 40
 #: From so many units on a table is merged by several tasks; a Spark frame always is.
 MANY_UNITS = 8
 #: Facts about a table that every piece of it may tell again; the others are events that add up.
@@ -83,6 +86,7 @@ class TableScan:
         self.states: dict[str, ColumnState] = {}
         #: Distinct tokens of columns that have more than their frequent values hold.
         self._tokens: dict[str, HashSet] = {}
+        self.sketches = TableSketches()
 
     def scan(self, unit: Unit) -> Iterator[None]:
         """Read a unit a batch at a time; what cannot be read becomes a problem of the table, never an exception."""
@@ -107,9 +111,15 @@ class TableScan:
 
     def add(self, batch: Batch, unit: Unit | None = None) -> None:
         """Add one batch of rows."""
-        undecodable = 0
-        for column in batch.columns:
-            undecodable += self._add_column(column, batch)
+        understood = [(column, understand(column, batch.fallback)) for column in batch.columns]
+        for column, cells in understood:
+            self._add_column(column, cells, len(batch.columns))
+        undecodable = sum(cells.undecodable for _, cells in understood)
+        if self._wants_tokens:
+            positioned = all(column.source_type != "json" for column in batch.columns)
+            named = [(column.name, cells) for column, cells in understood]
+            ordinal = max(0, self.part.ordinal if unit is None else unit.ordinal)
+            self.sketches.add(named, (ordinal << _ROW_BITS) + self.part.rows, positioned=positioned)
         self.part.rows += batch.rows
         if unit is not None and batch.span is not None:
             self._add_span(unit, batch.span)
@@ -117,15 +127,14 @@ class TableScan:
             detail = f"cells that are not UTF-8 were read as {batch.fallback}"
             self.part.report(Problem(self.part.table, "warning", "encoding", detail, undecodable))
 
-    def _add_column(self, column: TextColumn, batch: Batch) -> int:
+    def _add_column(self, column: TextColumn, cells: Cells, width: int) -> None:
         # The keys of JSON come and go: their number says nothing that another cut of the file would say, too.
-        limit = _JSON_LIMIT if column.source_type == "json" else values_limit(len(batch.columns))
+        limit = _JSON_LIMIT if column.source_type == "json" else values_limit(width)
         state = self.states.get(column.name)
         if state is None:
             state = ColumnState(len(self.states), column.source_type, limit)
             self.states[column.name] = state
             self.part.columns.append(column.name)
-        cells = understand(column, batch.fallback)
         tokens = self._tokens.get(column.name)
         many = state.values.used + cells.hashes.size > min(state.limit, limit)
         if many and tokens is None and self._wants_tokens:
@@ -135,7 +144,6 @@ class TableScan:
         state.update(cells)
         if tokens is not None:
             tokens.add(cells.hashes)
-        return cells.undecodable
 
     @property
     def full(self) -> bool:

@@ -1,11 +1,11 @@
 """What runs inside Spark's Python workers: scan a bin of units, merge the states of columns, in bounded memory.
 
 Rows between the two tasks: ``target``, ``table``, ``part`` (0: a :class:`TablePart`, 1: the state of a column, 2:
-catalog records of many tables that needed no merge because one bin held them whole, 3: a bucket of tokens), ``name``
-of the column, ``ordinal`` of the first unit behind it or the number of the bucket, ``payload``. Sorted by these, a
-merge task meets first what is known of a table, then one column after the other. A table of many units goes to several
-targets, each of which merges some of its columns: what is known of the table goes to all of them, and the first one
-tells of it.
+catalog records of many tables that needed no merge because one bin held them whole, 3: a bucket of tokens, 4: the
+correlation sketch of a key), ``name`` of the column or key, ``ordinal`` of the first unit behind it or the number of
+the bucket, ``payload``. Sorted by these, a merge task meets first what is known of a table, then one column after the
+other. A table of many units goes to several targets, each of which merges some of its columns: what is known of the
+table goes to all of them, and the first one tells of it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import xxhash
 
+from lakescope.pipeline.correlations import KEY_SEPARATOR, Keyed
+from lakescope.pipeline.correlations import records as key_records
 from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
 from lakescope.pipeline.scan import MANY_UNITS, TablePart, TableScan, broken_spans
@@ -47,7 +49,9 @@ RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
 _PAYLOAD_BYTES = 4 * 1024 * 1024
-_PART, _STATE, _RECORDS, _TOKENS = 0, 1, 2, 3
+_PART, _STATE, _RECORDS, _TOKENS, _KEY = 0, 1, 2, 3, 4
+#: Kinds of catalog records that a scan makes of a table it has read whole.
+_WHOLE = ("columns", "sketches", "keys", "pairs")
 #: Tasks that share the merge of a table of many units, at most.
 _MOST_TARGETS = 32
 
@@ -67,8 +71,8 @@ class _Rows:
         self._tokens = TokenBuffer(cut) if cut else None
         self._rows: list[_Row] = []
         self._size = 0
-        self._records: list[Record] = []
-        self._sketches: list[Record] = []
+        self._records: dict[str, list[Record]] = {kind: [] for kind in _WHOLE}
+        self._record_bytes = 0
 
     def add_tokens(self, scan: TableScan) -> Arrow:
         """Rows of the tokens that a scan has collected, once there are enough of them."""
@@ -96,6 +100,10 @@ class _Rows:
         for name, state in scan.states.items():
             target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
             yield from self._put((target, part.table, _STATE, name, part.ordinal, state.to_bytes()))
+        for key, keyed in scan.sketches.finish().items():
+            name = KEY_SEPARATOR.join(key)
+            target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
+            yield from self._put((target, part.table, _KEY, name, part.ordinal, keyed.to_bytes()))
 
     def add_whole(self, scan: TableScan) -> Arrow:
         """Rows of a table that was scanned whole: its columns are profiled at once."""
@@ -104,20 +112,28 @@ class _Rows:
         for name, state in scan.states.items():
             record = _profiled(part, name, state, part.rows)
             if record is not None:
-                self._records.append(record)
-                self._sketches.append(_sketch(part.table, name, state, self._cut))
+                self._records["columns"].append(record)
+                self._records["sketches"].append(_sketch(part.table, name, state, self._cut))
+        positions = {name: position for position, name in enumerate(part.columns)}
+        for key, keyed in scan.sketches.finish().items():
+            made = key_records(part.table, key, keyed, positions)
+            if made is not None:
+                self._records["keys"].append(made[0])
+                self._records["pairs"] += made[1]
+                self._record_bytes += sum(len(pair["values"]) for pair in made[1])
         (target,) = _targets(part.table, 1, self._shards)
         yield from self._put((target, part.table, _PART, "", part.ordinal, part.to_json()))
-        if len(self._records) >= ROWS_PER_WRITE:
+        if len(self._records["columns"]) >= ROWS_PER_WRITE or self._record_bytes >= _PAYLOAD_BYTES:
             yield from self._put_records()
 
     def _put_records(self) -> Arrow:
-        if self._records:
-            payload = _pack_records(self._records, self._sketches)
+        if self._records["columns"]:
+            payload = _pack_records(self._records)
             # No table's row, but spread over the merge tasks like one.
-            (target,) = _targets(first := self._records[0]["table"], 1, self._shards)
+            (target,) = _targets(first := self._records["columns"][0]["table"], 1, self._shards)
             yield from self._put((target, first, _RECORDS, "", 0, payload))
-        self._records, self._sketches = [], []
+        self._records = {kind: [] for kind in _WHOLE}
+        self._record_bytes = 0
 
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
@@ -231,7 +247,7 @@ class MergeStates:
     cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
-        shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "columns", "problems", "sketches")}
+        shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "problems", *_WHOLE)}
         counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
         tokens = RawTokens(self.staging)
@@ -251,7 +267,11 @@ class MergeStates:
                     pass
                 continue
             whole = _whole(table, parts)
-            _write_columns(whole, states, shards, self.cut)
+            for part, rows in itertools.groupby(states, key=lambda row: row[2]):
+                if part == _KEY:
+                    _write_keys(whole, rows, shards)
+                else:
+                    _write_columns(whole, rows, shards, self.cut)
             if first:
                 _write_table(whole, shards, counts)
             else:
@@ -343,6 +363,21 @@ def _write_columns(
             shards["sketches"].add(_sketch(whole.table, name, state, cut))
 
 
+def _write_keys(whole: TablePart, rows: Iterator[_Row], shards: dict[str, ShardWriter]) -> None:
+    """Correlation sketches of the keys of a table that came in pieces."""
+    positions = {name: position for position, name in enumerate(whole.columns)}
+    for name, group in itertools.groupby(rows, key=lambda row: row[3]):
+        pieces = (Keyed.from_bytes(row[5]) for row in group)
+        keyed = next(pieces)
+        for piece in pieces:
+            keyed.merge(piece)
+        made = key_records(whole.table, tuple(name.split(KEY_SEPARATOR)), keyed, positions)
+        if made is not None:
+            shards["keys"].add(made[0])
+            for pair in made[1]:
+                shards["pairs"].add(pair)
+
+
 def _merged(states: Iterator[ColumnState]) -> ColumnState:
     whole = next(states)
     for state in states:
@@ -361,13 +396,12 @@ def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> 
     }
 
 
-def _pack_records(records: list[Record], sketches: list[Record]) -> bytes:
+def _pack_records(records: dict[str, list[Record]]) -> bytes:
     """Catalog records and sketches of columns as Arrow batches without their schema."""
-    blocks = [
-        record_batch(made, SCHEMAS[kind]).serialize().to_pybytes()
-        for made, kind in ((records, "columns"), (sketches, "sketches"))
-    ]
-    return codec.pack("records", 1, {"columns": blocks[0], "sketches": blocks[1]})
+    blocks = {
+        kind: record_batch(made, SCHEMAS[kind]).serialize().to_pybytes() for kind, made in records.items() if made
+    }
+    return codec.pack("records", 1, blocks)
 
 
 def _write_records(payload: bytes, shards: dict[str, ShardWriter]) -> None:

@@ -65,7 +65,29 @@ SKETCH_SCHEMA = pa.schema(
         *[("signature", pa.binary()), ("key", pa.uint64())],
     ]
 )
-SCHEMAS = {"tables": TABLE_SCHEMA, "columns": COLUMN_SCHEMA, "problems": PROBLEM_SCHEMA, "sketches": SKETCH_SCHEMA}
+#: Correlation sketches: a key of a table with its smallest hashes, and the numeric columns beside it.
+KEY_SCHEMA = pa.schema(
+    [
+        *[("table", _S), ("key", _S), ("columns", pa.list_(_S)), ("position", pa.int32()), ("filled", _I)],
+        *[("distinct", _F), ("saturated", _B), ("hashes", pa.binary()), ("rows", pa.binary())],
+    ]
+)
+PAIR_SCHEMA = pa.schema(
+    [
+        *[("table", _S), ("key", _S), ("column", _S), ("position", pa.int32()), ("cells", _I), ("numbers", _I)],
+        *[("repeated", _B), ("values", pa.binary()), ("sides", pa.binary())],
+    ]
+)
+SCHEMAS = {
+    "tables": TABLE_SCHEMA,
+    "columns": COLUMN_SCHEMA,
+    "problems": PROBLEM_SCHEMA,
+    "sketches": SKETCH_SCHEMA,
+    "keys": KEY_SCHEMA,
+    "pairs": PAIR_SCHEMA,
+}
+#: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
+_MAPPED = ("sketches", "keys", "pairs")
 
 #: Records written at a time: a row group of Parquet, a batch of Arrow.
 ROWS_PER_WRITE = 512
@@ -113,7 +135,7 @@ class ShardWriter:
     def __init__(self, staging: str | os.PathLike[str], kind: str) -> None:
         self.kind = kind
         self.schema = SCHEMAS[kind]
-        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind == 'sketches' else 'parquet'}"
+        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind in _MAPPED else 'parquet'}"
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
@@ -142,7 +164,7 @@ class ShardWriter:
         self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
-        if self.kind == "sketches":
+        if self.kind in _MAPPED:
             return pa.ipc.new_file(str(self._path), self.schema)
         return pq.ParquetWriter(self._path, self.schema, compression="zstd")
 

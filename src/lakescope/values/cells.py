@@ -27,7 +27,8 @@ class Cells:
     ``written[wstarts:wends]`` is the trimmed cell as the source has it. Its canonical form is ``text[cstarts:cends]``
     where ``altered``, else ``written[cstarts:cends]``, the same bytes. Two written forms of one value (``1`` and
     ``1.0``) stay apart here and meet in whatever is keyed by ``hashes``. ``lengths`` are characters as written,
-    ``leading`` the first digit of a number that is not zero.
+    ``leading`` the first digit of a number that is not zero. ``places`` has an entry a row: which of the cells it has,
+    -1 if none.
     """
 
     rows: int
@@ -50,6 +51,7 @@ class Cells:
     altered: U8
     cstarts: I32
     cends: I32
+    places: I32
 
     def canonical_at(self, index: int) -> bytes:
         """Canonical text of one distinct cell."""
@@ -70,7 +72,8 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     data = read_only(column.data)
     counts, raw = np.empty(n, np.int64), np.empty(n, np.uint64)
     wstarts, wends = np.empty(n, np.int32), np.empty(n, np.int32)
-    found, missing = kernels.unique_cells(data, column.starts, column.ends, counts, raw, wstarts, wends)
+    places = np.empty(n, np.int32)
+    found, missing = kernels.unique_cells(data, column.starts, column.ends, counts, raw, wstarts, wends, places)
     counts, raw, wstarts, wends = counts[:found], raw[:found], wstarts[:found], wends[:found]
     kinds = np.empty(found, np.uint8)
     hashes, numbers = np.empty(found, np.uint64), np.empty(found, np.float64)
@@ -85,7 +88,7 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     )
     cells = Cells(
         *(n, missing, 0, 0, 0, kinds, hashes, numbers, counts, lengths, leading, digits, decimals),
-        *(data, wstarts, wends, text[:used], altered, cstarts, cends),
+        *(data, wstarts, wends, text[:used], altered, cstarts, cends, places),
     )
     slow = np.flatnonzero(kinds == kernels.SLOW)
     if slow.size:
@@ -137,7 +140,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
 def _without_nulls(cells: Cells) -> Cells:
     """The same cells without the null ones, which are only counted."""
     arrays = [getattr(cells, name) for name in _PER_CELL]
-    kept, cells.empty, cells.markers = kernels.drop_nulls(*arrays)
+    kept, cells.empty, cells.markers = kernels.drop_nulls(*[*arrays, cells.places])
     if kept < cells.kinds.size:
         for name, array in zip(_PER_CELL, arrays, strict=True):
             setattr(cells, name, array[:kept])

@@ -214,8 +214,8 @@ def trim(data, start, end):
 
 
 @njit(cache=True)
-def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
-    """Distinct trimmed cells of a batch: for each its count, hash and trimmed bounds.
+def unique_cells(data, starts, ends, counts, hashes, ustarts, uends, places):
+    """Distinct trimmed cells of a batch: for each its count, hash and trimmed bounds; ``places`` says which a row has.
 
     Fills the output arrays (as long as the batch) and returns (number of distinct cells, missing cells).
     """
@@ -231,6 +231,7 @@ def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
     for row in range(n):
         if ends[row] < 0:
             missing += 1
+            places[row] = -1
             continue
         s, e = trim(text, starts[row], ends[row])
         h = xxh64(text, s, e)
@@ -239,6 +240,7 @@ def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
             at = slots[slot]
             if at < 0:
                 slots[slot] = found
+                places[row] = found
                 counts[found] = 1
                 hashes[found] = h
                 ustarts[found] = s
@@ -247,6 +249,7 @@ def unique_cells(data, starts, ends, counts, hashes, ustarts, uends):
                 break
             if hashes[at] == h:
                 counts[at] += 1
+                places[row] = at
                 break
             slot = (slot + np.uint64(1)) & mask
     return found, missing
@@ -872,14 +875,16 @@ def drop_nulls(
     altered,
     cstarts,
     cends,
+    places,
 ):
-    """Move the cells that are not null to the front, in order.
+    """Move the cells that are not null to the front, in order; rows with a null have the place -1.
 
     Returns (how many they are, empty cells, cells that hold a null marker).
     """
     kept = 0
     empty = 0
     markers = 0
+    moved = np.full(kinds.size, -1, np.int32)
     for i in range(kinds.size):
         if kinds[i] == NULL:
             if wends[i] == wstarts[i]:
@@ -887,6 +892,7 @@ def drop_nulls(
             else:
                 markers += counts[i]
             continue
+        moved[i] = kept
         if kept < i:
             kinds[kept] = kinds[i]
             hashes[kept] = hashes[i]
@@ -902,4 +908,8 @@ def drop_nulls(
             cstarts[kept] = cstarts[i]
             cends[kept] = cends[i]
         kept += 1
+    if kept < kinds.size:
+        for row in range(places.size):
+            if places[row] >= 0:
+                places[row] = moved[places[row]]
     return kept, empty, markers
