@@ -185,7 +185,9 @@ def _shown(times: Sequence[float]) -> str:
 
 def thresholds(sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> Section:
     """Precision and recall by threshold and number of partitions, before verification; and by ratio of sizes."""
-    chosen = np.random.default_rng(9).choice(np.flatnonzero(sets.sizes >= 10), options.queries, replace=False).tolist()
+    chosen = (
+        np.random.default_rng(9).choice(np.flatnonzero(sets.sizes >= 10), options.queries // 2, replace=False).tolist()
+    )
     search = ready(index)
     truth = {number: _contained(search, sets[number], [number]) for number in chosen}
     lines: list[list[object]] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.pipeline.tokens import column_id
 from lakescope.sketches import codec
-from lakescope.sketches.correlation import KEYS, KeySketch
+from lakescope.sketches.correlation import KEYS, KeySketch, ValueStates
 from lakescope.sketches.correlation_kernels import pair_places
-from lakescope.sketches.quadrants import describe
+from lakescope.sketches.quadrants import AGGREGATES, sides
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
 
@@ -38,6 +39,8 @@ _LEADING, _PAIRED = 3, 6
 #: In wider tables only the first columns are keys, and sketches are smaller.
 _WIDE, _WIDE_KEYS = 64, 16
 _VERY_WIDE = 512
+#: Share of the cells of a column that must be numbers to be sketched beside a key.
+_MOSTLY = 0.9
 #: Fewest different keys that are worth a sketch.
 FEWEST_KEYS = 5
 #: Share of rows that a pair of columns tells apart if it is near a key, and one of them alone at most.
@@ -178,6 +181,29 @@ class Column:
         return KeySketch.counting(self.hashes, _COUNTED)
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Some rows of a table; ``positioned`` if the order of its columns is that of the table."""
+
+    columns: list[Column]
+    order: int
+    positioned: bool
+
+    @property
+    def limit(self) -> int:
+        """Keys of a sketch, by the width of the table; what JSON brings next nobody knows."""
+        width = len(self.columns) if self.positioned else _VERY_WIDE
+        return KEYS if width <= _WIDE else (KEYS // 4 if width <= _VERY_WIDE else KEYS // 8)
+
+    def candidates(self) -> Iterator[tuple[Column, ...]]:
+        """Columns, and pairs of the first ones, that may be keys."""
+        wide = self.positioned and len(self.columns) > _WIDE
+        able = self.columns[:_WIDE_KEYS] if wide else self.columns
+        yield from ((column,) for column in able)
+        if self.positioned:
+            yield from itertools.combinations(able[:_PAIRED], 2)
+
+
 class TableSketches:
     """All correlation sketches of some pieces of a table.
 
@@ -186,36 +212,34 @@ class TableSketches:
 
     def __init__(self) -> None:
         self.keys: dict[Key, Keyed] = {}
-        self._waiting: tuple[list[Column], int] | None = None
+        self._waiting: _Batch | None = None
         self._batches = 0
 
     def add(self, columns: Sequence[tuple[str, Cells]], order: int, *, positioned: bool = True) -> None:
         """Add a batch of rows. Without ``positioned`` the order of columns says nothing (JSON)."""
         seen = [Column(name, cells, positioned and i < _LEADING) for i, (name, cells) in enumerate(columns)]
+        batch = _Batch(seen, order, positioned)
         if self._waiting is not None:
-            self._sketch(*self._waiting, alone=False)
+            self._sketch(self._waiting, alone=False)
             self._waiting = None
         self._batches += 1
         if self._batches == 1:
-            self._waiting = seen, order
+            self._waiting = batch
         else:
-            self._sketch(seen, order, alone=False)
+            self._sketch(batch, alone=False)
 
     def finish(self) -> dict[Key, Keyed]:
         """The sketches of all that was added; if it was one batch, of a whole table, without those not worth it."""
         if self._waiting is not None:
-            self._sketch(*self._waiting, alone=True)
+            self._sketch(self._waiting, alone=True)
             self._waiting = None
         return self.keys
 
-    def _sketch(self, columns: list[Column], order: int, *, alone: bool) -> None:
-        width = len(columns)
-        limit = KEYS if width <= _WIDE else (KEYS // 4 if width <= _VERY_WIDE else KEYS // 8)
-        values = [column for column in columns if column.has_numbers]
-        able = columns[: _WIDE_KEYS if width > _WIDE else width]
-        for key in itertools.chain(((column,) for column in able), itertools.combinations(able[:_PAIRED], 2)):
+    def _sketch(self, batch: _Batch, *, alone: bool) -> None:
+        values = [column for column in batch.columns if column.has_numbers]
+        for key in batch.candidates():
             if not alone or self._worth_it(key):
-                self._add(key, limit, values, order)
+                self._add(key, batch.limit, values, batch.order)
 
     @staticmethod
     def _worth_it(key: Sequence[Column]) -> bool:
@@ -263,19 +287,19 @@ def records(table: str, key: Key, keyed: Keyed, positions: Mapping[str, int]) ->
     if not keyed.worth_keeping:
         return None
     sketch = keyed.sketch
-    name = KEY_SEPARATOR.join(key)
+    number = column_id(table, *key)
     pairs = [
-        {"table": table, "key": name, "column": column, "position": positions[column], **described}
+        {"table": table, "key": number, "column": column, "position": positions[column], **described}
         for column, states in sketch.values.items()
-        if (described := describe(states)) is not None
+        if (described := _described(states)) is not None
     ]
     if not pairs:
         return None
     record = {
         "table": table,
-        "key": name,
+        "key": number,
         "columns": list(key),
-        "position": positions[key[0]],
+        "sets": [column_id(table, column) for column in key],
         "filled": sketch.filled,
         "distinct": sketch.distinct,
         "saturated": sketch.saturated,
@@ -283,3 +307,19 @@ def records(table: str, key: Key, keyed: Keyed, positions: Mapping[str, int]) ->
         "rows": sketch.rows.tobytes(),
     }
     return record, pairs
+
+
+def _described(states: ValueStates) -> Record | None:
+    """What is kept of a numeric column of a sketch; None if it is no column of numbers, or all of them are equal."""
+    mean = states.aggregate("mean")
+    filled = mean[np.isfinite(mean)]
+    if states.numbers < _MOSTLY * states.cells or filled.size < FEWEST_KEYS or filled.min() == filled.max():
+        return None
+    kept = [states.aggregate(name) for name in AGGREGATES] if states.repeated else [mean]
+    return {
+        "cells": states.cells,
+        "numbers": states.numbers,
+        "repeated": states.repeated,
+        "values": np.concatenate(kept).tobytes(),
+        "sides": sides(np.where(np.isfinite(mean), mean, np.nan)).tobytes(),
+    }

@@ -24,7 +24,7 @@ from lakescope.errors import BuildFailed
 from lakescope.pipeline.kernels import directory_of, sort_lists, sort_rows, unite_pairs
 from lakescope.pipeline.lists import Lists, group
 from lakescope.pipeline.shipping import Shipped
-from lakescope.pipeline.tokens import TokenCut, raw_buckets
+from lakescope.pipeline.tokens import TokenCut, column_id, raw_buckets
 from lakescope.sketches import codec
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import partition
@@ -154,18 +154,19 @@ def _power_of_two(wanted: float, most: int) -> int:
 
 def _number_sets(staging: Path, sketches: list[SegmentFile]) -> int:
     """Number all columns in the order of the catalog and write the numbers where tasks find them."""
-    found: list[tuple[str, int, int]] = []
+    found: list[tuple[str, int, int, str]] = []
     for file in sketches:
         with pa.memory_map(str(staging / file.path)) as source:
             table = pa.ipc.open_file(source).read_all()
-            found += zip(*(table[name].to_pylist() for name in ("table", "position", "key")), strict=True)
+            found += zip(*(table[name].to_pylist() for name in ("table", "position", "key", "column")), strict=True)
     found.sort()
-    keys = np.array([key for _, _, key in found], np.uint64)
+    keys = np.array([key for _, _, key, _ in found], np.uint64)
+    ids = np.array([column_id(table, column) for table, _, _, column in found], np.uint64)
     if np.unique(keys).size != keys.size:
         raise BuildFailed("two columns share a key", hint="rename one of the tables; this is a matter of luck")
     order = np.argsort(keys)
-    out = ArrayFile(staging, "sets", {"keys": np.uint64, "numbers": np.int32})
-    out.append(keys=keys[order], numbers=order)
+    out = ArrayFile(staging, "sets", {"keys": np.uint64, "numbers": np.int32, "ids": np.uint64})
+    out.append(keys=keys[order], numbers=order, ids=ids)
     (staging / out.close().path).rename(staging / _SET_NUMBERS)
     return len(found)
 
@@ -582,15 +583,16 @@ class Finish:
         return out.close()
 
     def _write_sets(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:
-        """The groups of each set, in order, and the number of its tokens."""
+        """The groups of each set, in order, the number of its tokens, and what its column is known by."""
         parts = [each for _, each in payloads]
-        fields = {"starts": np.int64, "groups": np.int32, "sizes": np.int64, "range": np.int64}
+        fields = {"starts": np.int64, "groups": np.int32, "sizes": np.int64, "ids": np.uint64, "range": np.int64}
         out = ArrayFile(self.staging, PARTS[SETS], fields)
+        ids = _read(self.staging, _SET_NUMBERS)["ids"][begin:end]
         sets = np.concatenate([np.empty(0, np.int32), *(each["sets"] for each in parts)]) - np.int32(begin)
         groups = np.concatenate([np.empty(0, np.int32), *(each["groups"] for each in parts)])
         widths = np.concatenate([np.empty(0, np.int64), *(each["widths"] for each in parts)])
         starts, ordered, sizes = sort_rows(sets, groups, widths, end - begin)
-        out.append(starts=starts, groups=ordered, sizes=sizes, range=np.array([begin, end]))
+        out.append(starts=starts, groups=ordered, sizes=sizes, ids=ids, range=np.array([begin, end]))
         return out.close()
 
     def _write_forest(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:

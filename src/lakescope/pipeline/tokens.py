@@ -42,6 +42,11 @@ _RAW_FIELDS = {
 }
 
 
+def column_id(table: str, *columns: str) -> int:
+    """What a column, or a key of several, is known by across the parts of an index."""
+    return int(xxhash.xxh64_intdigest("\0".join((table, *columns)).encode("utf-8", "surrogatepass")))
+
+
 @dataclass(frozen=True, slots=True)
 class TokenCut:
     """How tokens are spread: ``2**bits`` buckets over ``targets`` merge tasks.

@@ -85,6 +85,11 @@ class InvertedIndex:
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
     @cached_property
+    def ids(self) -> U64:
+        """What the column of every set is known by in other parts of the index."""
+        return np.concatenate([np.empty(0, np.uint64), *(file["ids"] for file in self.sets)])
+
+    @cached_property
     def group_bounds(self) -> I64:
         """First group of every file of postings, and the number of all groups."""
         return _bounds(self.postings)

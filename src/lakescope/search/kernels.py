@@ -677,3 +677,52 @@ def agreements(signature, position_bounds, values, sets, count, slots, found, ma
     for j in range(n):
         slots[found[j]] = -1
     return n if whole else DAMAGED
+
+
+@njit(inline="always", cache=True)
+def _ones(word):
+    """Number of bits that are set."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True)
+def quadrants(query, above, below, keys, hashes, sizes, pair_starts, sides, rows, same, other):
+    """How often the numeric columns of some keys are on the same side of their cut as a query, and how often not.
+
+    ``query`` are the query's hashes in order, with the sides of its values; ``keys`` numbers the sketches to look at,
+    ``rows`` says which rows of words are the sides above and below. Fills ``same`` and ``other`` for every pair.
+    """
+    for key in keys:
+        n = sizes[key]
+        words = (n + 63) >> 6
+        mine_above, mine_below = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+        i = j = 0
+        while i < query.size and j < n:
+            h = _u64(hashes[key], j)
+            if query[i] < h:
+                i += 1
+            elif query[i] > h:
+                j += 1
+            else:
+                bit = np.uint64(1) << np.uint64(j & 63)
+                if above[i]:
+                    mine_above[j >> 6] |= bit
+                elif below[i]:
+                    mine_below[j >> 6] |= bit
+                i += 1
+                j += 1
+        for pair in range(pair_starts[key], pair_starts[key + 1]):
+            agree = np.int64(0)
+            differ = np.int64(0)
+            for w in range(words):
+                up = _u64(sides[pair], rows[0] * words + w)
+                down = _u64(sides[pair], rows[1] * words + w)
+                if rows[2]:
+                    down &= ~up
+                agree += _ones(mine_above[w] & up) + _ones(mine_below[w] & down)
+                differ += _ones(mine_above[w] & down) + _ones(mine_below[w] & up)
+            same[pair] = agree
+            other[pair] = differ

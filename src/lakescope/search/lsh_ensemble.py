@@ -153,6 +153,11 @@ class Ensemble:
         """
         found, masks = self._agreements(signature)
         sizes = self._index.sizes[found]
+        agreeing = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
+        if screen:
+            _, highest = _wilson(agreeing / PERMUTATIONS, z=_SURE)
+            passed = np.flatnonzero(containment_of(highest, sizes / size) >= threshold - 1e-9)
+            found, masks, sizes, agreeing = found[passed], masks[passed], sizes[passed], agreeing[passed]
         place = np.searchsorted(self._uppers, sizes)
         chosen = np.array(self.plan(size, threshold, objective), np.int64).reshape(-1, 2)
         kept = np.zeros(found.size, np.bool_)
@@ -161,16 +166,11 @@ class Ensemble:
             bands, rows = chosen[number].tolist()
             mine = np.flatnonzero(place == number)
             if bands:
-                agreeing = bits[mine, : bands * rows].reshape(mine.size, bands, rows)
-                kept[mine[agreeing.min(axis=2).max(axis=1) == 1]] = True
+                banded = bits[mine, : bands * rows].reshape(mine.size, bands, rows)
+                kept[mine[banded.min(axis=2).max(axis=1) == 1]] = True
         order = np.flatnonzero(kept)
         order = order[np.argsort(found[order])]
-        agreeing = bits[order].sum(axis=1)
-        if screen:
-            _, highest = _wilson(agreeing / PERMUTATIONS, z=_SURE)
-            passed = containment_of(highest, sizes[order] / size) >= threshold - 1e-9
-            order, agreeing = order[passed], agreeing[passed]
-        return self._hits(found[order], agreeing, sizes[order] / size)
+        return self._hits(found[order], agreeing[order], sizes[order] / size)
 
     def _hits(self, sets: I32, agreeing: I64, ratios: F64) -> Hits:
         low, high = _wilson(agreeing / PERMUTATIONS)

@@ -23,7 +23,6 @@ F64 = npt.NDArray[np.float64]
 
 #: Keys of a sketch, if nothing else is said.
 KEYS = 512
-AGGREGATES = ("mean", "sum", "min", "max", "count", "first", "last")
 _NAME, _VERSION = "correlation", 1
 _LAST_HASH = np.uint64(2**64 - 1)
 

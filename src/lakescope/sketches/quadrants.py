@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.sketches.correlation import AGGREGATES, ValueStates
-
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 Bits = npt.NDArray[np.bool_]
@@ -19,10 +17,8 @@ Bits = npt.NDArray[np.bool_]
 #: Rows of the words of a column: above the balanced cut, present, above the mean, below the mean.
 ABOVE, PRESENT, OVER, UNDER = range(4)
 ROWS = 4
-#: Share of the cells of a column that must be numbers, and keys with a number, for it to be sketched.
-_MOSTLY, _FEWEST = 0.9, 5
-#: Aggregates that are kept where keys repeat; elsewhere all but the count are the value itself.
-KEPT = tuple(name for name in AGGREGATES if name != "mean")
+#: Ways to make one number of those of a repeated key, in the order they are kept in.
+AGGREGATES = ("mean", "sum", "min", "max", "count", "first", "last")
 
 
 def balanced_cut(values: F64) -> float:
@@ -55,19 +51,3 @@ def packed(bits: Bits) -> U64:
     found = np.packbits(bits, axis=1, bitorder="little")
     words[:, : found.shape[1]] = found
     return words.view(np.uint64)
-
-
-def describe(states: ValueStates) -> dict[str, object] | None:
-    """What is kept of a numeric column of a sketch; None if it is no column of numbers, or all of them are equal."""
-    mean = states.aggregate("mean")
-    filled = mean[np.isfinite(mean)]
-    if states.numbers < _MOSTLY * states.cells or filled.size < _FEWEST or filled.min() == filled.max():
-        return None
-    kept = [mean, *(states.aggregate(name) for name in KEPT)] if states.repeated else [mean]
-    return {
-        "cells": states.cells,
-        "numbers": states.numbers,
-        "repeated": states.repeated,
-        "values": np.concatenate(kept).tobytes(),
-        "sides": sides(np.where(np.isfinite(mean), mean, np.nan)).tobytes(),
-    }

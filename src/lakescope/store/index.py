@@ -95,6 +95,18 @@ class Index:
             raise NotFound.among("table", name, tables["table"].to_pylist())
         return dict(found.to_pylist()[0])
 
+    def batches(self, kind: str) -> list[pa.RecordBatch]:
+        """All records of a kind whose files are mapped, as they lie in memory."""
+        found = []
+        for file in self.manifest.of_kind(kind):
+            try:
+                source = pa.ipc.open_file(self._mapped[file.path])
+                found += [source.get_batch(number) for number in range(source.num_record_batches)]
+            except (OSError, pa.ArrowException) as error:
+                hint = "run `lakescope verify`, then build the index again"
+                raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
+        return found
+
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
         for file in self.manifest.of_kind("sketches"):

@@ -18,7 +18,7 @@ from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.values.canonical import VALUES_VERSION
 
 #: Version of the directory layout and file schemas; a reader refuses any other by name.
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 
 

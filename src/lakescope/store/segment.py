@@ -68,13 +68,26 @@ SKETCH_SCHEMA = pa.schema(
 #: Correlation sketches: a key of a table with its smallest hashes, and the numeric columns beside it.
 KEY_SCHEMA = pa.schema(
     [
-        *[("table", _S), ("key", _S), ("columns", pa.list_(_S)), ("position", pa.int32()), ("filled", _I)],
+        *[
+            ("table", _S),
+            ("key", pa.uint64()),
+            ("columns", pa.list_(_S)),
+            ("sets", pa.list_(pa.uint64())),
+            ("filled", _I),
+        ],
         *[("distinct", _F), ("saturated", _B), ("hashes", pa.binary()), ("rows", pa.binary())],
     ]
 )
 PAIR_SCHEMA = pa.schema(
     [
-        *[("table", _S), ("key", _S), ("column", _S), ("position", pa.int32()), ("cells", _I), ("numbers", _I)],
+        *[
+            ("table", _S),
+            ("key", pa.uint64()),
+            ("column", _S),
+            ("position", pa.int32()),
+            ("cells", _I),
+            ("numbers", _I),
+        ],
         *[("repeated", _B), ("values", pa.binary()), ("sides", pa.binary())],
     ]
 )

@@ -1,0 +1,155 @@
+"""Correlation sketches as queries see them: keys and the numeric columns beside them, mapped, none loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakescope.sketches.quadrants import AGGREGATES, ROWS
+from lakescope.store.index import Index
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+_LAST_HASH = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """A binary field of every record: where in memory it lies, and how long it is."""
+
+    places: U64
+    sizes: I64
+
+    @classmethod
+    def of(cls, batches: list[pa.RecordBatch], name: str) -> _Blocks:
+        places, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for batch in batches:
+            column = batch.column(name)
+            _, offsets, data = column.buffers()
+            ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+            base = data.address if data is not None else 0
+            places.append((ends[:-1] + base).astype(np.uint64))
+            sizes.append(np.diff(ends))
+        return cls(np.concatenate(places), np.concatenate(sizes))
+
+
+class KeySketches:
+    """All correlation sketches of an index: keys by number, pairs of a key and a numeric column by number.
+
+    Pairs are in order of their keys: those of key ``i`` are ``pair_starts[i]`` up to ``pair_starts[i + 1]``.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._keys = index.batches("keys")
+        self._pairs = index.batches("pairs")
+        self.hashes = _Blocks.of(self._keys, "hashes")
+        self._rows = _Blocks.of(self._keys, "rows")
+        self._values = _Blocks.of(self._pairs, "values")
+        self._sides = _Blocks.of(self._pairs, "sides")
+        self.count = int(self.hashes.sizes.size)
+        self.sizes = self.hashes.sizes // 8
+        ids = _numbers(self._keys, "key")
+        order = np.argsort(ids)
+        owners = _numbers(self._pairs, "key")
+        at = np.minimum(np.searchsorted(ids[order], owners), max(0, self.count - 1))
+        # A pair without its key, which only a damaged file has, is nobody's.
+        whose = np.where(ids[order][at] == owners, order[at], self.count) if self.count else owners.astype(np.int64)
+        self._order = np.argsort(whose, kind="stable")
+        self.owners = whose[self._order]
+        self.pair_starts = np.searchsorted(self.owners, np.arange(self.count + 1))
+
+    @property
+    def pairs(self) -> int:
+        return int(self.owners.size)
+
+    @cached_property
+    def sides(self) -> U64:
+        """Where the words of every pair lie."""
+        return self._sides.places[self._order]
+
+    @cached_property
+    def sets(self) -> list[tuple[int, ...]]:
+        """What the columns of every key are known by."""
+        return [tuple(each) for batch in self._keys for each in batch.column("sets").to_pylist()]
+
+    @cached_property
+    def tables(self) -> list[str]:
+        """The table of every key."""
+        return [name for batch in self._keys for name in batch.column("table").to_pylist()]
+
+    @cached_property
+    def columns(self) -> list[tuple[str, ...]]:
+        """The columns of every key."""
+        return [tuple(each) for batch in self._keys for each in batch.column("columns").to_pylist()]
+
+    @cached_property
+    def saturated(self) -> npt.NDArray[np.bool_]:
+        """Which tables have more keys than their sketch."""
+        return np.array([each for batch in self._keys for each in batch.column("saturated").to_pylist()], np.bool_)
+
+    @cached_property
+    def thresholds(self) -> U64:
+        """Keys up to this hash are all in the sketch."""
+        last = np.full(self.count, _LAST_HASH)
+        for number in np.flatnonzero(self.saturated & (self.sizes > 0)).tolist():
+            last[number] = self.hashes_of(number)[-1]
+        return last
+
+    def hashes_of(self, number: int) -> U64:
+        """The hashes of a key's values, in order."""
+        return np.frombuffer(self._block(self._keys, number, "hashes"), np.uint64)
+
+    def rows_of(self, number: int) -> I64:
+        """The rows of each of a key's values."""
+        return np.frombuffer(self._block(self._keys, number, "rows"), np.int64)
+
+    def key(self, number: int) -> dict[str, Any]:
+        """The record of a key, without its hashes."""
+        batch, row = _locate(self._keys, number)
+        return {name: batch.column(name)[row].as_py() for name in ("table", "columns", "filled", "distinct")}
+
+    def pair(self, number: int) -> dict[str, Any]:
+        """The record of a pair, without its numbers."""
+        batch, row = _locate(self._pairs, int(self._order[number]))
+        return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
+
+    def values_of(self, number: int, aggregate: str) -> F64:
+        """One number for each value of the pair's key; NaN where there is none."""
+        batch, row = _locate(self._pairs, int(self._order[number]))
+        values = np.frombuffer(batch.column("values")[row].as_buffer(), np.float64)
+        if batch.column("repeated")[row].as_py():
+            found: F64 = values.reshape(len(AGGREGATES), -1)[AGGREGATES.index(aggregate)]
+            return found
+        return np.where(np.isnan(values), np.nan, 1.0) if aggregate == "count" else values
+
+    def sides_of(self, number: int) -> npt.NDArray[np.uint64]:
+        """The words of a pair."""
+        batch, row = _locate(self._pairs, int(self._order[number]))
+        return np.frombuffer(batch.column("sides")[row].as_buffer(), np.uint64).reshape(ROWS, -1)
+
+    @staticmethod
+    def _block(batches: list[pa.RecordBatch], number: int, name: str) -> pa.Buffer:
+        batch, row = _locate(batches, number)
+        return batch.column(name)[row].as_buffer()
+
+
+def _locate(batches: list[pa.RecordBatch], number: int) -> tuple[pa.RecordBatch, int]:
+    for batch in batches:
+        if number < batch.num_rows:
+            return batch, number
+        number -= batch.num_rows
+    raise IndexError(number)
+
+
+def _numbers(batches: list[pa.RecordBatch], name: str) -> U64:
+    found = [np.empty(0, np.uint64)]
+    for batch in batches:
+        column = batch.column(name)
+        found.append(np.frombuffer(column.buffers()[1], np.uint64)[column.offset : column.offset + len(column)])
+    return np.concatenate(found)
