@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,17 @@ from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.batch import Asked, named, outside
 from lakescope.search.code import Side, join_code, side_of
+from lakescope.search.correlated import (
+    Correlated,
+    CorrelationSearch,
+    Mean,
+    Request,
+    Retrieval,
+    joined_coefficient,
+)
+from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
+from lakescope.search.keyed import read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
 from lakescope.store.index import Index
@@ -247,7 +257,7 @@ class Lake:
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
         """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         right = self._side(found.table, found.column)
-        if isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows:
+        if self._is_table(query):
             left = self._side(query, found.query_column)
         else:
             left = side_of(query, found.query_column)
@@ -260,7 +270,7 @@ class Lake:
 
     def _query(self, query: Any, on: str | None) -> tuple[list[QueryColumn], str | None]:
         """The columns of a query, or the one that is named, and the table it is, if it is one of the lake."""
-        if isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows:
+        if self._is_table(query):
             numbers = {self._joins.name_of(number): number for number in self._joins.columns_of(query)}
             chosen = numbers if on is None else [_known(on, numbers)]
             return [self._joins.lake_column(numbers[name]) for name in chosen], query
@@ -268,6 +278,69 @@ class Lake:
 
         columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
         return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
+
+    def correlated(
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        target: str,
+        k: int = 10,
+        *,
+        measure: str = "pearson",
+        agg: str = "mean",
+        rank: CorrelationRank = "lower",
+        retrieval: Retrieval = "z",
+        weights: Mapping[str, float] | None = None,
+        mean: Mean = "geometric",
+        given: str | None = None,
+        verify: bool = False,
+        own: bool = False,
+    ) -> Results[Correlated]:
+        """Columns of the lake that correlate with ``target`` when joined with the query on ``key``, best first.
+
+        ``query`` is the name of a table of the lake, the path of another one, or a frame; ``key`` one column or two.
+        Repeated keys are made one by ``agg``. Ranked by the end of the interval that is nearer to 0, or by a score of
+        the papers (``rank``). ``weights`` (``{"join": 1, "corr": 1}``) trade correlation for joinability; ``given``
+        names a column of the query whose influence is taken out. ``verify`` does the real joins.
+        """
+        weights = dict(weights or {})
+        unknown = set(weights) - {"join", "corr"}
+        if unknown:
+            raise BadRequest(f"no weight {sorted(unknown)[0]!r}", hint="weights are join and corr")
+        request = Request(
+            *(k, measure, agg, rank, retrieval, weights.get("join", 0.0), weights.get("corr", 1.0), mean, given)
+        )
+        request.check()
+        columns = [key] if isinstance(key, str) else list(key)
+        if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
+            raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
+        table = query if self._is_table(query) else None
+        if table is None:
+            keyed = read_keyed(query, columns, target, agg, [given] if given else [])
+        else:
+            keyed = sketched_query(self._correlations.sketches, table, columns, target, agg, [given] if given else [])
+        found = self._correlations.search(keyed, request, None if own else table)
+        return self._verified(found, query, columns, target, request) if verify else found
+
+    def _verified(
+        self, found: Results[Correlated], query: Any, key: list[str], target: str, request: Request
+    ) -> Results[Correlated]:
+        """The same answer with the coefficients of the real joins."""
+        place = self._table(query)["uri"] if self._is_table(query) else query
+        mine = read_keyed(place, key, target, request.aggregate)
+        records = []
+        for each in found:
+            location = self._side(each.table, each.column).location
+            records.append(replace(each, verified=joined_coefficient(mine, location, each, request.aggregate)))
+        shown = tuple(dict.fromkeys([*found.shown[:4], "verified", *found.shown[4:]]))
+        return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
+
+    def _is_table(self, query: Any) -> bool:
+        return isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows > 0
+
+    @cached_property
+    def _correlations(self) -> CorrelationSearch:
+        return CorrelationSearch(self._index, self._joins.inverted, self._joins.overlaps)
 
     @cached_property
     def _joins(self) -> JoinSearch:

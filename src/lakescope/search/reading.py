@@ -87,16 +87,21 @@ def _whole_numbers(cells: Cells) -> F64:
 
 def read_query(query: Any, search: OverlapSearch, index: InvertedIndex) -> list[QueryColumn]:
     """The columns of a table that is not in the lake: a path or URI of one table, or a frame."""
-    is_path = isinstance(query, str) or hasattr(query, "__fspath__")
     columns: dict[str, _Growing] = {}
     rows = 0
-    for batch in _batches_of_path(str(query)) if is_path else _batches_of_frame(query):
+    for batch in batches_of(query):
         for column in batch.columns:
             columns.setdefault(column.name, _Growing()).add(understand(column, batch.fallback))
         rows += batch.rows
     if not columns:
         raise BadRequest("the query has no columns", hint="give a table with a header, or a frame with columns")
     return [column.finished(name, rows, search, index) for name, column in columns.items()]
+
+
+def batches_of(query: Any) -> Iterable[Batch]:
+    """A table in bounded pieces: of a path or URI of one table, or of a frame."""
+    is_path = isinstance(query, str) or hasattr(query, "__fspath__")
+    return _batches_of_path(str(query)) if is_path else _batches_of_frame(query)
 
 
 def _batches_of_path(location: str) -> Iterator[Batch]:

@@ -1,0 +1,531 @@
+"""Which tables hold a column that correlates with mine after the join? Without doing the join (CS, QCR).
+
+First stage: the inverted index tells which keys share values with the query, the sides of the sketched values how
+often each numeric column goes with the query's or against it. Second stage: the sketches of the best are joined, which
+gives a uniform sample of the real join, and every number is told with its interval. What is shown is corrected for
+having looked at much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest
+from lakescope.results import Results
+from lakescope.search import estimators, intervals
+from lakescope.search.estimators import MEASURES, Samples
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.josie import OverlapSearch, kernels_are_loaded
+from lakescope.search.keyed import OWN, KeyedQuery
+from lakescope.search.keysketches import KeySketches
+from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut
+from lakescope.store.index import Index
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+U64 = npt.NDArray[np.uint64]
+Rank = Literal["lower", "s1", "s2", "s3", "s4"]
+Retrieval = Literal["z", "qcr", "csk"]
+Mean = Literal["geometric", "arithmetic", "harmonic"]
+
+RANKS = ("lower", "s1", "s2", "s3", "s4")
+RETRIEVALS = ("z", "qcr", "csk")
+MEANS = ("geometric", "arithmetic", "harmonic")
+#: Fewest joined keys that are told of, and those that are worth believing.
+FEWEST, RELIABLE = 5, 20
+#: Pairs whose sketches are joined, at least, and for each that is wanted.
+_JOINED, _JOINED_PER_HIT = 200, 4
+#: Smallest hashes of the query that find keys of the lake.
+_PROBES = 1024
+#: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
+_KURTOSIS, _ONE_POINT = 10.0, 0.2
+#: A correlation of which so much is left when a third column is taken out is not explained by it.
+_LEFT = 0.5
+_SHOWN = (
+    "table",
+    "key",
+    "column",
+    "correlation",
+    "low",
+    "high",
+    "q",
+    "sample",
+    "joined_rows",
+    "containment",
+    "reasons",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """A column of the lake that correlates with the query's after a join on the key.
+
+    ``correlation`` is the ``coefficient`` (pearson, spearman, ...) of the join, estimated from ``sample`` of its keys,
+    between ``low`` and ``high``; ``exact`` if all keys were seen. ``p`` is the chance of such a coefficient without
+    any relation, ``q`` the share of false finds to expect down to here, of all ``looked_at``. ``joined_rows`` is the
+    number of rows of the join, ``containment`` the share of the query's keys that find a partner. ``partial`` is what
+    is left if the trend of the key, or a column that was named, is taken out. ``verified`` is the coefficient of the
+    real join, if it was done.
+    """
+
+    table: str
+    key: str
+    column: str
+    correlation: float
+    low: float
+    high: float
+    p: float
+    q: float
+    sample: int
+    joined_rows: float
+    containment: float
+    coefficient: str
+    aggregate: str
+    exact: bool
+    spearman: float
+    partial: float | None
+    score: float
+    verified: float | None
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """Common keys: their places in the query and in a sketch, and what they tell of the join.
+
+    ``share`` is that of all common keys that they are, ``rows`` those of the whole join, ``containment`` the share of
+    the query's keys that find a partner.
+    """
+
+    mine: npt.NDArray[np.intp]
+    theirs: npt.NDArray[np.intp]
+    share: float
+    rows: float
+    containment: float
+
+
+@dataclass(slots=True)
+class _Joined:
+    """Sketches joined with the query: numbers of the pairs, their samples, what is known of each join."""
+
+    pairs: I64
+    samples: Samples
+    given: dict[str, F64]
+    keys: F64
+    rows: F64
+    containment: F64
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is wanted of an answer."""
+
+    k: int = 10
+    measure: str = "pearson"
+    aggregate: str = "mean"
+    rank: Rank = "lower"
+    retrieval: Retrieval = "z"
+    weight_join: float = 0.0
+    weight_correlation: float = 1.0
+    mean: Mean = "geometric"
+    given: str | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be asked."""
+        if self.k < 1:
+            raise BadRequest(f"k must be at least 1, not {self.k}", hint="ask for 10")
+        for what, value, known in (
+            ("measure", self.measure, MEASURES),
+            ("aggregate", self.aggregate, AGGREGATES),
+            ("rank", self.rank, RANKS),
+            ("retrieval", self.retrieval, RETRIEVALS),
+            ("mean", self.mean, MEANS),
+        ):
+            if value not in known:
+                raise BadRequest(f"no {what} {value!r}", hint=f"use {', '.join(known[:-1])} or {known[-1]}")
+        if min(self.weight_join, self.weight_correlation) < 0 or self.weight_join + self.weight_correlation <= 0:
+            raise BadRequest("weights must not be negative, and one must be positive", hint="join=1,corr=1")
+
+
+class CorrelationSearch:
+    """Answers which columns correlate, for one opened index."""
+
+    def __init__(self, index: Index, inverted: InvertedIndex, overlaps: OverlapSearch) -> None:
+        self.sketches = KeySketches(index)
+        self._inverted = inverted
+        self._overlaps = overlaps
+
+    @cached_property
+    def _key_of_set(self) -> npt.NDArray[np.int64]:
+        """The key that consists of a set alone; -1 for sets that are none."""
+        found = np.full(int(self._inverted.set_bounds[-1]), -1, np.int64)
+        for number, (first, *more) in enumerate(self._sets_of_keys):
+            if not more and first >= 0:
+                found[first] = number
+        return found
+
+    @cached_property
+    def _sets_of_keys(self) -> list[tuple[int, ...]]:
+        """The numbers of the sets of every key's columns."""
+        ids = self._inverted.ids
+        order = np.argsort(ids)
+        ordered = ids[order]
+        flat = np.array([each for sets in self.sketches.sets for each in sets], np.uint64)
+        at = np.minimum(np.searchsorted(ordered, flat), max(0, ordered.size - 1))
+        numbers = np.where(ordered[at] == flat, order[at], -1).tolist() if flat.size else []
+        found, reached = [], 0
+        for sets in self.sketches.sets:
+            found.append(tuple(numbers[reached : reached + len(sets)]))
+            reached += len(sets)
+        return found
+
+    @cached_property
+    def _pairs_of_columns(self) -> npt.NDArray[np.int64]:
+        """Keys of two columns: number of the key, number of the first set, number of the second."""
+        rows = [(number, *sets) for number, sets in enumerate(self._sets_of_keys) if len(sets) == 2 and min(sets) >= 0]
+        return np.array(rows, np.int64).reshape(-1, 3)
+
+    # --- first stage --------------------------------------------------------------------------------------------------
+
+    def _hits(self, hashes: U64) -> npt.NDArray[np.bool_]:
+        """Which sets share a value with some of the smallest hashes."""
+        found = np.zeros(int(self._inverted.set_bounds[-1]), np.bool_)
+        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), 1).sets] = True
+        return found
+
+    def _candidates(self, query: KeyedQuery) -> list[tuple[KeyedQuery, I64]]:
+        """Keys of the lake that share values with the query's, by the order of its columns that fits."""
+        if len(query.key) == 1:
+            keys = self._key_of_set[self._hits(query.hashes)]
+            return [(query, np.unique(keys[keys >= 0]))]
+        pairs = self._pairs_of_columns
+        if not query.parts:
+            return [(query, pairs[:, 0])]
+        left, right = (self._hits(part) for part in query.parts)
+        found = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
+        if query.swapped is not None:
+            found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
+        return found
+
+    def _quadrants(self, query: KeyedQuery, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
+        """How often every pair of some keys goes with the query and how often against it."""
+        probes = slice(0, _PROBES)
+        hashes, values = query.hashes[probes], query.values[probes]
+        above, below = _query_sides(values, retrieval)
+        same, other = np.zeros(self.sketches.pairs, np.int64), np.zeros(self.sketches.pairs, np.int64)
+        rows = np.array([ABOVE, PRESENT, 1] if retrieval == "z" else [OVER, UNDER, 0], np.int64)
+        if kernels_are_loaded():
+            from lakescope.search import kernels
+
+            kernels.quadrants(
+                *(np.ascontiguousarray(hashes), above, below, keys, self.sketches.hashes.places, self.sketches.sizes),
+                *(self.sketches.pair_starts, self.sketches.sides, rows, same, other),
+            )
+            return same, other
+        for key in keys.tolist():
+            self._quadrants_plainly(key, hashes, above, below, rows, same, other)
+        return same, other
+
+    def _quadrants_plainly(
+        self,
+        key: int,
+        hashes: U64,
+        above: npt.NDArray[np.bool_],
+        below: npt.NDArray[np.bool_],
+        rows: I64,
+        same: I64,
+        other: I64,
+    ) -> None:
+        """The same by numpy alone."""
+        theirs = self.sketches.hashes_of(key)
+        common, mine, at = np.intersect1d(hashes, theirs, assume_unique=True, return_indices=True)
+        if not common.size:
+            return
+        for pair in range(int(self.sketches.pair_starts[key]), int(self.sketches.pair_starts[key + 1])):
+            bits = np.unpackbits(self.sketches.sides_of(pair).view(np.uint8), axis=1, bitorder="little")[:, at] > 0
+            up, down = bits[rows[0]], bits[rows[1]]
+            if rows[2]:
+                down = down & ~up
+            same[pair] = int((above[mine] & up).sum() + (below[mine] & down).sum())
+            other[pair] = int((above[mine] & down).sum() + (below[mine] & up).sum())
+
+    def _first_stage(
+        self, query: KeyedQuery, request: Request, own: str | None
+    ) -> tuple[list[tuple[KeyedQuery, I64]], int]:
+        """The most promising pairs, and how many were looked at."""
+        found: list[tuple[KeyedQuery, I64, F64]] = []
+        looked_at = 0
+        for variant, keys in self._candidates(query):
+            keys = np.array([key for key in keys.tolist() if self.sketches.tables[key] != own], np.int64)
+            same, other = self._quadrants(variant, keys, request.retrieval)
+            together = same + other
+            pairs = np.flatnonzero(together >= FEWEST)
+            looked_at += int(pairs.size)
+            score = _first_score(same[pairs], other[pairs], request, variant)
+            found.append((variant, pairs, score))
+        wanted = max(_JOINED, _JOINED_PER_HIT * request.k)
+        every = np.concatenate([score for _, _, score in found])
+        least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
+        return [(variant, pairs[score >= least]) for variant, pairs, score in found], looked_at
+
+    # --- second stage -------------------------------------------------------------------------------------------------
+
+    def _common(self, query: KeyedQuery, key: int) -> _Common:
+        """The keys that the query and a sketch both hold."""
+        theirs = self.sketches.hashes_of(key)
+        threshold = min(query.threshold, self.sketches.thresholds[key])
+        common, mine, at = np.intersect1d(query.hashes, theirs, assume_unique=True, return_indices=True)
+        within = common <= threshold
+        mine, at = mine[within], at[within]
+        share = float(threshold) / 2.0**64 if threshold < np.uint64(2**64 - 1) else 1.0
+        counted = int(np.searchsorted(query.hashes, threshold, "right"))
+        rows = float((query.rows[mine] * self.sketches.rows_of(key)[at]).sum()) / share
+        return _Common(mine, at, share, rows, mine.size / max(1, counted))
+
+    def _join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
+        """Join the sketches of some pairs, which are in order of their keys, with the query."""
+        samples: list[tuple[F64, F64]] = []
+        given: dict[str, list[F64]] = {name: [] for name in query.given}
+        keys, rows, containment = np.zeros(pairs.size), np.zeros(pairs.size), np.zeros(pairs.size)
+        commons = {key: self._common(query, key) for key in np.unique(self.sketches.owners[pairs]).tolist()}
+        for place, pair in enumerate(pairs.tolist()):
+            common = commons[int(self.sketches.owners[pair])]
+            x, y = query.values[common.mine], self.sketches.values_of(pair, aggregate)[common.theirs]
+            samples.append((x, y))
+            present = np.isfinite(x) & np.isfinite(y)
+            for name, numbers in query.given.items():
+                given[name].append(numbers[common.mine][present])
+            keys[place] = present.sum() / common.share
+            rows[place], containment[place] = common.rows, common.containment
+        made = Samples.of(samples)
+        padded = {}
+        for name, columns in given.items():
+            padded[name] = np.full(made.x.shape, np.nan)
+            for place, numbers in enumerate(columns):
+                padded[name][place, : numbers.size] = numbers
+        return _Joined(pairs, made, padded, keys, rows, containment)
+
+    def search(self, query: KeyedQuery, request: Request, own: str | None = None) -> Results[Correlated]:
+        """The columns that correlate best with the query."""
+        request.check()
+        usable = np.isfinite(query.values)
+        if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
+            return self._nothing(_why_nothing(query))
+        chosen, looked_at = self._first_stage(query, request, own)
+        records: list[Correlated] = []
+        for variant, pairs in chosen:
+            if pairs.size:
+                records += self._judged(variant, self._join(variant, pairs, request.aggregate), request, looked_at)
+        records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
+        info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
+        if not looked_at:
+            note = f"no column of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
+            return Results(Correlated, [], shown=_SHOWN, notes=[note], info=info)
+        notes = []
+        false = sum(each.q for each in records[: request.k])
+        if records and false >= 1:
+            notes.append(f"{looked_at:,} columns were looked at: about {false:.0f} of these may be chance")
+        return Results(Correlated, records[: request.k], shown=_SHOWN, notes=notes, info=info)
+
+    def _nothing(self, why: str) -> Results[Correlated]:
+        return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
+
+    def _judged(self, query: KeyedQuery, joined: _Joined, request: Request, looked_at: int) -> list[Correlated]:
+        """Records of all pairs that were joined, with scores."""
+        samples = joined.samples
+        r, low, high, error, names, reasons = _estimated(samples, joined.keys, request.measure)
+        rank_r = estimators.spearman(samples)
+        p = np.where(samples.n >= 4, intervals.p_value(r, error), 1.0)
+        q = intervals.q_values(p, looked_at)
+        risk = _scores(samples, r, low, high, request.rank)
+        weighted = _weighted(joined.containment, risk, request)
+        named = request.given if request.given is not None else OWN
+        partials = estimators.partial(samples, joined.given[named]) if named in joined.given else None
+        records = []
+        for place, pair in enumerate(joined.pairs.tolist()):
+            if samples.n[place] < FEWEST or np.isnan(r[place]):
+                continue
+            told = list(reasons[place])
+            left = None if partials is None or np.isnan(partials[place]) else float(partials[place])
+            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > 0.2:
+                what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
+                told.append(f"{what} explains most of it: {left:+.2f} is left")
+            records.append(
+                self._record(
+                    pair,
+                    correlation=float(r[place]),
+                    low=float(low[place]),
+                    high=float(high[place]),
+                    p=float(p[place]),
+                    q=float(q[place]),
+                    sample=int(samples.n[place]),
+                    joined_rows=float(round(joined.rows[place])),
+                    containment=float(joined.containment[place]),
+                    coefficient=names[place],
+                    aggregate=request.aggregate,
+                    exact=bool(joined.keys[place] <= samples.n[place]),
+                    spearman=float(rank_r[place]),
+                    partial=left,
+                    score=float(weighted[place]),
+                    verified=None,
+                    reasons=tuple(told),
+                )
+            )
+        return records
+
+    def _record(self, pair: int, **found: Any) -> Correlated:
+        key = self.sketches.columns[int(self.sketches.owners[pair])]
+        about = self.sketches.pair(pair)
+        return Correlated(table=about["table"], key=", ".join(key), column=about["column"], **found)
+
+
+def joined_coefficient(query: KeyedQuery, place: str, found: Correlated, aggregate: str) -> float | None:
+    """The coefficient of the real join of a query with the table of a find, which is read."""
+    from lakescope.search.keyed import read_keyed
+
+    theirs = read_keyed(place, found.key.split(", "), found.column, aggregate)
+    for variant in (query, query.swapped):
+        if variant is not None:
+            common, mine, at = np.intersect1d(variant.hashes, theirs.hashes, assume_unique=True, return_indices=True)
+            if common.size:
+                samples = Samples.of([(variant.values[mine], theirs.values[at])])
+                return float(estimators.estimate(found.coefficient, samples)[0])
+    return None
+
+
+def _why_nothing(query: KeyedQuery) -> str:
+    filled = query.values[np.isfinite(query.values)]
+    if filled.size < FEWEST:
+        return f"{query.target!r} has a number for {filled.size} keys only: at least {FEWEST} are needed"
+    return f"{query.target!r} is the same for every key: nothing can correlate with it"
+
+
+def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which of the query's values are above its cut, and which below."""
+    present = np.isfinite(values)
+    filled = values[present]
+    if not filled.size:
+        return present, present
+    with np.errstate(invalid="ignore"):
+        if retrieval == "z":
+            above = values > balanced_cut(filled)
+            return above & present, ~above & present
+        return values > filled.mean(), values < filled.mean()
+
+
+def _first_score(same: I64, other: I64, request: Request, query: KeyedQuery) -> F64:
+    """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
+    together = (same + other).astype(np.float64)
+    if request.retrieval == "csk":
+        return together
+    if request.retrieval == "qcr":
+        return np.maximum(same, other).astype(np.float64)
+    z: F64 = np.abs(same - other) / np.sqrt(together + 1)
+    if not request.weight_join:
+        return z
+    # Agreement of signs as a coefficient of normal data: r = sin(pi / 2 * qcr).
+    r = np.sin(np.pi / 2 * np.abs(same - other) / np.maximum(together, 1))
+    return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), request)
+
+
+def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Samples of which a column has a heavy tail, and those in which one point makes a fifth of the spread."""
+    n = np.maximum(samples.n, 1)
+    tails = np.zeros(samples.n.size, np.bool_)
+    points = np.zeros(samples.n.size, np.bool_)
+    for column in samples.standard:
+        squares = np.nan_to_num(column) ** 2
+        tails |= (squares**2).sum(axis=1) / n - 3 > _KURTOSIS
+        points |= squares.max(axis=1, initial=0.0) / n > np.maximum(_ONE_POINT, 5 / n)
+    return tails & (samples.n >= RELIABLE), points & (samples.n >= 10)
+
+
+def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64, F64, list[str], list[list[str]]]:
+    """Coefficients, their intervals, standard errors of z, names, and what is to be said of each."""
+    r = estimators.estimate(measure, samples)
+    n = samples.n
+    reasons: list[list[str]] = [[] for _ in range(n.size)]
+    names = [measure] * n.size
+    if measure == "pearson":
+        error = intervals.z_error(samples, r)
+        low, high = intervals.default(samples, r, keys)
+        tails, points = _heavy(samples)
+        heavy = np.flatnonzero(tails | points)
+        if heavy.size:
+            some = samples.take(heavy)
+            r[heavy] = estimators.spearman(some)
+            error[heavy] = intervals.bonett_wright_error(r[heavy], some.n)
+            low[heavy], high[heavy] = intervals.bonett_wright(r[heavy], some.n, keys[heavy])
+            for place in heavy.tolist():
+                names[place] = "spearman"
+                what = "a heavy tail" if tails[place] else "one point makes most of the spread"
+                reasons[place].append(f"{what}: the coefficient is that of ranks")
+    elif measure == "pm1":
+        resampled = estimators.bootstrap(samples)
+        low, high = intervals.pm1_of(resampled, n)
+        error = intervals.z_error(samples, r)
+    elif measure == "kendall":
+        error = intervals.kendall_error(samples)
+        low, high = intervals.kendall(samples, r, keys)
+    elif measure == "qcr":
+        low, high = intervals.qcr(r, n)
+        with np.errstate(divide="ignore"):
+            error = 1 / np.sqrt(np.maximum(n, 1))
+    else:
+        error = intervals.bonett_wright_error(r, n)
+        low, high = intervals.bonett_wright(r, n, keys)
+    for place in np.flatnonzero(n < RELIABLE).tolist():
+        reasons[place].append(f"only {n[place]} keys in common")
+    return r, low, high, error, names, reasons
+
+
+def _scores(samples: Samples, r: F64, low: F64, high: F64, rank: Rank) -> F64:
+    """What candidates are ranked by: the paper's scores, or the end of the interval that is nearer to 0 (2.7)."""
+    size = np.abs(np.nan_to_num(r))
+    if rank == "lower":
+        return np.nan_to_num(np.maximum(0.0, np.maximum(low, -high))) + 1e-6 * size
+    if rank == "s2":
+        size = size * (1 - 1 / np.sqrt(np.maximum(4, samples.n) - 3))
+    elif rank == "s3":
+        resampled = estimators.bootstrap(samples)
+        below, above = intervals.pm1_of(resampled, samples.n)
+        size = np.nan_to_num(np.abs(resampled.mean(axis=1)) * (1 - (above - below) / 2))
+    elif rank == "s4":
+        size = size * _hoeffding_factor(samples)
+    return size
+
+
+def _hoeffding_factor(samples: Samples) -> F64:
+    """1 for the shortest of the paper's small-sample intervals in the list, 0 for the longest (2.7)."""
+    both = np.concatenate([samples.x, samples.y], axis=1)
+    there = np.concatenate([samples.present, samples.present], axis=1)
+    least = np.where(there, both, np.inf).min(axis=1, initial=np.inf)
+    most = np.where(there, both, -np.inf).max(axis=1, initial=-np.inf)
+    length = intervals.hfd_length(samples, least, most)
+    finite = length[np.isfinite(length)]
+    if not finite.size or finite.max() == finite.min():
+        return np.where(np.isfinite(length), 1.0, 0.0)
+    return np.where(np.isfinite(length), 1 - (length - finite.min()) / (finite.max() - finite.min()), 0.0)
+
+
+def _weighted(joinability: F64, correlation: F64, request: Request) -> F64:
+    """A mean of how well tables join and how well columns correlate (QCR, 3.7)."""
+    a, b = request.weight_join, request.weight_correlation
+    if not a:
+        return correlation
+    if not b:
+        return joinability
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if request.mean == "arithmetic":
+            found = (a * joinability + b * correlation) / (a + b)
+        elif request.mean == "geometric":
+            found = (joinability**a * correlation**b) ** (1 / (a + b))
+        else:
+            found = (a + b) / (a / joinability + b / correlation)
+    return np.where((joinability > 0) & np.isfinite(found), found, 0.0)

@@ -1,0 +1,171 @@
+"""A query by key: the numbers of a table, one for each value of its key, ready to be joined with sketches.
+
+A table of the user's is aggregated whole; of one of the lake the index holds a sketch, which is a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest, NotFound
+from lakescope.search.keysketches import KeySketches
+from lakescope.values.canonical import Kind
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+
+_ALL_KEYS = 2**31 - 1
+_LAST_HASH = np.uint64(2**64 - 1)
+_NUMERIC = (Kind.INTEGER, Kind.DECIMAL)
+#: Share of the cells of a column that must be numbers for it to be a target.
+_MOSTLY = 0.9
+#: What a key's own values are called where they are numbers or days.
+OWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedQuery:
+    """Values of a key in order of their hashes, the rows of each, and the target's number for each.
+
+    Keys up to ``threshold`` are all there. ``parts`` are the hashes of the values of each column of the key. ``given``
+    are numbers of other columns by which correlations may be corrected, among them the key's own (``OWN``).
+    ``swapped`` is the same query with the columns of its key in the other order.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    target: str
+    hashes: U64
+    rows: I64
+    values: F64
+    threshold: np.uint64
+    distinct: float
+    parts: tuple[U64, ...]
+    given: dict[str, F64]
+    kind: str
+    swapped: KeyedQuery | None = None
+
+    @property
+    def size(self) -> int:
+        return int(self.hashes.size)
+
+
+def sketched_query(
+    sketches: KeySketches, table: str, key: Sequence[str], target: str, aggregate: str, given: Sequence[str]
+) -> KeyedQuery:
+    """A table of the lake as a query: what its sketch holds."""
+    of_table = [number for number, name in enumerate(sketches.tables) if name == table]
+    wanted = tuple(key)
+    number = next((each for each in of_table if sketches.columns[each] == wanted), None)
+    if number is None:
+        keys = [" and ".join(sketches.columns[each]) for each in of_table]
+        raise NotFound.among("key", " and ".join(wanted), keys)
+    pairs = range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1]))
+    names = {sketches.pair(pair)["column"]: pair for pair in pairs}
+    for name in (target, *given):
+        if name not in names:
+            raise _not_numeric(name, list(names), list(names))
+    hashes = sketches.hashes_of(number)
+    values = sketches.values_of(names[target], aggregate)
+    others = {name: sketches.values_of(names[name], "mean") for name in given}
+    return KeyedQuery(
+        *(table, wanted, target, hashes, sketches.rows_of(number), values, sketches.thresholds[number]),
+        *(float(sketches.key(number)["distinct"]), (hashes,) if len(wanted) == 1 else (), others, "text"),
+    )
+
+
+def read_keyed(
+    query: Any, key: Sequence[str], target: str, aggregate: str, given: Sequence[str] = (), name: str = "query"
+) -> KeyedQuery:
+    """A table that is not in the lake as a query: a path or URI, or a frame."""
+    from lakescope.search.reading import batches_of
+    from lakescope.sketches.correlation import KeySketch
+    from lakescope.values.cells import understand
+
+    # A pair of columns is sketched in both orders: the lake may have them in either.
+    sketches = [KeySketch(_ALL_KEYS) for _ in range(len(key))]
+    parts: list[list[U64]] = [[] for _ in key]
+    seen: dict[str, npt.NDArray[np.int64]] = {}
+    order = 0
+    for batch in batches_of(query):
+        columns = {column.name: understand(column, batch.fallback) for column in batch.columns}
+        for column, cells in columns.items():
+            counted = np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
+            seen[column] = seen.get(column, np.zeros(len(Kind), np.int64)) + counted
+        missing = [column for column in (*key, target, *given) if column not in columns]
+        if missing:
+            raise NotFound.among("column", missing[0], list(columns))
+        numbers = {column: (columns[column].places, _numbers(columns[column])) for column in (target, *given)}
+        keyed = [columns[column] for column in key]
+        if len(key) == 1:
+            numbers[OWN] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
+        for sketch, cells_of_key in zip(sketches, (keyed, keyed[::-1]), strict=False):
+            sketch.update(*_rows_of(cells_of_key), numbers, order)
+        for part, cells in zip(parts, keyed, strict=True):
+            part.append(np.maximum(cells.hashes, np.uint64(1)))
+        order += batch.rows
+    if not seen:
+        raise BadRequest("the query has no rows", hint="give a table with a header and rows")
+    _check(key, target, given, seen)
+    kind = Kind(int(np.argmax(seen[key[0]]))).name.lower()
+    united = tuple(np.unique(np.concatenate(part)) for part in parts)
+    made = None
+    for sketch, order_of_key, order_of_parts in reversed(
+        list(zip(sketches, (tuple(key), tuple(key)[::-1]), (united, united[::-1]), strict=False))
+    ):
+        others = {each: states.aggregate("mean") for each, states in sketch.values.items() if each != target}
+        made = KeyedQuery(
+            *(name, order_of_key, target, sketch.hashes, sketch.rows, sketch.values[target].aggregate(aggregate)),
+            *(_LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),
+        )
+    assert made is not None
+    return made
+
+
+def _rows_of(cells: Sequence[Any]) -> tuple[I32, U64]:
+    """Which key each row has, and the hashes of the keys."""
+    from lakescope.sketches.correlation_kernels import pair_places
+
+    hashes = [np.maximum(each.hashes, np.uint64(1)) for each in cells]
+    if len(cells) == 1:
+        return cells[0].places, hashes[0]
+    rows = cells[0].places.size
+    places, found = np.empty(rows, np.int32), np.empty(rows, np.uint64)
+    count = pair_places(cells[0].places, cells[1].places, hashes[0], hashes[1], _LAST_HASH, places, found)
+    return places, found[:count]
+
+
+def _numbers(cells: Any) -> F64:
+    return np.where(np.isin(cells.kinds, _NUMERIC), cells.numbers, np.nan)
+
+
+def _ordered(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+    return np.isin(kinds, (Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP))
+
+
+def _check(key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]) -> None:
+    """Refuse targets that are no numbers and keys that are no keys."""
+    numeric = [name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= _MOSTLY * max(1, kinds.sum())]
+    for name in (target, *given):
+        if name not in numeric or not seen[name].sum():
+            raise _not_numeric(name, [each for each in numeric if each not in key], list(seen))
+    for name in key:
+        if name in (target, *given):
+            raise BadRequest(f"{name!r} cannot be both key and target", hint="name another column as the key")
+        if seen[name][Kind.DECIMAL] > seen[name].sum() / 2:
+            hint = "a key is a column of names, codes, days or ids"
+            raise BadRequest(f"{name!r} holds decimals: measurements are no key", hint=hint)
+
+
+def _not_numeric(name: str, numeric: Sequence[str], every: Sequence[str]) -> BadRequest | NotFound:
+    if name not in every:
+        return NotFound.among("numeric column", name, list(numeric))
+    listed = ", ".join(numeric[:8]) or "none"
+    return BadRequest(f"{name!r} is not a column of numbers", hint=f"numeric columns: {listed}")
