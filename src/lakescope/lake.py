@@ -16,8 +16,9 @@ from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
+from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
-from lakescope.search.code import Side, join_code, side_of
+from lakescope.search.code import Keyed, Side, correlation_code, join_code, side_of
 from lakescope.search.correlated import (
     Correlated,
     CorrelationSearch,
@@ -28,7 +29,7 @@ from lakescope.search.correlated import (
 )
 from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
-from lakescope.search.keyed import read_keyed, sketched_query
+from lakescope.search.keyed import KeyedQuery, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
 from lakescope.store.index import Index
@@ -314,19 +315,15 @@ class Lake:
         columns = [key] if isinstance(key, str) else list(key)
         if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
             raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
-        table = query if self._is_table(query) else None
-        if table is None:
-            keyed = read_keyed(query, columns, target, agg, [given] if given else [])
-        else:
-            keyed = sketched_query(self._correlations.sketches, table, columns, target, agg, [given] if given else [])
-        found = self._correlations.search(keyed, request, None if own else table)
+        table = None if own else self._table_of(query)
+        found = self._correlations.search(self._keyed(query, columns, target, agg, given), request, table)
         return self._verified(found, query, columns, target, request) if verify else found
 
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, request: Request
     ) -> Results[Correlated]:
         """The same answer with the coefficients of the real joins."""
-        place = self._table(query)["uri"] if self._is_table(query) else query
+        place = self._side(query, target).location if self._is_table(query) else query
         mine = read_keyed(place, key, target, request.aggregate)
         records = []
         for each in found:
@@ -334,6 +331,70 @@ class Lake:
             records.append(replace(each, verified=joined_coefficient(mine, location, each, request.aggregate)))
         shown = tuple(dict.fromkeys([*found.shown[:4], "verified", *found.shown[4:]]))
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
+
+    def scatter(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> str:
+        """The sample that a find rests on as a picture (SVG): one point a key."""
+        from lakescope.report.charts import scatter_chart
+
+        columns = [key] if isinstance(key, str) else list(key)
+        keyed = self._keyed(query, columns, target, found.aggregate)
+        x, y = self._correlations.sample(keyed, found)
+        title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
+        points = list(zip(x.tolist(), y.tolist(), strict=True))
+        return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
+
+    def correlation_code(
+        self, query: Any, key: str | Sequence[str], found: Correlated, dialect: str = "duckdb", *, target: str = ""
+    ) -> str:
+        """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
+        columns = tuple([key] if isinstance(key, str) else key)
+        mine = self._side(query, target) if self._is_table(query) else side_of(query, target)
+        theirs = Keyed(self._side(found.table, found.column), tuple(found.key.split(", ")))
+        return correlation_code(Keyed(mine, columns), theirs, found.aggregate, dialect)
+
+    def augment(
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        target: str,
+        out: str | os.PathLike[str],
+        k: int = 5,
+        *,
+        agg: str = "mean",
+        rank: CorrelationRank = "lower",
+        given: str | None = None,
+    ) -> Results[Added]:
+        """Join the columns that correlate best into the query's table, write it to ``out``, say what each adds."""
+        check_output(out)
+        columns = [key] if isinstance(key, str) else list(key)
+        found = self.correlated(query, columns, target, 3 * k, agg=agg, rank=rank, given=given)
+        best = _one_of_each(found, k)
+        place = self._side(query, target).location if self._is_table(query) else query
+        sources = [self._side(each.table, each.column).location for each in best]
+        table, added = augmented(place, columns, target, best, sources, agg)
+        if added:
+            write_table(table, out)
+        shown = ("name", "table", "correlation", "filled", "explains", "adds")
+        return Results(Added, added, shown=shown, notes=found.notes)
+
+    def _keyed(self, query: Any, key: list[str], target: str, agg: str, given: str | None = None) -> KeyedQuery:
+        """A query by its key: what the index holds of a table of the lake, else the table itself."""
+        more = [given] if given else []
+        if self._is_table(query):
+            return sketched_query(self._correlations.sketches, query, key, target, agg, more)
+        return read_keyed(query, key, target, agg, more)
+
+    def _table_of(self, query: Any) -> str | None:
+        """The table of the lake that a query is: by its name, or by the path of its file."""
+        if self._is_table(query):
+            return str(query)
+        if isinstance(query, str) or hasattr(query, "__fspath__"):
+            place = os.path.realpath(str(query))
+            tables = self._index.catalog("tables")
+            for name, uri in zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True):
+                if uri == str(query) or uri == place:
+                    return str(name)
+        return None
 
     def _is_table(self, query: Any) -> bool:
         return isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows > 0
@@ -368,6 +429,14 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:
+    """The best finds, each column once whatever keys it was found by."""
+    best: dict[tuple[str, str], Correlated] = {}
+    for each in found:
+        best.setdefault((each.table, each.column), each)
+    return list(best.values())[:k]
 
 
 def _known(name: str, columns: Mapping[str, object]) -> str:

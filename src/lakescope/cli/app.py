@@ -248,6 +248,74 @@ def join(
         joining.print_joins(_lake(index), query, on, options, explain=explain, form=form)
 
 
+_QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A table: its path, or the name of one of the lake.")
+]
+_KeyOption = Annotated[str, typer.Option("--key", help="Column to join on, or two: country,year.")]
+_TargetOption = Annotated[str, typer.Option("--target", help="Column of numbers to find correlations with.")]
+_MeasureOption = Annotated[str, typer.Option(help="pearson, spearman, rin, qn, pm1, kendall or qcr.")]
+_AggOption = Annotated[str, typer.Option("--agg", help="Of repeated keys: mean, sum, min, max, count, first or last.")]
+_RankOption = Annotated[str, typer.Option(help="lower (end of the interval nearer to 0), s1, s2, s3 or s4.")]
+_GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
+
+
+@app.command(
+    epilog="Examples: lakescope correlate lake.idx my.csv --key date --target rides -k 10"
+    " | lakescope correlate lake.idx my.csv --key country,year --target gdp --verify"
+    " | lakescope correlate lake.idx my.csv --key date --target rides --plot best.svg"
+)
+def correlate(
+    index: _IndexArgument,
+    query: _QueryArgument,
+    key: _KeyOption,
+    target: _TargetOption,
+    k: Annotated[int, typer.Option("-k", help="How many to find.")] = 10,
+    measure: _MeasureOption = "pearson",
+    agg: _AggOption = "mean",
+    rank: _RankOption = "lower",
+    retrieval: Annotated[str, typer.Option(help="First stage: z, or the papers' qcr or csk.")] = "z",
+    weight: Annotated[str | None, typer.Option(help="Trade correlation for joinability: join=1,corr=1.")] = None,
+    mean: Annotated[str, typer.Option(help="Of the weights: geometric, arithmetic or harmonic.")] = "geometric",
+    given: _GivenOption = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Do the real joins, show the true value.")] = False,
+    own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
+    plot: Annotated[str | None, typer.Option(help="Draw the sample of the best one into this SVG file.")] = None,
+    code: Annotated[str | None, typer.Option(help="Print code for the join of the best: duckdb or polars.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how many columns were looked at.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Which tables hold a column that correlates with mine after the join."""
+    from lakescope.cli import correlating
+
+    options = {
+        **{"k": k, "measure": measure, "agg": agg, "rank": rank, "retrieval": retrieval, "mean": mean},
+        **{"weights": correlating.parse_weights(weight), "given": given, "verify": verify, "own": own},
+    }
+    correlating.print_correlations(
+        _lake(index), query, key, target, options, plot=plot, code=code, explain=explain, form=form
+    )
+
+
+@app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
+def augment(
+    query: _QueryArgument,
+    index: _IndexArgument,
+    key: _KeyOption,
+    target: _TargetOption,
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write: .parquet, .csv or .arrow.")],
+    k: Annotated[int, typer.Option("-k", help="How many columns to add, at most.")] = 5,
+    agg: _AggOption = "mean",
+    rank: _RankOption = "lower",
+    given: _GivenOption = None,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join the columns that correlate best into a table, and say what each adds."""
+    from lakescope.cli import correlating
+
+    options = {"k": k, "agg": agg, "rank": rank, "given": given}
+    correlating.print_augmented(_lake(index), query, key, target, out, options, form)
+
+
 @app.command(
     epilog="Examples: lakescope count data/sales.csv:customer --exact"
     " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"

@@ -228,10 +228,10 @@ class TableSketches:
         else:
             self._sketch(batch, alone=False)
 
-    def finish(self) -> dict[Key, Keyed]:
-        """The sketches of all that was added; if it was one batch, of a whole table, without those not worth it."""
+    def finish(self, *, whole: bool) -> dict[Key, Keyed]:
+        """The sketches of all that was added; of a ``whole`` table that was one batch, those that may be worth it."""
         if self._waiting is not None:
-            self._sketch(self._waiting, alone=True)
+            self._sketch(self._waiting, alone=whole)
             self._waiting = None
         return self.keys
 

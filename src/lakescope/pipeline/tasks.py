@@ -100,7 +100,7 @@ class _Rows:
         for name, state in scan.states.items():
             target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
             yield from self._put((target, part.table, _STATE, name, part.ordinal, state.to_bytes()))
-        for key, keyed in scan.sketches.finish().items():
+        for key, keyed in scan.sketches.finish(whole=False).items():
             name = KEY_SEPARATOR.join(key)
             target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
             yield from self._put((target, part.table, _KEY, name, part.ordinal, keyed.to_bytes()))
@@ -115,7 +115,7 @@ class _Rows:
                 self._records["columns"].append(record)
                 self._records["sketches"].append(_sketch(part.table, name, state, self._cut))
         positions = {name: position for position, name in enumerate(part.columns)}
-        for key, keyed in scan.sketches.finish().items():
+        for key, keyed in scan.sketches.finish(whole=True).items():
             made = key_records(part.table, key, keyed, positions)
             if made is not None:
                 self._records["keys"].append(made[0])

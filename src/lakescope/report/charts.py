@@ -1,4 +1,4 @@
-"""Line charts as plain SVG: no script, no font, readable in light and dark, everything escaped."""
+"""Charts as plain SVG: no script, no font, readable in light and dark, everything escaped."""
 
 from __future__ import annotations
 
@@ -99,3 +99,48 @@ def _line(name: str, line: Points, across: _Axis, up: _Axis, colour: str, ends: 
         *(f'<circle cx="{_x(across, a):.1f}" cy="{_y(up, b):.1f}" r="2.4" fill="{colour}"/>' for a, b in line),
         f'<text x="{_WIDTH - _RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}">{escape(name)}</text>',
     ]
+
+
+_MARGIN = 0.04
+
+
+def scatter_chart(points: Points, *, title: str, x: str, y: str) -> str:
+    """Points over plain axes that fit them."""
+    if not points:
+        return ""
+    spans = [_span([point[axis] for point in points]) for axis in (0, 1)]
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+
+    def place(value: float, axis: int) -> float:
+        low, high = spans[axis]
+        share = (value - low) / (high - low)
+        return _LEFT + width * share if axis == 0 else _TOP + height * (1 - share)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{escape(title, quote=True)}" font-family="sans-serif" font-size="11" fill="currentColor">',
+        f'<text x="{_LEFT}" y="20" font-size="14">{escape(title)}</text>',
+        f'<rect x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}" fill="none" stroke="#8884"/>',
+    ]
+    for i in range(5):
+        across, up = (low + (high - low) * i / 4 for low, high in spans)
+        parts += [
+            f'<text x="{place(across, 0):.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{across:.4g}</text>',
+            f'<text x="{_LEFT - 6}" y="{place(up, 1) + 4:.1f}" text-anchor="end">{up:.4g}</text>',
+        ]
+    parts += [
+        f'<text x="{_LEFT + width / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>',
+        f'<text x="{_LEFT}" y="{_TOP - 4}">{escape(y)}</text>',
+    ]
+    for a, b in points:
+        parts.append(
+            f'<circle cx="{place(a, 0):.1f}" cy="{place(b, 1):.1f}" r="2.5" fill="{_COLOURS[0]}" fill-opacity=".6"/>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    """The range of some values with a margin, never empty."""
+    low, high = min(values), max(values)
+    margin = (high - low) * _MARGIN or abs(low) * _MARGIN or 1.0
+    return low - margin, high + margin

@@ -311,6 +311,20 @@ class CorrelationSearch:
                 padded[name][place, : numbers.size] = numbers
         return _Joined(pairs, made, padded, keys, rows, containment)
 
+    def sample(self, query: KeyedQuery, found: Correlated) -> tuple[F64, F64]:
+        """The pairs of numbers that a find rests on."""
+        key = tuple(found.key.split(", "))
+        sketches = self.sketches
+        for number, (table, columns) in enumerate(zip(sketches.tables, sketches.columns, strict=True)):
+            if table == found.table and columns == key:
+                for pair in range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1])):
+                    if sketches.pair(pair)["column"] == found.column:
+                        variants = [each for each in (query, query.swapped) if each is not None]
+                        joined = [self._join(each, np.array([pair]), found.aggregate) for each in variants]
+                        samples = max(joined, key=lambda each: int(each.samples.n[0])).samples
+                        return samples.x[0, : samples.n[0]], samples.y[0, : samples.n[0]]
+        raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
+
     def search(self, query: KeyedQuery, request: Request, own: str | None = None) -> Results[Correlated]:
         """The columns that correlate best with the query."""
         request.check()

@@ -222,7 +222,7 @@ def partial(samples: Samples, given: F64) -> F64:
         xy, xz, yz = ((a * b).sum(axis=1) / samples.n for a, b in ((x, y), (x, z), (y, z)))
         left = (1 - xz**2) * (1 - yz**2)
         found = (xy - xz * yz) / np.sqrt(left)
-    return np.where(np.isnan(xz) | np.isnan(yz), xy, np.where(left > 1e-12, np.clip(found, -1, 1), 0.0))
+    return np.where(left > 1e-12, np.clip(found, -1, 1), np.where(np.isnan(left), np.nan, 0.0))
 
 
 def normal_quantile(share: F64) -> F64:

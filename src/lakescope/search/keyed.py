@@ -121,6 +121,9 @@ def read_keyed(
         list(zip(sketches, (tuple(key), tuple(key)[::-1]), (united, united[::-1]), strict=False))
     ):
         others = {each: states.aggregate("mean") for each, states in sketch.values.items() if each != target}
+        if OWN not in others or np.isnan(others[OWN]).any():
+            # Keys that are no numbers or days: what their rows are in order of, if anything.
+            others[OWN] = sketch.values[target].orders[0].astype(np.float64)
         made = KeyedQuery(
             *(name, order_of_key, target, sketch.hashes, sketch.rows, sketch.values[target].aggregate(aggregate)),
             *(_LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),

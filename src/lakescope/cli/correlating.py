@@ -1,0 +1,79 @@
+"""The `correlate` and `augment` commands: parse, call, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lakescope.cli.output import Format, print_results, write
+from lakescope.errors import BadRequest, NotFound
+from lakescope.lake import Lake
+
+
+def parse_weights(text: str | None) -> dict[str, float] | None:
+    """``join=1,corr=2`` as a dictionary."""
+    if text is None:
+        return None
+    weights = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        try:
+            weights[name.strip()] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise BadRequest(f"cannot read the weights {text!r}", hint="write join=1,corr=1")
+    return weights
+
+
+def parse_key(text: str) -> list[str]:
+    """``country,year`` as columns."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def print_correlations(
+    lake: Lake,
+    query: str,
+    key: str,
+    target: str,
+    options: dict[str, Any],
+    *,
+    plot: str | None,
+    code: str | None,
+    explain: bool,
+    form: Format,
+) -> None:
+    """Print the columns that correlate with a query's target; draw or write code for the best if asked."""
+    columns = _columns(lake, query, key)
+    results = lake.correlated(query, columns, target, **options)
+    if (plot or code) and not results:
+        raise NotFound("no column correlates: there is nothing to draw", hint="ask without --plot and --code")
+    if code is not None:
+        write(lake.correlation_code(query, columns, results[0], code, target=target))
+        return
+    print_results(results, form, empty="no column correlates")
+    if plot is not None:
+        Path(plot).write_text(lake.scatter(query, columns, target, results[0]), "utf-8")
+        typer.echo(f"{plot}: {results[0].table} {results[0].column} against {target}", err=True)
+    if explain:
+        typer.echo("; ".join(f"{name}: {value}" for name, value in results.info.items()), err=True)
+
+
+def print_augmented(
+    lake: Lake, query: str, key: str, target: str, out: str, options: dict[str, Any], form: Format
+) -> None:
+    """Join the best columns into a table, write it, print what each adds."""
+    results = lake.augment(query, _columns(lake, query, key), target, out, **options)
+    print_results(results, form, empty="no column correlates: nothing was added")
+    if results:
+        typer.echo(f"{out}: {len(results)} columns added", err=True)
+
+
+def _columns(lake: Lake, query: str, key: str) -> list[str]:
+    """A key as it was typed: one column if there is one of that name, else several."""
+    parts = parse_key(key)
+    if not parts:
+        raise BadRequest("no key was named", hint="name a column: --key date")
+    return [key] if len(parts) == 1 else parts
