@@ -289,6 +289,7 @@ class Lake:
         *,
         measure: str = "pearson",
         agg: str = "mean",
+        query_agg: str | None = None,
         rank: CorrelationRank = "lower",
         retrieval: Retrieval = "z",
         weights: Mapping[str, float] | None = None,
@@ -300,7 +301,8 @@ class Lake:
         """Columns of the lake that correlate with ``target`` when joined with the query on ``key``, best first.
 
         ``query`` is the name of a table of the lake, the path of another one, or a frame; ``key`` one column or two.
-        Repeated keys are made one by ``agg``. Ranked by the end of the interval that is nearer to 0, or by a score of
+        Repeated keys are made one by ``agg``, those of the query by ``query_agg`` (the same, but a mean where rows of
+        the lake are counted). Ranked by the end of the interval that is nearer to 0, or by a score of
         the papers (``rank``). ``weights`` (``{"join": 1, "corr": 1}``) trade correlation for joinability; ``given``
         names a column of the query whose influence is taken out. ``verify`` does the real joins.
         """
@@ -312,23 +314,26 @@ class Lake:
             *(k, measure, agg, rank, retrieval, weights.get("join", 0.0), weights.get("corr", 1.0), mean, given)
         )
         request.check()
+        if query_agg is not None:
+            replace(request, aggregate=query_agg).check()
         columns = [key] if isinstance(key, str) else list(key)
         if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
             raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
         table = None if own else self._table_of(query)
-        found = self._correlations.search(self._keyed(query, columns, target, agg, given), request, table)
-        return self._verified(found, query, columns, target, request) if verify else found
+        mine = query_agg or _aggregate_of_query(agg)
+        found = self._correlations.search(self._keyed(query, columns, target, mine, given), request, table)
+        return self._verified(found, query, columns, target, mine) if verify else found
 
     def _verified(
-        self, found: Results[Correlated], query: Any, key: list[str], target: str, request: Request
+        self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
         """The same answer with the coefficients of the real joins."""
         place = self._side(query, target).location if self._is_table(query) else query
-        mine = read_keyed(place, key, target, request.aggregate)
+        mine = read_keyed(place, key, target, query_agg)
         records = []
         for each in found:
             location = self._side(each.table, each.column).location
-            records.append(replace(each, verified=joined_coefficient(mine, location, each, request.aggregate)))
+            records.append(replace(each, verified=joined_coefficient(mine, location, each)))
         shown = tuple(dict.fromkeys([*found.shown[:4], "verified", *found.shown[4:]]))
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
@@ -337,7 +342,7 @@ class Lake:
         from lakescope.report.charts import scatter_chart
 
         columns = [key] if isinstance(key, str) else list(key)
-        keyed = self._keyed(query, columns, target, found.aggregate)
+        keyed = self._keyed(query, columns, target, _aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
         title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
         points = list(zip(x.tolist(), y.tolist(), strict=True))
@@ -429,6 +434,10 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _aggregate_of_query(aggregate: str) -> str:
+    return "mean" if aggregate == "count" else aggregate
 
 
 def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:

@@ -272,6 +272,7 @@ def correlate(
     k: Annotated[int, typer.Option("-k", help="How many to find.")] = 10,
     measure: _MeasureOption = "pearson",
     agg: _AggOption = "mean",
+    query_agg: Annotated[str | None, typer.Option(help="Of repeated keys of the query, if another one.")] = None,
     rank: _RankOption = "lower",
     retrieval: Annotated[str, typer.Option(help="First stage: z, or the papers' qcr or csk.")] = "z",
     weight: Annotated[str | None, typer.Option(help="Trade correlation for joinability: join=1,corr=1.")] = None,
@@ -289,6 +290,7 @@ def correlate(
 
     options = {
         **{"k": k, "measure": measure, "agg": agg, "rank": rank, "retrieval": retrieval, "mean": mean},
+        "query_agg": query_agg,
         **{"weights": correlating.parse_weights(weight), "given": given, "verify": verify, "own": own},
     }
     correlating.print_correlations(

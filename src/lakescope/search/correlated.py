@@ -399,11 +399,11 @@ class CorrelationSearch:
         return Correlated(table=about["table"], key=", ".join(key), column=about["column"], **found)
 
 
-def joined_coefficient(query: KeyedQuery, place: str, found: Correlated, aggregate: str) -> float | None:
+def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> float | None:
     """The coefficient of the real join of a query with the table of a find, which is read."""
     from lakescope.search.keyed import read_keyed
 
-    theirs = read_keyed(place, found.key.split(", "), found.column, aggregate)
+    theirs = read_keyed(place, found.key.split(", "), found.column, found.aggregate)
     for variant in (query, query.swapped):
         if variant is not None:
             common, mine, at = np.intersect1d(variant.hashes, theirs.hashes, assume_unique=True, return_indices=True)
@@ -474,8 +474,8 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64
         if heavy.size:
             some = samples.take(heavy)
             r[heavy] = estimators.spearman(some)
-            error[heavy] = intervals.bonett_wright_error(r[heavy], some.n)
-            low[heavy], high[heavy] = intervals.bonett_wright(r[heavy], some.n, keys[heavy])
+            error[heavy] = intervals.rank_error(some, r[heavy])
+            low[heavy], high[heavy] = intervals.of_ranks(some, r[heavy], keys[heavy])
             for place in heavy.tolist():
                 names[place] = "spearman"
                 what = "a heavy tail" if tails[place] else "one point makes most of the spread"
@@ -491,9 +491,12 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64
         low, high = intervals.qcr(r, n)
         with np.errstate(divide="ignore"):
             error = 1 / np.sqrt(np.maximum(n, 1))
+    elif measure == "rin":
+        error = intervals.score_error(samples, r)
+        low, high = intervals.of_scores(samples, r, keys)
     else:
-        error = intervals.bonett_wright_error(r, n)
-        low, high = intervals.bonett_wright(r, n, keys)
+        error = intervals.rank_error(samples, r)
+        low, high = intervals.of_ranks(samples, r, keys)
     for place in np.flatnonzero(n < RELIABLE).tolist():
         reasons[place].append(f"only {n[place]} keys in common")
     return r, low, high, error, names, reasons

@@ -109,15 +109,20 @@ def spearman(samples: Samples) -> F64:
     return pearson(ranked(samples))
 
 
-def rin(samples: Samples) -> F64:
-    """The coefficient of rank-based normal scores (rankit)."""
+def scored(samples: Samples) -> Samples:
+    """The same samples with normal scores for values (rankit)."""
     n = np.maximum(samples.n, 1)[:, None]
 
     def scores(values: F64) -> F64:
         share = np.where(samples.present, (ranks(values, samples.present) - 0.5) / n, 0.5)
         return np.where(samples.present, normal_quantile(share), 0.0)
 
-    return pearson(_transformed(samples, scores))
+    return _transformed(samples, scores)
+
+
+def rin(samples: Samples) -> F64:
+    """The coefficient of rank-based normal scores."""
+    return pearson(scored(samples))
 
 
 def qn(samples: Samples) -> F64:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.search.estimators import RESAMPLES, Samples, bootstrap, normal_cdf
+from lakescope.search.estimators import RESAMPLES, Samples, bootstrap, normal_cdf, ranked, scored
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -72,8 +72,31 @@ def bonett_wright_error(r: F64, n: I64) -> F64:
 
 
 def bonett_wright(r: F64, n: I64, rows: F64) -> tuple[F64, F64]:
-    """The interval of Spearman's coefficient."""
+    """The interval of Spearman's coefficient by Bonett and Wright."""
     return _by_z(r, bonett_wright_error(r, n) * finite(n, rows))
+
+
+def rank_error(samples: Samples, r: F64) -> F64:
+    """The default for Spearman's coefficient: the larger of that error and the distribution-free one of the ranks.
+
+    Bonett and Wright's alone covers 82% where both columns have the same heavy noise, this 91% (of 95%).
+    """
+    return np.fmax(bonett_wright_error(r, samples.n), adf_error(ranked(samples), r))
+
+
+def of_ranks(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
+    """The interval shown with Spearman's coefficient."""
+    return _by_z(r, rank_error(samples, r) * finite(samples.n, rows))
+
+
+def score_error(samples: Samples, r: F64) -> F64:
+    """The same for the coefficient of normal scores."""
+    return np.fmax(fisher_error(samples.n), adf_error(scored(samples), r))
+
+
+def of_scores(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
+    """The interval shown with the coefficient of normal scores."""
+    return _by_z(r, score_error(samples, r) * finite(samples.n, rows))
 
 
 def kendall_error(samples: Samples) -> F64:

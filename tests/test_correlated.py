@@ -1,0 +1,270 @@
+"""Correlated columns: planted ones are found and told truly, both first stages agree, bad requests are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import lakescope
+from lakescope.errors import BadRequest, NotFound
+from lakescope.lake import Lake
+from lakescope.results import Results
+from lakescope.search.correlated import Correlated, Request
+from lakescope.search.keyed import read_keyed
+from test_cli import Run, assert_refused, run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["run"]
+
+FIELDS = ["table", "key", "column", "correlation", "low", "high", "p", "q", "sample", "joined_rows", "containment"]
+
+
+@pytest.fixture(scope="module")
+def planted(demo_lake: Path) -> list[dict[str, Any]]:
+    truth = json.loads(demo_lake.with_name("lake.truth.json").read_text())
+    return [each for each in truth["correlations"] if len(each["left"]["columns"]) <= 2]
+
+
+def find(found: Results[Correlated], planted: dict[str, Any]) -> Correlated:
+    right = planted["right"]
+    for each in found:
+        if (each.table, each.key, each.column) == (right["table"], ", ".join(right["columns"]), right["value"]):
+            return each
+    raise AssertionError(f"not found: {right}")
+
+
+def test_planted_correlations_are_found_and_told_truly(
+    demo_index: Lake, demo_lake: Path, planted: list[dict[str, Any]]
+) -> None:
+    held = []
+    for each in planted:
+        left = each["left"]
+        for query in (left["table"], str(demo_lake / left["table"])):
+            found = demo_index.correlated(query, left["columns"], left["value"], k=100, agg=each["aggregate"])
+            hit = find(found, each)
+            truth = each[hit.coefficient]
+            held.append(hit.low - 1e-9 <= truth <= hit.high + 1e-9)
+            assert hit.correlation == pytest.approx(truth, abs=0.12 if hit.sample > 200 else 0.3)
+            assert hit.containment == pytest.approx(each["containment"], abs=0.12)
+            assert list(FIELDS) == [name for name in FIELDS if hasattr(hit, name)]
+    assert len(held) > 20
+    assert np.mean(held) >= 0.9
+
+
+def test_exact_where_all_keys_were_seen(demo_index: Lake, planted: list[dict[str, Any]]) -> None:
+    seen = 0
+    for each in planted:
+        left = each["left"]
+        hit = find(
+            demo_index.correlated(left["table"], left["columns"], left["value"], k=100, agg=each["aggregate"]), each
+        )
+        if hit.exact:
+            seen += 1
+            assert hit.correlation == pytest.approx(each[hit.coefficient], abs=1e-9)
+            assert hit.low == pytest.approx(hit.high)
+    assert seen >= 3
+
+
+def test_verify_does_the_real_join(demo_index: Lake, demo_lake: Path, planted: list[dict[str, Any]]) -> None:
+    for each in planted[:4]:
+        left = each["left"]
+        found = demo_index.correlated(
+            str(demo_lake / left["table"]), left["columns"], left["value"], k=100, agg=each["aggregate"], verify=True
+        )
+        hit = find(found, each)
+        assert hit.verified == pytest.approx(each[hit.coefficient], abs=1e-6)
+
+
+def test_a_shared_trend_is_told(demo_index: Lake, demo_lake: Path) -> None:
+    query = str(demo_lake / "economy/streaming_subscribers.csv")
+    hit = demo_index.correlated(query, "month", "subscribers_thousand")[0]
+    assert hit.column == "tonnes"
+    assert hit.correlation > 0.9
+    assert hit.partial is not None
+    assert abs(hit.partial) < 0.3
+    assert "trend" in hit.reasons[0]
+
+
+def test_the_own_table_counts_only_if_asked(demo_index: Lake, demo_lake: Path) -> None:
+    for query in ("mobility/bike_rides_daily.csv", str(demo_lake / "mobility/bike_rides_daily.csv")):
+        assert all(
+            each.table != "mobility/bike_rides_daily.csv" for each in demo_index.correlated(query, "date", "rides")
+        )
+        own = demo_index.correlated(query, "date", "rides", own=True)
+        assert any(each.table == "mobility/bike_rides_daily.csv" for each in own)
+
+
+def test_keys_in_another_order_join(demo_index: Lake, demo_lake: Path) -> None:
+    query = str(demo_lake / "world/gdp_growth.csv")
+    one = demo_index.correlated(query, ["country", "year"], "gdp_growth_pct")
+    other = demo_index.correlated(query, ["year", "country"], "gdp_growth_pct")
+    assert len(one) >= 3
+    assert [(each.table, each.column, each.correlation) for each in one] == [
+        (each.table, each.column, each.correlation) for each in other
+    ]
+
+
+@pytest.mark.parametrize("retrieval", ["z", "qcr", "csk"])
+def test_compiled_and_plain_first_stages_agree(
+    demo_index: Lake, demo_lake: Path, retrieval: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo_index.warm()
+    search = demo_index._correlations
+    for query, key, target in (
+        ("mobility/bike_rides_daily.csv", ["date"], "rides"),
+        ("world/gdp_growth.csv", ["country", "year"], "gdp_growth_pct"),
+        ("schools/staffing.csv", ["school"], "pupils_per_teacher"),
+    ):
+        keyed = read_keyed(str(demo_lake / query), key, target, "mean")
+        met = 0
+        for variant, keys in search._candidates(keyed):
+            fast = search._quadrants(variant, keys, retrieval)  # type: ignore[arg-type]
+            with monkeypatch.context() as patched:
+                patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+                slow = search._quadrants(variant, keys, retrieval)  # type: ignore[arg-type]
+            assert fast[0].tolist() == slow[0].tolist()
+            assert fast[1].tolist() == slow[1].tolist()
+            met += int(fast[0].sum())
+        assert met
+
+
+@pytest.mark.parametrize("measure", ["pearson", "spearman", "rin", "qn", "pm1", "kendall", "qcr"])
+@pytest.mark.parametrize("rank", ["lower", "s1", "s2", "s3", "s4"])
+def test_every_measure_and_rank_answers(demo_index: Lake, measure: str, rank: str) -> None:
+    found = demo_index.correlated("mobility/bike_rides_daily.csv", "date", "rides", k=3, measure=measure, rank=rank)  # type: ignore[arg-type]
+    assert len(found) == 3
+    assert all(-1 <= each.low <= each.correlation + 1e-9 <= each.high + 2e-9 <= 1 + 2e-9 for each in found)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+@pytest.mark.parametrize("agg", ["mean", "sum", "min", "max", "count", "first", "last"])
+def test_every_aggregate_is_that_of_a_real_join(demo_index: Lake, demo_lake: Path, agg: str) -> None:
+    query = str(demo_lake / "schools/staffing.csv")
+    found = demo_index.correlated(query, "school", "pupils_per_teacher", k=50, agg=agg, verify=True)
+    assert any(each.table == "schools/test_scores.parquet" for each in found)
+    for each in found:
+        if each.exact and each.verified is not None and not np.isnan(each.verified):
+            assert each.correlation == pytest.approx(each.verified, abs=1e-9)
+
+
+def test_weights_trade_correlation_for_joinability(demo_index: Lake) -> None:
+    ask = ("mobility/bike_rides_daily.csv", "date", "rides")
+    joins = demo_index.correlated(*ask, k=5, weights={"join": 1, "corr": 0})
+    assert [each.containment for each in joins] == sorted((each.containment for each in joins), reverse=True)
+    for mean in ("arithmetic", "geometric", "harmonic"):
+        both = demo_index.correlated(*ask, k=5, weights={"join": 1, "corr": 1}, mean=mean)  # type: ignore[arg-type]
+        assert len(both) == 5
+
+
+def test_pictures_code_and_augmented_tables(demo_index: Lake, demo_lake: Path, tmp_path: Path) -> None:
+    query = str(demo_lake / "mobility/bike_rides_daily.csv")
+    found = demo_index.correlated(query, "date", "rides")
+    best = next(each for each in found if each.table == "retail/ice_cream_sales.csv")
+    picture = demo_index.scatter(query, "date", "rides", best)
+    assert picture.count("<circle") == best.sample
+    code = demo_index.correlation_code(query, "date", best, "duckdb", target="rides")
+    row = duckdb.connect().execute(code).fetchone()
+    assert row is not None
+    polars_code = demo_index.correlation_code(query, "date", best, "polars", target="rides")
+    scope: dict[str, Any] = {}
+    exec(polars_code, scope)
+    assert scope["joined"].select(pl.corr("mine", "found")).item() == pytest.approx(row[0])
+    out = tmp_path / "more.parquet"
+    added = demo_index.augment(query, "date", "rides", out, k=3)
+    table = pq.read_table(out)
+    assert table.num_rows == pl.read_csv(query).height
+    assert table.column_names[-3:] == [each.name for each in added]
+    assert [each.explains for each in added] == sorted(each.explains for each in added)
+    assert 0.7 < added[-1].explains <= 1
+    values = np.array(table[added[0].name].to_pylist(), float)
+    rides = np.array(table["rides"].to_pylist(), float)
+    kept = np.isfinite(values) & np.isfinite(rides)
+    assert abs(np.corrcoef(values[kept], rides[kept])[0, 1]) > 0.7
+
+
+def test_nothing_is_said_with_a_reason(demo_index: Lake, tmp_path: Path) -> None:
+    cases = {
+        "constant": ("date,x\n" + "".join(f"2024-01-{d:02d},5\n" for d in range(1, 29)), "the same for every key"),
+        "few": ("date,x\n2024-01-01,1\n2024-01-02,2\n", "2 keys only"),
+        "one key": ("date,x\n" + "2024-01-01,1\n2024-01-01,2\n" * 10, "1 keys only"),
+        "unknown": ("date,x\n" + "".join(f"nowhere {d},{d}\n" for d in range(40)), "shares 5 keys"),
+    }
+    for name, (text, why) in cases.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_text(text)
+        found = demo_index.correlated(str(path), "date", "x")
+        assert not found
+        assert why in found.notes[0]
+
+
+def test_huge_and_tiny_numbers(demo_index: Lake, demo_lake: Path, tmp_path: Path) -> None:
+    frame = pl.read_csv(demo_lake / "mobility/bike_rides_daily.csv")
+    plain = demo_index.correlated(frame, "date", "rides", k=3)
+    for scale in (1e-250, 1e250):
+        scaled = frame.with_columns((pl.col("rides").cast(pl.Float64) * scale).alias("rides"))
+        found = demo_index.correlated(scaled, "date", "rides", k=3)
+        assert [each.correlation for each in found] == pytest.approx([each.correlation for each in plain], abs=1e-6)
+
+
+def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -> None:
+    query = str(demo_lake / "shop/orders.csv")
+    with pytest.raises(NotFound, match="no column named 'customer'"):
+        demo_index.correlated(query, "customer", "total")
+    with pytest.raises(BadRequest, match="not a column of numbers") as refused:
+        demo_index.correlated(query, "customer_id", "status")
+    assert "total" in str(refused.value.hint)
+    with pytest.raises(BadRequest, match="both key and target"):
+        demo_index.correlated(query, "order_id", "order_id")
+    with pytest.raises(BadRequest, match="holds decimals"):
+        demo_index.correlated(query, "total", "order_id")
+    with pytest.raises(BadRequest, match="one column or two"):
+        demo_index.correlated(query, ["a", "b", "c"], "total")
+    with pytest.raises(NotFound, match="key"):
+        demo_index.correlated("shop/orders.csv", "total", "order_id")
+    for wrong in ({"k": 0}, {"measure": "x"}, {"agg": "x"}, {"rank": "x"}, {"retrieval": "x"}, {"mean": "x"}):
+        with pytest.raises(BadRequest):
+            demo_index.correlated(query, "customer_id", "total", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="weight"):
+        demo_index.correlated(query, "customer_id", "total", weights={"joins": 1})
+    with pytest.raises(BadRequest):
+        Request(weight_join=0, weight_correlation=0).check()
+    with pytest.raises(BadRequest, match="cannot write"):
+        demo_index.augment(query, "customer_id", "total", "out.xyz")
+    ask = ["correlate", demo_index.path, query, "--key", "customer_id", "--target"]
+    assert_refused(run(*ask, "status"), 2, "not a column of numbers")
+    assert_refused(run(*ask, "total", "--weight", "join"), 2, "cannot read the weights")
+
+
+def test_the_command_line(demo_index: Lake, demo_lake: Path, run: Run, tmp_path: Path) -> None:
+    query = str(demo_lake / "mobility/bike_rides_daily.csv")
+    ask = ["correlate", demo_index.path, query, "--key", "date", "--target", "rides", "-k", "3"]
+    records = json.loads(run(*ask, "--format", "json").out)
+    assert [each["column"] for each in records] == [
+        each.column for each in demo_index.correlated(query, "date", "rides", k=3)
+    ]
+    picture = tmp_path / "best.svg"
+    shown = run(*ask, "--plot", str(picture), "--explain")
+    assert "looked_at" in shown.err
+    assert picture.read_text().startswith("<svg")
+    assert "CORR" in run(*ask, "--code", "duckdb").out
+    out = tmp_path / "more.csv"
+    added = run("augment", query, demo_index.path, "--key", "date", "--target", "rides", "--out", str(out), "-k", "2")
+    assert added.code == 0
+    assert len(pl.read_csv(out, infer_schema=False).columns) == len(pl.read_csv(query).columns) + 2
+
+
+def test_an_index_without_joins_says_so(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "a.csv").write_text("k,x\n" + "".join(f"k{i},{i}\n" for i in range(20)))
+    lake = lakescope.index(tmp_path / "lake", tmp_path / "i", spark=spark, joins=False)
+    with pytest.raises(BadRequest, match="profiles only"):
+        lake.correlated("a.csv", "k", "x")
