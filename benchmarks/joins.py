@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -217,10 +218,20 @@ def thresholds(sets: Collection, index: InvertedIndex, options: argparse.Namespa
     return text + ". What lies out of reach is read, not estimated.", body, aims
 
 
-def _contained(search: OverlapSearch, tokens: U64, exclude: list[int]) -> dict[int, float]:
-    """The containment of a query in every set that shares a value with it."""
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """The sets that share a value with a query, in order, and how much of it each contains."""
+
+    sets: npt.NDArray[np.int32]
+    shares: npt.NDArray[np.float64]
+
+    def at_least(self, threshold: float) -> npt.NDArray[np.int32]:
+        return self.sets[self.shares >= threshold]
+
+
+def _contained(search: OverlapSearch, tokens: U64, exclude: list[int]) -> Truth:
     top = search.at_least(search.query(tokens), 1, exclude)
-    return dict(zip(top.sets.tolist(), (top.overlaps / tokens.size).tolist(), strict=True))
+    return Truth(top.sets, top.overlaps / tokens.size)
 
 
 def _signature(tokens: U64) -> npt.NDArray[np.uint32]:
@@ -229,35 +240,41 @@ def _signature(tokens: U64) -> npt.NDArray[np.uint32]:
     return made.values
 
 
-def _quality(ensemble: Ensemble, sets: Collection, truth: dict[int, dict[int, float]], threshold: float) -> Json:
+def _quality(ensemble: Ensemble, sets: Collection, truth: dict[int, Truth], threshold: float) -> Json:
     precision, passed, recall, spent, far = [], [], [], [], 0
-    by_ratio: dict[float, list[float]] = {limit: [] for limit in RATIOS}
+    found_by_ratio: dict[float, list[float]] = {limit: [] for limit in RATIOS}
     for number, contained in truth.items():
         size = int(sets.sizes[number])
         signature = _signature(sets[number])
         began = time.perf_counter()
-        hits = set(ensemble.search(signature, size, threshold).sets.tolist()) - {number}
+        hits = np.setdiff1d(ensemble.search(signature, size, threshold).sets, [number])
         spent.append(1e3 * (time.perf_counter() - began))
-        bands = set(ensemble.search(signature, size, threshold, screen=False).sets.tolist()) - {number}
-        relevant = {other for other, share in contained.items() if share >= threshold}
-        near = {other for other in relevant if sets.sizes[other] / size <= reach(threshold)}
-        far += len(relevant) - len(near)
+        bands = np.setdiff1d(ensemble.search(signature, size, threshold, screen=False).sets, [number])
+        relevant = contained.at_least(threshold)
+        ratios = sets.sizes[relevant] / size
+        near, ratios = relevant[ratios <= reach(threshold)], ratios[ratios <= reach(threshold)]
+        far += relevant.size - near.size
         for found, into in ((bands, precision), (hits, passed)):
-            if found:
-                into.append(len(found & relevant) / len(found))
-        if near:
-            recall.append(len(hits & near) / len(near))
-        for other in near:
-            limit = next(limit for limit in RATIOS if sets.sizes[other] / size <= limit)
-            by_ratio[limit].append(float(other in hits))
+            if found.size:
+                into.append(float(np.isin(found, relevant).mean()))
+        if near.size:
+            there = np.isin(near, hits)
+            recall.append(float(there.mean()))
+            for limit, some in zip(RATIOS, np.split(there[np.argsort(ratios)], _cuts(ratios)), strict=True):
+                found_by_ratio[limit] += some.tolist()
     return {
         "precision": statistics.mean(precision or [1.0]),
         "passed": statistics.mean(passed or [1.0]),
         "recall": statistics.mean(recall or [1.0]),
         "ms": statistics.median(spent),
         "out_of_reach": far,
-        "by_ratio": {f"{limit:.0f}": statistics.mean(some) for limit, some in by_ratio.items() if some},
+        "by_ratio": {f"{limit:.0f}": statistics.mean(some) for limit, some in found_by_ratio.items() if some},
     }
+
+
+def _cuts(ratios: npt.NDArray[np.float64]) -> list[int]:
+    """Where in order of ratio each class of ratios ends."""
+    return [int(at) for at in np.searchsorted(np.sort(ratios), RATIOS[:-1], "right")]
 
 
 # --- peers of the ensemble --------------------------------------------------------------------------------------------
@@ -286,7 +303,7 @@ def against_datasketch(sets: Collection, options: argparse.Namespace) -> Section
     answered = dict.fromkeys(systems, 0)
     chosen = np.random.default_rng(4).choice(np.flatnonzero(some.sizes >= 10), options.queries).tolist()
     for place, number in enumerate(chosen):
-        relevant = {other for other, share in _contained(search, some[number], []).items() if share >= 0.5}
+        relevant = set(_contained(search, some[number], []).at_least(0.5).tolist())
         for name in common.alternated(list(systems), place):
             found = _timed(times, name, partial(systems[name], number))
             answered[name] += bool(found)
