@@ -14,6 +14,8 @@ from lakescope.pipeline.scan import TableScan
 from lakescope.pipeline.warmup import warm
 from lakescope.profile import kernels as profile_kernels
 from lakescope.profile.column import ColumnState
+from lakescope.pipeline.correlations import Keyed
+from lakescope.sketches import correlation_kernels
 from lakescope.sketches import kernels as sketch_kernels
 from lakescope.sources import csv_kernel, plan
 from lakescope.sources.discover import discover
@@ -22,7 +24,7 @@ from lakescope.values import kernels as value_kernels
 def compiled():
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
-        for module in (value_kernels, profile_kernels, sketch_kernels, csv_kernel, build_kernels)
+        for module in (value_kernels, profile_kernels, sketch_kernels, correlation_kernels, csv_kernel, build_kernels)
         for name, kernel in vars(module).items()
         if hasattr(kernel, "signatures") and not name.startswith("_")
     }
@@ -36,6 +38,8 @@ for target in (10_000, 1 << 30):
             scan = TableScan(unit.table, unit.ordinal)
             list(scan.scan(unit))
             list(scan.take_tokens())
+            for keyed in scan.sketches.finish(whole=target > 10_000).values():
+                keyed.merge(Keyed.from_bytes(keyed.to_bytes()))
             for state in scan.states.values():
                 again = ColumnState.from_bytes(state.to_bytes())
                 again.merge(ColumnState.from_bytes(state.to_bytes()))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lakescope.values.cells import Cells
     from lakescope.values.hashed import U64
 
 
@@ -52,7 +53,9 @@ def warm() -> None:
     csv_kernel.resync(text, text.size, csv_kernel.MIDDLE, dialect.delimiter, dialect.quote, 0, dialect.newline, 2, 4)
     starts, ends = np.array([4, 6, 8], np.int32), np.array([5, 7, 18], np.int32)
     state = ColumnState(0)
-    state.update(understand(TextColumn("warm", text, starts, ends)))
+    cells = understand(TextColumn("warm", text, starts, ends))
+    state.update(cells)
+    _warm_correlations(cells)
     state.merge(ColumnState.from_bytes(state.to_bytes()))
     summarise("warm", "warm", state, 3)
     hashes = np.arange(1, 8000, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -68,6 +71,17 @@ def warm() -> None:
     tokens.add(hashes)
     state.signature.update_hashes(tokens.sorted())
     _warm_inverted(tokens.sorted())
+
+
+def _warm_correlations(cells: Cells) -> None:
+    """Sketch a table of two columns that comes in two pieces."""
+    from lakescope.pipeline.correlations import Keyed, TableSketches
+
+    table = TableSketches()
+    for order in (0, 3):
+        table.add([("key", cells), ("number", cells)], order)
+    for keyed in table.finish(whole=False).values():
+        keyed.merge(Keyed.from_bytes(keyed.to_bytes()))
 
 
 def _warm_inverted(hashes: U64) -> None:
@@ -86,7 +100,8 @@ def _warm_inverted(hashes: U64) -> None:
         for bucket, payload in buffer.take():
             raw.add(bucket, iter([payload]))
         sketches = ShardWriter(folder, "sketches")
-        sketches.add({"table": "warm", "position": 0, "signature": MinHash().values.tobytes(), "key": key})
+        sketch = {"table": "warm", "column": "warm", "position": 0, "key": key}
+        sketches.add({**sketch, "signature": MinHash().values.tobytes()})
         files = raw.close(), sketches.close()
         if files[0] and files[1]:
             build_inverted(local_exchange, Path(folder), [files[0][0]], [files[1]], cut, files[0][1])
