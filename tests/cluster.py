@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lakescope.lake import Lake
@@ -184,7 +185,17 @@ def contents(lake: Lake) -> dict[str, Any]:
     tables = lake.tables().to_pylist()
     inverted = {part: _part(lake, part) for part in ("tokens", "postings", "sets", "forest")}
     found = {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
-    return found | inverted
+    correlations = {kind: _records(lake, kind) for kind in ("keys", "pairs")}
+    return found | inverted | correlations
+
+
+def _records(lake: Lake, kind: str) -> list[dict[str, Any]]:
+    """Correlation sketches in order, whatever files they lie in; sums to nine digits."""
+    rows = [row for batch in lake._index.batches(kind) for row in batch.to_pylist()]
+    for row in rows:
+        if "values" in row:
+            row["values"] = [float(f"{x:.9e}") for x in np.frombuffer(row["values"], np.float64).tolist()]
+    return sorted(rows, key=lambda row: (row["table"], row["key"], row.get("column", "")))
 
 
 def _part(lake: Lake, part: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ having looked at much.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -255,24 +256,17 @@ class CorrelationSearch:
             same[pair] = int((above[mine] & up).sum() + (below[mine] & down).sum())
             other[pair] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
-    def _first_stage(
-        self, query: KeyedQuery, request: Request, own: str | None
-    ) -> tuple[list[tuple[KeyedQuery, I64]], int]:
-        """The most promising pairs, and how many were looked at."""
+    def screened(
+        self, query: KeyedQuery, request: Request, own: str | None = None
+    ) -> list[tuple[KeyedQuery, I64, F64]]:
+        """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
-        looked_at = 0
         for variant, keys in self._candidates(query):
             keys = np.array([key for key in keys.tolist() if self.sketches.tables[key] != own], np.int64)
             same, other = self._quadrants(variant, keys, request.retrieval)
-            together = same + other
-            pairs = np.flatnonzero(together >= FEWEST)
-            looked_at += int(pairs.size)
-            score = _first_score(same[pairs], other[pairs], request, variant)
-            found.append((variant, pairs, score))
-        wanted = max(_JOINED, _JOINED_PER_HIT * request.k)
-        every = np.concatenate([score for _, _, score in found])
-        least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
-        return [(variant, pairs[score >= least]) for variant, pairs, score in found], looked_at
+            pairs = np.flatnonzero(same + other >= FEWEST)
+            found.append((variant, pairs, _first_score(same[pairs], other[pairs], request, variant)))
+        return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
 
@@ -288,7 +282,7 @@ class CorrelationSearch:
         rows = float((query.rows[mine] * self.sketches.rows_of(key)[at]).sum()) / share
         return _Common(mine, at, share, rows, mine.size / max(1, counted))
 
-    def _join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
+    def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
         """Join the sketches of some pairs, which are in order of their keys, with the query."""
         samples: list[tuple[F64, F64]] = []
         given: dict[str, list[F64]] = {name: [] for name in query.given}
@@ -320,7 +314,7 @@ class CorrelationSearch:
                 for pair in range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1])):
                     if sketches.pair(pair)["column"] == found.column:
                         variants = [each for each in (query, query.swapped) if each is not None]
-                        joined = [self._join(each, np.array([pair]), found.aggregate) for each in variants]
+                        joined = [self.join(each, np.array([pair]), found.aggregate) for each in variants]
                         samples = max(joined, key=lambda each: int(each.samples.n[0])).samples
                         return samples.x[0, : samples.n[0]], samples.y[0, : samples.n[0]]
         raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
@@ -331,11 +325,13 @@ class CorrelationSearch:
         usable = np.isfinite(query.values)
         if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
-        chosen, looked_at = self._first_stage(query, request, own)
+        found = self.screened(query, request, own)
+        looked_at = sum(int(pairs.size) for _, pairs, _ in found)
+        chosen = _best(found, max(_JOINED, _JOINED_PER_HIT * request.k))
         records: list[Correlated] = []
         for variant, pairs in chosen:
             if pairs.size:
-                records += self._judged(variant, self._join(variant, pairs, request.aggregate), request, looked_at)
+                records += self._judged(variant, self.join(variant, pairs, request.aggregate), request, looked_at)
         records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
@@ -399,6 +395,13 @@ class CorrelationSearch:
         return Correlated(table=about["table"], key=", ".join(key), column=about["column"], **found)
 
 
+def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
+    """The most promising pairs of all variants together, in order."""
+    every = np.concatenate([score for _, _, score in found])
+    least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
+    return [(variant, pairs[score >= least]) for variant, pairs, score in found]
+
+
 def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> float | None:
     """The coefficient of the real join of a query with the table of a find, which is read."""
     from lakescope.search.keyed import read_keyed
@@ -446,6 +449,18 @@ def _first_score(same: I64, other: I64, request: Request, query: KeyedQuery) -> 
     # Agreement of signs as a coefficient of normal data: r = sin(pi / 2 * qcr).
     r = np.sin(np.pi / 2 * np.abs(same - other) / np.maximum(together, 1))
     return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), request)
+
+
+def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
+    """Samples of which the coefficient of ranks is shown instead of Pearson's."""
+    tails, points = _heavy(samples)
+    return tails | points
+
+
+def scores(samples: Samples, keys: F64, rank: Rank) -> F64:
+    """What samples are ranked by; ``keys`` are those of their whole joins."""
+    r, low, high, *_ = _estimated(samples, keys, "pearson")
+    return _scores(samples, r, low, high, rank)
 
 
 def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

@@ -19,6 +19,8 @@ LISTS, ENTRIES, SETS, DECISIONS = range(4)
 _LITTLE = 0.1
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
+#: Share of what the lists that are left would cost that is spent on sets in vain, at most.
+_GIVE_UP = 0.5
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 4
 #: Counts looked at together.
@@ -435,9 +437,26 @@ def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
 
 @njit(cache=True)
 def _finish(
-    groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, counts, candidates, kth, k, read
+    groups,
+    weights,
+    left_weight,
+    begin,
+    set_bounds,
+    set_starts,
+    set_items,
+    set_sizes,
+    counts,
+    candidates,
+    kth,
+    k,
+    cost,
+    budget,
+    read,
 ):
-    """Read the sets that can still win, those with the largest counts first, until no other can."""
+    """Read the sets that can still win, those with the largest counts first, until no other can.
+
+    Gives up (no sets, though there are candidates) when more was read than ``budget`` allows.
+    """
     known = counts[candidates].astype(np.int64)
     left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
@@ -460,6 +479,9 @@ def _finish(
         read[SETS] += 1
         if more >= enough:
             used = _push(overlaps, sets, used, known[j] + more, s)
+        budget -= cost
+        if budget < 0:
+            return sets[:0], overlaps[:0].astype(np.int32)
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
@@ -539,10 +561,13 @@ def josie(
         if _cost_of_sets(candidates, counts, left, seen, kth, k, total - at, costs) <= rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                *(counts, candidates, kth, k, read),
+                *(counts, candidates, kth, k, costs[2], _GIVE_UP * rest, read),
             )
-            _forget(counts, met[:n_met], noting)
-            return found, overlaps
+            if found.size or read[LISTS] < 0 or not candidates.size:
+                _forget(counts, met[:n_met], noting)
+                return found, overlaps
+            # The lists tell as well, and by now sooner.
+            until = total
     if is_open and not noting:
         return take_largest(counts, met, k)
     some = met[:n_met] if is_open else candidates
