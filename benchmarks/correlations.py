@@ -411,8 +411,8 @@ def coverage(options: argparse.Namespace) -> Section:
     text = "## Coverage of the intervals that are shown, nominal 95%\n\n"
     text += common.table(["population of 20,000 rows", *(f"n={n}" for n in sizes)], lines)
     text += (
-        f"\n\nMean {statistics.mean(shown):.3f}, worst {min(shown):.3f}. The interval is that of Pearson's coefficient, "
-        "or of Spearman's where a tail is heavy, as an answer would say. [Plot](correlations-coverage.svg)."
+        f"\n\nMean {statistics.mean(shown):.3f}, worst {min(shown):.3f}. The interval is that of Pearson's "
+        "coefficient, or of Spearman's where a tail is heavy, as an answer says. [Plot](correlations-coverage.svg)."
     )
     body["mean"], body["worst"] = statistics.mean(shown), min(shown)
     return (

@@ -131,6 +131,15 @@ def test_compiled_and_plain_first_stages_agree(
             with monkeypatch.context() as patched:
                 patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
                 slow = search._quadrants(variant, keys, retrieval)  # type: ignore[arg-type]
+            pairs = np.flatnonzero(fast[0] + fast[1])
+            joined = search.join(variant, pairs, "sum")
+            with monkeypatch.context() as patched:
+                patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+                plain = search.join(variant, pairs, "sum")
+            for name in ("keys", "rows", "containment"):
+                assert getattr(joined, name).tolist() == getattr(plain, name).tolist()
+            assert np.array_equal(joined.samples.x, plain.samples.x)
+            assert np.array_equal(joined.samples.y, plain.samples.y)
             assert fast[0].tolist() == slow[0].tolist()
             assert fast[1].tolist() == slow[1].tolist()
             met += int(fast[0].sum())
@@ -268,3 +277,12 @@ def test_an_index_without_joins_says_so(tmp_path: Path, spark: SparkSession) -> 
     lake = lakescope.index(tmp_path / "lake", tmp_path / "i", spark=spark, joins=False)
     with pytest.raises(BadRequest, match="profiles only"):
         lake.correlated("a.csv", "k", "x")
+
+
+def test_all_pairs_of_the_lake_on_spark(demo_index: Lake, spark: SparkSession) -> None:
+    rows = demo_index.correlated_batch(spark=spark, k=3).collect()
+    assert len({(row.query_table, row.query_key, row.query_column) for row in rows}) > 100
+    mine = [row for row in rows if (row.query_table, row.query_column) == ("mobility/bike_rides_daily.csv", "rides")]
+    by_date = [(row.table, row.column, row.correlation) for row in mine if row.query_key == "date"]
+    one = demo_index.correlated("mobility/bike_rides_daily.csv", "date", "rides", k=3)
+    assert by_date == [(each.table, each.column, each.correlation) for each in one]

@@ -337,6 +337,22 @@ class Lake:
         shown = tuple(dict.fromkeys([*found.shown[:4], "verified", *found.shown[4:]]))
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
+    def correlated_batch(
+        self, *, spark: SparkSession, k: int = 10, measure: str = "pearson", agg: str = "mean"
+    ) -> DataFrame:
+        """What correlates with each numeric column of the lake by each of its keys, as a Spark DataFrame: all pairs.
+
+        Executors must see the index.
+        """
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+        from lakescope.search.batch import BatchCorrelation, SearchCorrelations
+
+        request = Request(k=k, measure=measure, aggregate=agg)
+        request.check()
+        task = SearchCorrelations(str(self._index.path.absolute()), self._index.manifest.generation, request)
+        return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
+
     def scatter(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
         from lakescope.report.charts import scatter_chart

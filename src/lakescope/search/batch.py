@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import arrow_schema
+from lakescope.search.correlated import CorrelationSearch, Request
 from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.search.keyed import query_of_pair
 from lakescope.store.index import Index
 
 #: One query column: the number of a column of the lake, or the location of a table and a column of it.
@@ -104,3 +106,55 @@ def named(frame: Any) -> list[tuple[str, str | None]]:
 def outside(location: str, column: str | None) -> Asked:
     """A question about a table that is not in the lake."""
     return _OUTSIDE, location, column or ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCorrelation:
+    """A record of a batch: a column of the lake by one of its keys, and one that correlates with it."""
+
+    query_table: str
+    query_key: str
+    query_column: str
+    table: str
+    key: str
+    column: str
+    correlation: float
+    low: float
+    high: float
+    p: float
+    q: float
+    sample: int
+    joined_rows: float
+    containment: float
+    coefficient: str
+
+
+_SHARED = [field.name for field in fields(BatchCorrelation) if not field.name.startswith("query_")]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCorrelations:
+    """Task: each input row is the number of a key and a numeric column of the lake."""
+
+    path: str
+    generation: int
+    request: Request
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        joins = _opened(self.path, self.generation)
+        search = _correlations(self.path, self.generation, joins)
+        schema = arrow_schema(BatchCorrelation)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield pa.RecordBatch.from_pylist([asdict(each) for each in self._answer(search, number)], schema=schema)
+
+    def _answer(self, search: CorrelationSearch, number: int) -> Iterator[BatchCorrelation]:
+        query = query_of_pair(search.sketches, number, self.request.aggregate)
+        for each in search.search(query, self.request, query.name):
+            shared = {name: getattr(each, name) for name in _SHARED}
+            yield BatchCorrelation(query.name, ", ".join(query.key), query.target, **shared)
+
+
+@functools.lru_cache(maxsize=2)
+def _correlations(path: str, generation: int, joins: JoinSearch) -> CorrelationSearch:
+    return CorrelationSearch(Index(path), joins.inverted, joins.overlaps)

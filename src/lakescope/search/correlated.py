@@ -41,13 +41,16 @@ MEANS = ("geometric", "arithmetic", "harmonic")
 #: Fewest joined keys that are told of, and those that are worth believing.
 FEWEST, RELIABLE = 5, 20
 #: Pairs whose sketches are joined, at least, and for each that is wanted.
-_JOINED, _JOINED_PER_HIT = 200, 4
+_JOINED, _JOINED_PER_HIT = 100, 2
+_LAST_HASH = np.uint64(2**64 - 1)
 #: Smallest hashes of the query that find keys of the lake.
 _PROBES = 1024
 #: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
 _KURTOSIS, _ONE_POINT = 10.0, 0.2
 #: A correlation of which so much is left when a third column is taken out is not explained by it.
 _LEFT = 0.5
+#: Weaker correlations need no explanation.
+_WEAK = 0.2
 _SHOWN = (
     "table",
     "key",
@@ -94,21 +97,6 @@ class Correlated:
     score: float
     verified: float | None
     reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """Common keys: their places in the query and in a sketch, and what they tell of the join.
-
-    ``share`` is that of all common keys that they are, ``rows`` those of the whole join, ``containment`` the share of
-    the query's keys that find a partner.
-    """
-
-    mine: npt.NDArray[np.intp]
-    theirs: npt.NDArray[np.intp]
-    share: float
-    rows: float
-    containment: float
 
 
 @dataclass(slots=True)
@@ -270,40 +258,63 @@ class CorrelationSearch:
 
     # --- second stage -------------------------------------------------------------------------------------------------
 
-    def _common(self, query: KeyedQuery, key: int) -> _Common:
-        """The keys that the query and a sketch both hold."""
-        theirs = self.sketches.hashes_of(key)
-        threshold = min(query.threshold, self.sketches.thresholds[key])
-        common, mine, at = np.intersect1d(query.hashes, theirs, assume_unique=True, return_indices=True)
-        within = common <= threshold
-        mine, at = mine[within], at[within]
-        share = float(threshold) / 2.0**64 if threshold < np.uint64(2**64 - 1) else 1.0
-        counted = int(np.searchsorted(query.hashes, threshold, "right"))
-        rows = float((query.rows[mine] * self.sketches.rows_of(key)[at]).sum()) / share
-        return _Common(mine, at, share, rows, mine.size / max(1, counted))
-
     def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
-        """Join the sketches of some pairs, which are in order of their keys, with the query."""
-        samples: list[tuple[F64, F64]] = []
-        given: dict[str, list[F64]] = {name: [] for name in query.given}
-        keys, rows, containment = np.zeros(pairs.size), np.zeros(pairs.size), np.zeros(pairs.size)
-        commons = {key: self._common(query, key) for key in np.unique(self.sketches.owners[pairs]).tolist()}
-        for place, pair in enumerate(pairs.tolist()):
-            common = commons[int(self.sketches.owners[pair])]
-            x, y = query.values[common.mine], self.sketches.values_of(pair, aggregate)[common.theirs]
+        """Join the sketches of some pairs with the query."""
+        owners = self.sketches.owners[pairs]
+        bounds = np.minimum(query.threshold, self.sketches.thresholds[owners])
+        share = np.where(bounds < _LAST_HASH, bounds / 2.0**64, 1.0)
+        join = self._join_compiled if kernels_are_loaded() else self._join_plainly
+        samples, places, common, rows = join(query, pairs, bounds, aggregate)
+        counted = np.searchsorted(query.hashes, bounds, "right")
+        given = {name: np.where(samples.present, numbers[places], np.nan) for name, numbers in query.given.items()}
+        return _Joined(pairs, samples, given, samples.n / share, rows / share, common / np.maximum(1, counted))
+
+    def _join_compiled(
+        self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
+    ) -> tuple[Samples, I32, I64, I64]:
+        from lakescope.search import kernels
+
+        sketches = self.sketches
+        width = int(min(query.size, sketches.sizes[sketches.owners[pairs]].max(initial=0)))
+        x, y = np.zeros((pairs.size, width)), np.zeros((pairs.size, width))
+        places = np.zeros((pairs.size, width), np.int32)
+        n, common, rows = (np.zeros(pairs.size, np.int64) for _ in range(3))
+        kernels.join_sketches(
+            *(np.ascontiguousarray(query.hashes), query.values, query.rows, bounds, pairs, sketches.owners),
+            *(sketches.hashes.places, sketches.sizes, sketches.rows, sketches.numbers, sketches.aggregates),
+            *(AGGREGATES.index(aggregate), (x, y, places, n, common, rows)),
+        )
+        if aggregate == "count":
+            alone = sketches.aggregates[pairs] == 1
+            y[alone] = np.where(np.arange(width) < n[alone, None], 1.0, 0.0)
+        widest = int(n.max(initial=0))
+        present = np.arange(widest) < n[:, None]
+        return Samples(x[:, :widest], y[:, :widest], present, n), places[:, :widest], common, rows
+
+    def _join_plainly(
+        self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
+    ) -> tuple[Samples, I32, I64, I64]:
+        """The same by numpy alone."""
+        met: dict[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = {}
+        samples, chosen = [], []
+        common, rows = np.zeros(pairs.size, np.int64), np.zeros(pairs.size, np.int64)
+        for at, pair in enumerate(pairs.tolist()):
+            owner = int(self.sketches.owners[pair])
+            if owner not in met:
+                theirs = self.sketches.hashes_of(owner)
+                found, mine, their = np.intersect1d(query.hashes, theirs, assume_unique=True, return_indices=True)
+                within = found <= bounds[at]
+                met[owner] = mine[within], their[within]
+            mine, their = met[owner]
+            x, y = query.values[mine], self.sketches.values_of(pair, aggregate)[their]
             samples.append((x, y))
-            present = np.isfinite(x) & np.isfinite(y)
-            for name, numbers in query.given.items():
-                given[name].append(numbers[common.mine][present])
-            keys[place] = present.sum() / common.share
-            rows[place], containment[place] = common.rows, common.containment
+            chosen.append(mine[np.isfinite(x) & np.isfinite(y)])
+            common[at], rows[at] = mine.size, (query.rows[mine] * self.sketches.rows_of(owner)[their]).sum()
         made = Samples.of(samples)
-        padded = {}
-        for name, columns in given.items():
-            padded[name] = np.full(made.x.shape, np.nan)
-            for place, numbers in enumerate(columns):
-                padded[name][place, : numbers.size] = numbers
-        return _Joined(pairs, made, padded, keys, rows, containment)
+        places = np.zeros(made.x.shape, np.int32)
+        for at, mine in enumerate(chosen):
+            places[at, : mine.size] = mine
+        return made, places, common, rows
 
     def sample(self, query: KeyedQuery, found: Correlated) -> tuple[F64, F64]:
         """The pairs of numbers that a find rests on."""
@@ -347,28 +358,28 @@ class CorrelationSearch:
         return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
 
     def _judged(self, query: KeyedQuery, joined: _Joined, request: Request, looked_at: int) -> list[Correlated]:
-        """Records of all pairs that were joined, with scores."""
+        """Records of the best of the pairs that were joined."""
         samples = joined.samples
         r, low, high, error, names, reasons = _estimated(samples, joined.keys, request.measure)
-        rank_r = estimators.spearman(samples)
         p = np.where(samples.n >= 4, intervals.p_value(r, error), 1.0)
         q = intervals.q_values(p, looked_at)
         risk = _scores(samples, r, low, high, request.rank)
         weighted = _weighted(joined.containment, risk, request)
-        named = request.given if request.given is not None else OWN
-        partials = estimators.partial(samples, joined.given[named]) if named in joined.given else None
+        known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
+        order = np.lexsort((-samples.n[known], -np.abs(r[known]), -weighted[known]))
+        shown = known[order[: request.k]]
+        some = samples.take(shown)
+        of_ranks = estimators.spearman(some)
+        partials = self._partials(joined, some, shown, request)
         records = []
-        for place, pair in enumerate(joined.pairs.tolist()):
-            if samples.n[place] < FEWEST or np.isnan(r[place]):
-                continue
-            told = list(reasons[place])
-            left = None if partials is None or np.isnan(partials[place]) else float(partials[place])
-            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > 0.2:
+        for at, place in enumerate(shown.tolist()):
+            told, left = list(reasons[place]), partials[at]
+            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > _WEAK:
                 what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
                 told.append(f"{what} explains most of it: {left:+.2f} is left")
             records.append(
                 self._record(
-                    pair,
+                    int(joined.pairs[place]),
                     correlation=float(r[place]),
                     low=float(low[place]),
                     high=float(high[place]),
@@ -380,7 +391,7 @@ class CorrelationSearch:
                     coefficient=names[place],
                     aggregate=request.aggregate,
                     exact=bool(joined.keys[place] <= samples.n[place]),
-                    spearman=float(rank_r[place]),
+                    spearman=float(of_ranks[at]),
                     partial=left,
                     score=float(weighted[place]),
                     verified=None,
@@ -389,10 +400,21 @@ class CorrelationSearch:
             )
         return records
 
+    @staticmethod
+    def _partials(
+        joined: _Joined, samples: Samples, rows: npt.NDArray[np.intp], request: Request
+    ) -> Sequence[float | None]:
+        """What is left of each correlation without a column that was named, or the trend of the key."""
+        numbers = joined.given.get(OWN if request.given is None else request.given)
+        if numbers is None:
+            return [None] * rows.size
+        found = estimators.partial(samples, numbers[rows, : samples.x.shape[1]])
+        return [None if np.isnan(each) else float(each) for each in found.tolist()]
+
     def _record(self, pair: int, **found: Any) -> Correlated:
         key = self.sketches.columns[int(self.sketches.owners[pair])]
-        about = self.sketches.pair(pair)
-        return Correlated(table=about["table"], key=", ".join(key), column=about["column"], **found)
+        table, column = self.sketches.names_of(pair)
+        return Correlated(table=table, key=", ".join(key), column=column, **found)
 
 
 def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:

@@ -82,7 +82,7 @@ def ranks(values: F64, present: Bits) -> F64:
     rows, width = values.shape
     if not width:
         return values
-    order = np.argsort(np.where(present, values, np.inf), axis=1, kind="stable")
+    order = np.argsort(np.where(present, values, np.inf), axis=1)
     sorted_values = np.take_along_axis(np.where(present, values, np.inf), order, axis=1)
     places = np.broadcast_to(np.arange(width), (rows, width))
     differs = sorted_values[:, 1:] != sorted_values[:, :-1]

@@ -47,6 +47,7 @@ _i32 = _item(types.int32)
 _i64 = _item(types.int64)
 _u32 = _item(types.uint32)
 _u64 = _item(types.uint64)
+_f64 = _item(types.float64)
 
 
 @njit(inline="always", cache=True)
@@ -751,3 +752,49 @@ def quadrants(query, above, below, keys, hashes, sizes, pair_starts, sides, rows
                 differ += _ones(mine_above[w] & down) + _ones(mine_below[w] & up)
             same[pair] = agree
             other[pair] = differ
+
+
+@njit(cache=True)
+def join_sketches(
+    query, values, rows, bounds, pairs, owners, hashes, sizes, counts, numbers, aggregates, aggregate, out
+):
+    """Join the sketches of some pairs with a query: common keys up to a bound, with the numbers of both sides.
+
+    ``bounds`` is the largest hash that counts of each pair; ``numbers`` says where the numbers of each pair lie,
+    ``aggregates`` how many kinds of them there are: 1, or all, of which ``aggregate`` is wanted. ``out`` is (x, y,
+    place in the query, size, common keys, rows of their join); pairs without a number on both sides are left out.
+    """
+    x, y, places, found, common, joined = out
+    for at in range(pairs.size):
+        pair = pairs[at]
+        owner = owners[pair]
+        n = sizes[owner]
+        bound = bounds[at]
+        first = aggregate * n if aggregates[pair] > 1 else 0
+        i = j = 0
+        m = 0
+        while i < query.size and j < n:
+            h = _u64(hashes[owner], j)
+            if h > bound:
+                break
+            if query[i] < h:
+                # Gallop: a whole table may have many keys between those of a sketch.
+                step = 1
+                while i + step < query.size and query[i + step] < h:
+                    i += step
+                    step <<= 1
+                i += 1
+            elif query[i] > h:
+                j += 1
+            else:
+                common[at] += 1
+                joined[at] += rows[i] * _i64(counts[owner], j)
+                a, b = values[i], _f64(numbers[pair], first + j)
+                if np.isfinite(a) and np.isfinite(b):
+                    x[at, m] = a
+                    y[at, m] = b
+                    places[at, m] = i
+                    m += 1
+                i += 1
+                j += 1
+        found[at] = m

@@ -6,7 +6,7 @@ A table of the user's is aggregated whole; of one of the lake the index holds a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,17 @@ class KeyedQuery:
         return int(self.hashes.size)
 
 
+def query_of_pair(sketches: KeySketches, pair: int, aggregate: str) -> KeyedQuery:
+    """A key and a numeric column of the lake as a query, by their number."""
+    number = int(sketches.owners[pair])
+    hashes, key = sketches.hashes_of(number), sketches.columns[number]
+    return KeyedQuery(
+        *(sketches.tables[number], key, sketches.pair(pair)["column"], hashes, sketches.rows_of(number)),
+        *(sketches.values_of(pair, aggregate), sketches.thresholds[number], float(sketches.key(number)["distinct"])),
+        *((hashes,) if len(key) == 1 else (), {}, "text"),
+    )
+
+
 def sketched_query(
     sketches: KeySketches, table: str, key: Sequence[str], target: str, aggregate: str, given: Sequence[str]
 ) -> KeyedQuery:
@@ -72,13 +83,8 @@ def sketched_query(
     for name in (target, *given):
         if name not in names:
             raise _not_numeric(name, list(names), list(names))
-    hashes = sketches.hashes_of(number)
-    values = sketches.values_of(names[target], aggregate)
     others = {name: sketches.values_of(names[name], "mean") for name in given}
-    return KeyedQuery(
-        *(table, wanted, target, hashes, sketches.rows_of(number), values, sketches.thresholds[number]),
-        *(float(sketches.key(number)["distinct"]), (hashes,) if len(wanted) == 1 else (), others, "text"),
-    )
+    return replace(query_of_pair(sketches, names[target], aggregate), given=others)
 
 
 def read_keyed(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,17 +48,17 @@ class KeySketches:
     """
 
     def __init__(self, index: Index) -> None:
-        self._keys = index.batches("keys")
-        self._pairs = index.batches("pairs")
-        self.hashes = _Blocks.of(self._keys, "hashes")
-        self._rows = _Blocks.of(self._keys, "rows")
-        self._values = _Blocks.of(self._pairs, "values")
-        self._sides = _Blocks.of(self._pairs, "sides")
+        self._keys = _Batches(index.batches("keys"))
+        self._pairs = _Batches(index.batches("pairs"))
+        self.hashes = _Blocks.of(self._keys.batches, "hashes")
+        self._rows = _Blocks.of(self._keys.batches, "rows")
+        self._values = _Blocks.of(self._pairs.batches, "values")
+        self._sides = _Blocks.of(self._pairs.batches, "sides")
         self.count = int(self.hashes.sizes.size)
         self.sizes = self.hashes.sizes // 8
-        ids = _numbers(self._keys, "key")
+        ids = _numbers(self._keys.batches, "key")
         order = np.argsort(ids)
-        owners = _numbers(self._pairs, "key")
+        owners = _numbers(self._pairs.batches, "key")
         at = np.minimum(np.searchsorted(ids[order], owners), max(0, self.count - 1))
         # A pair without its key, which only a damaged file has, is nobody's.
         whose = np.where(ids[order][at] == owners, order[at], self.count) if self.count else owners.astype(np.int64)
@@ -74,24 +76,43 @@ class KeySketches:
         return self._sides.places[self._order]
 
     @cached_property
+    def numbers(self) -> U64:
+        """Where the numbers of every pair lie."""
+        return self._values.places[self._order]
+
+    @cached_property
+    def aggregates(self) -> I64:
+        """How many kinds of numbers every pair has: one, or one for each aggregate."""
+        sizes = self.sizes[np.minimum(self.owners, max(0, self.count - 1))]
+        found: I64 = self._values.sizes[self._order] // (8 * np.maximum(1, sizes))
+        return found
+
+    @property
+    def rows(self) -> U64:
+        """Where the numbers of rows of every key lie."""
+        return self._rows.places
+
+    @cached_property
     def sets(self) -> list[tuple[int, ...]]:
         """What the columns of every key are known by."""
-        return [tuple(each) for batch in self._keys for each in batch.column("sets").to_pylist()]
+        return [tuple(each) for batch in self._keys.batches for each in batch.column("sets").to_pylist()]
 
     @cached_property
     def tables(self) -> list[str]:
         """The table of every key."""
-        return [name for batch in self._keys for name in batch.column("table").to_pylist()]
+        return [name for batch in self._keys.batches for name in batch.column("table").to_pylist()]
 
     @cached_property
     def columns(self) -> list[tuple[str, ...]]:
         """The columns of every key."""
-        return [tuple(each) for batch in self._keys for each in batch.column("columns").to_pylist()]
+        return [tuple(each) for batch in self._keys.batches for each in batch.column("columns").to_pylist()]
 
     @cached_property
     def saturated(self) -> npt.NDArray[np.bool_]:
         """Which tables have more keys than their sketch."""
-        return np.array([each for batch in self._keys for each in batch.column("saturated").to_pylist()], np.bool_)
+        return np.array(
+            [each for batch in self._keys.batches for each in batch.column("saturated").to_pylist()], np.bool_
+        )
 
     @cached_property
     def thresholds(self) -> U64:
@@ -111,17 +132,22 @@ class KeySketches:
 
     def key(self, number: int) -> dict[str, Any]:
         """The record of a key, without its hashes."""
-        batch, row = _locate(self._keys, number)
+        batch, row = self._keys.locate(number)
         return {name: batch.column(name)[row].as_py() for name in ("table", "columns", "filled", "distinct")}
 
     def pair(self, number: int) -> dict[str, Any]:
         """The record of a pair, without its numbers."""
-        batch, row = _locate(self._pairs, int(self._order[number]))
+        batch, row = self._pairs.locate(int(self._order[number]))
         return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
+
+    def names_of(self, number: int) -> tuple[str, str]:
+        """Table and column of a pair."""
+        batch, row = self._pairs.locate(int(self._order[number]))
+        return batch.column("table")[row].as_py(), batch.column("column")[row].as_py()
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""
-        batch, row = _locate(self._pairs, int(self._order[number]))
+        batch, row = self._pairs.locate(int(self._order[number]))
         values = np.frombuffer(batch.column("values")[row].as_buffer(), np.float64)
         if batch.column("repeated")[row].as_py():
             found: F64 = values.reshape(len(AGGREGATES), -1)[AGGREGATES.index(aggregate)]
@@ -130,21 +156,25 @@ class KeySketches:
 
     def sides_of(self, number: int) -> npt.NDArray[np.uint64]:
         """The words of a pair."""
-        batch, row = _locate(self._pairs, int(self._order[number]))
+        batch, row = self._pairs.locate(int(self._order[number]))
         return np.frombuffer(batch.column("sides")[row].as_buffer(), np.uint64).reshape(ROWS, -1)
 
     @staticmethod
-    def _block(batches: list[pa.RecordBatch], number: int, name: str) -> pa.Buffer:
-        batch, row = _locate(batches, number)
+    def _block(batches: _Batches, number: int, name: str) -> pa.Buffer:
+        batch, row = batches.locate(number)
         return batch.column(name)[row].as_buffer()
 
 
-def _locate(batches: list[pa.RecordBatch], number: int) -> tuple[pa.RecordBatch, int]:
-    for batch in batches:
-        if number < batch.num_rows:
-            return batch, number
-        number -= batch.num_rows
-    raise IndexError(number)
+class _Batches:
+    """Record batches one after the other, read by the number of a record."""
+
+    def __init__(self, batches: list[pa.RecordBatch]) -> None:
+        self.batches = batches
+        self._starts = [0, *itertools.accumulate(batch.num_rows for batch in batches)]
+
+    def locate(self, number: int) -> tuple[pa.RecordBatch, int]:
+        at = bisect_right(self._starts, number) - 1
+        return self.batches[at], number - self._starts[at]
 
 
 def _numbers(batches: list[pa.RecordBatch], name: str) -> U64:
