@@ -17,6 +17,10 @@ QUICK = {
     "scan_many": "--tables 40 --fewer 10 --subset 3 --repeats 1",
     "scan_big": "--bytes 20M --sizes 20M,80M --size-repeats 1 --repeats 1",
     "accuracy": "--bytes 20M --rows 60000 --seeds 40 --values 3000000 --trials 10 --stream 200000",
+    "counters": "--max 1e5 --seeds 3 --size 200000",
+    "joins": "--sets 2000 --queries 20 --peer-sets 300",
+    "joins_build": "--tokens 100000 200000 --skewed 200000 --columns 200 --repeats 1",
+    "correlations": "--tables 20 --queries 2 --sizes 256 --haystacks 3 --trials 20 --sketches 3000 --speed-queries 20",
 }
 
 

@@ -25,10 +25,11 @@ class ProgressLine:
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
-        finished = progress.units == progress.units_total
-        if not self._living and (self._finished or (not finished and now - self._last < _LOG_EVERY)):
+        finished = progress.units == progress.units_total and not progress.step
+        done = self._finished and not progress.step
+        if not self._living and (done or (not finished and now - self._last < _LOG_EVERY)):
             return
-        self._last, self._finished = now, finished
+        self._last, self._finished = now, finished or self._finished
         text = progress_text(progress)
         if self._living:
             sys.stderr.write("\r" + text.ljust(self._width))
@@ -46,6 +47,9 @@ class ProgressLine:
 
 def progress_text(progress: Progress) -> str:
     """One line: how much is done, how fast, how long still."""
+    if progress.step:
+        steps = f"step {progress.step} of {progress.steps}"
+        return f"inverting the values of {progress.tables:,} tables, {steps}, {duration(progress.seconds)}"
     share = progress.bytes / progress.bytes_total if progress.bytes_total else 1.0
     left = progress.seconds_left
     ahead = "" if left is None or progress.units == progress.units_total else f", about {duration(left)} left"

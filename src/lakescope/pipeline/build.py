@@ -9,6 +9,7 @@ once more, whole. The other two turn the distinct values it found into the inver
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 import uuid
@@ -23,7 +24,7 @@ from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
 from lakescope.pipeline.inverted import build_inverted, spark_exchange
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
-from lakescope.pipeline.progress import Listener, ProgressWatch
+from lakescope.pipeline.progress import Listener, Progress, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
@@ -101,7 +102,7 @@ def build(
             _check(plan, frames, inputs)
             with _FewRowsPerBatch(session):
                 outcome = _run(session, plan, frames, writer.staging, progress, joins=joins)
-                _invert(session, outcome, writer.staging)
+                _invert(session, outcome, writer.staging, progress, began)
         problems = plan.problems + outcome.problems
         files = outcome.files + _write_problems(problems, writer.staging)
         summary = _summary(problems, outcome, time.monotonic() - began)
@@ -168,14 +169,22 @@ def _run(
     return outcome
 
 
-def _invert(session: SparkSession, outcome: _Outcome, staging: Path) -> None:
+def _invert(session: SparkSession, outcome: _Outcome, staging: Path, progress: Listener | None, began: float) -> None:
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
     raw = [file for file in outcome.files if file.kind == RAW]
     sketches = [file for file in outcome.files if file.kind == "sketches"]
     pairs = outcome.counts.get("pairs", 0)
-    exchange = spark_exchange(session, lambda frame: _collect(session, frame))
+    steps = itertools.count(1)
+
+    def collect(frame: DataFrame) -> list[Any]:
+        if progress:
+            tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
+            progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
+        return _collect(session, frame)
+
+    exchange = spark_exchange(session, collect)
     built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs)
     outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
     outcome.inverted = built.figures

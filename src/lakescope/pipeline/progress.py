@@ -28,6 +28,9 @@ class Progress:
     seconds: float
     seconds_left: float | None = None
     """Time left if work goes on as it did since the first piece was done; None before that."""
+    step: int = 0
+    """0 while data is scanned, then the step of inverting its values."""
+    steps: int = 2
 
 
 Listener = Callable[[Progress], None]
