@@ -3,9 +3,9 @@
 Two collections of sets stand for lakes. One is like open data: numbers of which the small ones are everywhere, ranges
 of days, and text in versions of the same column. The other is the hardest there is for any search that wants to skip:
 thousands of random samples of the same few domains, which all overlap alike. Every algorithm answers the same queries,
-sets of the collection by size, in another order each time; all answers must be equal. Times are of one thread, warm (all
-lists were read just before), without looking the values up, which is shown by itself. The indexes are built by the tasks of a build in this process,
-without Spark.
+sets of the collection by size, in another order each time; all answers must be equal. Times are of one thread, warm
+(all lists were read just before), without looking the values up, which is shown by itself. The indexes are built by the
+tasks of a build in this process, without Spark.
 
 MinHashLSH is the ensemble with one partition, Asymmetric MinHash pads all signatures to the largest set. ``--shared``
 is a folder with tables and recorded answers (``gt/joins_*.jsonl``), left out if it is not there; so is datasketch.
