@@ -503,37 +503,33 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64
     n = samples.n
     reasons: list[list[str]] = [[] for _ in range(n.size)]
     names = [measure] * n.size
-    if measure == "pearson":
+    if measure in ("pearson", "pm1"):
         error = intervals.z_error(samples, r)
-        low, high = intervals.default(samples, r, keys)
+    elif measure == "kendall":
+        error = intervals.kendall_error(samples)
+    elif measure == "rin":
+        error = intervals.score_error(samples, r)
+    elif measure == "qcr":
+        error = 1 / np.sqrt(np.maximum(n, 1))
+    else:
+        error = intervals.rank_error(samples, r)
+    if measure == "pearson":
         tails, points = _heavy(samples)
         heavy = np.flatnonzero(tails | points)
         if heavy.size:
             some = samples.take(heavy)
             r[heavy] = estimators.spearman(some)
             error[heavy] = intervals.rank_error(some, r[heavy])
-            low[heavy], high[heavy] = intervals.of_ranks(some, r[heavy], keys[heavy])
-            for place in heavy.tolist():
-                names[place] = "spearman"
-                what = "a heavy tail" if tails[place] else "one point makes most of the spread"
-                reasons[place].append(f"{what}: the coefficient is that of ranks")
-    elif measure == "pm1":
-        resampled = estimators.bootstrap(samples)
-        low, high = intervals.pm1_of(resampled, n)
-        error = intervals.z_error(samples, r)
-    elif measure == "kendall":
-        error = intervals.kendall_error(samples)
-        low, high = intervals.kendall(samples, r, keys)
+        for place in heavy.tolist():
+            names[place] = "spearman"
+            what = "a heavy tail" if tails[place] else "one point makes most of the spread"
+            reasons[place].append(f"{what}: the coefficient is that of ranks")
+    if measure == "pm1":
+        low, high = intervals.pm1(samples)
     elif measure == "qcr":
         low, high = intervals.qcr(r, n)
-        with np.errstate(divide="ignore"):
-            error = 1 / np.sqrt(np.maximum(n, 1))
-    elif measure == "rin":
-        error = intervals.score_error(samples, r)
-        low, high = intervals.of_scores(samples, r, keys)
     else:
-        error = intervals.rank_error(samples, r)
-        low, high = intervals.of_ranks(samples, r, keys)
+        low, high = intervals.limits(r, error * intervals.finite(n, keys))
     for place in np.flatnonzero(n < RELIABLE).tolist():
         reasons[place].append(f"only {n[place]} keys in common")
     return r, low, high, error, names, reasons

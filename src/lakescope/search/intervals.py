@@ -29,7 +29,7 @@ def finite(n: I64, rows: F64) -> F64:
         return np.sqrt(np.clip(1 - n / np.maximum(rows, 1.0), 0.0, 1.0))
 
 
-def _by_z(r: F64, error: F64) -> tuple[F64, F64]:
+def limits(r: F64, error: F64) -> tuple[F64, F64]:
     """Limits by Fisher's z for a standard error of z."""
     z = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
     return np.tanh(z - _Z * error), np.tanh(z + _Z * error)
@@ -58,12 +58,12 @@ def z_error(samples: Samples, r: F64) -> F64:
 
 def fisher(r: F64, n: I64, rows: F64) -> tuple[F64, F64]:
     """Fisher's interval."""
-    return _by_z(r, fisher_error(n) * finite(n, rows))
+    return limits(r, fisher_error(n) * finite(n, rows))
 
 
 def default(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
     """The interval shown with Pearson's r."""
-    return _by_z(r, z_error(samples, r) * finite(samples.n, rows))
+    return limits(r, z_error(samples, r) * finite(samples.n, rows))
 
 
 def bonett_wright_error(r: F64, n: I64) -> F64:
@@ -73,7 +73,7 @@ def bonett_wright_error(r: F64, n: I64) -> F64:
 
 def bonett_wright(r: F64, n: I64, rows: F64) -> tuple[F64, F64]:
     """The interval of Spearman's coefficient by Bonett and Wright."""
-    return _by_z(r, bonett_wright_error(r, n) * finite(n, rows))
+    return limits(r, bonett_wright_error(r, n) * finite(n, rows))
 
 
 def rank_error(samples: Samples, r: F64) -> F64:
@@ -86,7 +86,7 @@ def rank_error(samples: Samples, r: F64) -> F64:
 
 def of_ranks(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
     """The interval shown with Spearman's coefficient."""
-    return _by_z(r, rank_error(samples, r) * finite(samples.n, rows))
+    return limits(r, rank_error(samples, r) * finite(samples.n, rows))
 
 
 def score_error(samples: Samples, r: F64) -> F64:
@@ -96,7 +96,7 @@ def score_error(samples: Samples, r: F64) -> F64:
 
 def of_scores(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
     """The interval shown with the coefficient of normal scores."""
-    return _by_z(r, score_error(samples, r) * finite(samples.n, rows))
+    return limits(r, score_error(samples, r) * finite(samples.n, rows))
 
 
 def kendall_error(samples: Samples) -> F64:
@@ -108,7 +108,7 @@ def kendall_error(samples: Samples) -> F64:
 
 def kendall(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
     """The interval of Kendall's tau."""
-    return _by_z(r, kendall_error(samples) * finite(samples.n, rows))
+    return limits(r, kendall_error(samples) * finite(samples.n, rows))
 
 
 def kendall_bound(n: I64) -> F64:
