@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,12 @@ from hypothesis import strategies as st
 
 from cells import text_column
 from lakescope.pipeline.correlations import Keyed, TableSketches
+from lakescope.pipeline.scan import TableScan
 from lakescope.search.estimators import Samples, estimate
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.correlation_kernels import pair_hash
 from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut, sides
+from lakescope.sources.model import Batch
 from lakescope.values.cells import understand
 from lakescope.values.hashing import hash_text
 
@@ -290,6 +293,26 @@ def test_keys_do_not_depend_on_the_cut(cuts: list[int]) -> None:
             mine, theirs = states, pieces[key].sketch.values[name]
             assert (mine.cells, mine.numbers) == (theirs.cells, theirs.numbers)
             assert np.array_equal(mine.aggregate("sum"), theirs.aggregate("sum"), equal_nan=True)
+
+
+def test_wide_tables_have_few_keys_and_say_so() -> None:
+    columns = {f"c{i}": [f"v{j}" for j in range(30)] for i in range(80)}
+    columns["c79"] = [f"{j}.5" for j in range(30)]
+    found = keyed(columns)
+    assert {key[0] for key in found if len(key) == 1} == {f"c{i}" for i in range(16)}
+    assert all(each.sketch.limit == 128 for each in found.values())
+    scan = TableScan("wide", 0)
+    scan.add(Batch(30, [replace(text_column(cells), name=name) for name, cells in columns.items()]))
+    assert [problem.code for problem in scan.part.problems] == ["wide-table"]
+
+
+def test_the_order_of_json_keys_says_nothing() -> None:
+    table = TableSketches()
+    columns = {"a": [str(i) for i in range(50)], "b": [f"k{i}" for i in range(50)], "x": [f"{i}.5" for i in range(50)]}
+    table.add([(name, understand(text_column(cells))) for name, cells in columns.items()], 0, positioned=False)
+    found = {key for key, each in table.finish(whole=True).items() if each.worth_keeping}
+    # No pairs, and numbers of different length are no keys wherever they stand.
+    assert found == {("b",)}
 
 
 def test_a_decimal_anywhere_is_no_key() -> None:

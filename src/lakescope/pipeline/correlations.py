@@ -37,7 +37,7 @@ _NAME, _VERSION = "key", 1
 #: Columns in which whole numbers of any length may be keys; columns of which pairs may be.
 _LEADING, _PAIRED = 3, 6
 #: In wider tables only the first columns are keys, and sketches are smaller.
-_WIDE, _WIDE_KEYS = 64, 16
+_WIDE, WIDE_KEYS = 64, 16
 _VERY_WIDE = 512
 #: Share of the cells of a column that must be numbers to be sketched beside a key.
 _MOSTLY = 0.9
@@ -197,11 +197,16 @@ class _Batch:
 
     def candidates(self) -> Iterator[tuple[Column, ...]]:
         """Columns, and pairs of the first ones, that may be keys."""
-        wide = self.positioned and len(self.columns) > _WIDE
-        able = self.columns[:_WIDE_KEYS] if wide else self.columns
+        wide = self.positioned and is_wide(len(self.columns))
+        able = self.columns[:WIDE_KEYS] if wide else self.columns
         yield from ((column,) for column in able)
         if self.positioned:
             yield from itertools.combinations(able[:_PAIRED], 2)
+
+
+def is_wide(columns: int) -> bool:
+    """Whether a table has so many columns that not all of them can be keys."""
+    return columns > _WIDE
 
 
 class TableSketches:

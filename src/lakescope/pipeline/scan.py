@@ -16,7 +16,7 @@ import numpy as np
 
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.pipeline.correlations import TableSketches
+from lakescope.pipeline.correlations import WIDE_KEYS, TableSketches, is_wide
 from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
@@ -33,7 +33,7 @@ _ROW_BITS = 40
 #: From so many units on a table is merged by several tasks; a Spark frame always is.
 MANY_UNITS = 8
 #: Facts about a table that every piece of it may tell again; the others are events that add up.
-_FACTS = frozenset(["nested", "no-header", "preamble", "renamed-columns", "partition-column"])
+_FACTS = frozenset(["nested", "no-header", "preamble", "renamed-columns", "partition-column", "wide-table"])
 
 
 @dataclass(slots=True)
@@ -118,6 +118,9 @@ class TableScan:
         if self._wants_tokens:
             positioned = all(column.source_type != "json" for column in batch.columns)
             named = [(column.name, cells) for column, cells in understood]
+            if positioned and is_wide(len(named)):
+                detail = f"only its first {WIDE_KEYS} columns are keys of correlation sketches, which are smaller"
+                self.part.report(Problem(self.part.table, "info", "wide-table", detail))
             ordinal = max(0, self.part.ordinal if unit is None else unit.ordinal)
             self.sketches.add(named, (ordinal << _ROW_BITS) + self.part.rows, positioned=positioned)
         self.part.rows += batch.rows
