@@ -412,9 +412,9 @@ class CorrelationSearch:
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
 
     def _record(self, pair: int, **found: Any) -> Correlated:
-        key = self.sketches.columns[int(self.sketches.owners[pair])]
-        table, column = self.sketches.names_of(pair)
-        return Correlated(table=table, key=", ".join(key), column=column, **found)
+        owner = int(self.sketches.owners[pair])
+        table, key = self.sketches.tables[owner], ", ".join(self.sketches.columns[owner])
+        return Correlated(table=table, key=key, column=self.sketches.column_of(pair), **found)
 
 
 def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:

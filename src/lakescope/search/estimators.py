@@ -86,6 +86,11 @@ def ranks(values: F64, present: Bits) -> F64:
     sorted_values = np.take_along_axis(np.where(present, values, np.inf), order, axis=1)
     places = np.broadcast_to(np.arange(width), (rows, width))
     differs = sorted_values[:, 1:] != sorted_values[:, :-1]
+    if not (~differs & present[:, 1:]).any():
+        # No two values of a sample are equal.
+        found = np.empty((rows, width))
+        np.put_along_axis(found, order, places + 1.0, axis=1)
+        return np.where(present, found, 0.0)
     begins = np.maximum.accumulate(np.where(np.pad(differs, ((0, 0), (1, 0)), constant_values=True), places, 0), axis=1)
     last = np.where(np.pad(differs, ((0, 0), (0, 1)), constant_values=True), places, width)
     ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]

@@ -140,10 +140,10 @@ class KeySketches:
         batch, row = self._pairs.locate(int(self._order[number]))
         return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
 
-    def names_of(self, number: int) -> tuple[str, str]:
-        """Table and column of a pair."""
+    def column_of(self, number: int) -> str:
+        """The numeric column of a pair."""
         batch, row = self._pairs.locate(int(self._order[number]))
-        return batch.column("table")[row].as_py(), batch.column("column")[row].as_py()
+        return str(batch.column("column")[row])
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""
