@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
-from lakescope.errors import BadRequest, NotFound
+from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.lake import Lake
 from lakescope.results import Results
 from lakescope.search.correlated import Correlated, Request
@@ -286,3 +287,14 @@ def test_all_pairs_of_the_lake_on_spark(demo_index: Lake, spark: SparkSession) -
     by_date = [(row.table, row.column, row.correlation) for row in mine if row.query_key == "date"]
     one = demo_index.correlated("mobility/bike_rides_daily.csv", "date", "rides", k=3)
     assert by_date == [(each.table, each.column, each.correlation) for each in one]
+
+
+@pytest.mark.parametrize("kind", ["keys", "pairs"])
+def test_damaged_sketches_are_refused_by_name(demo_index: Lake, tmp_path: Path, kind: str) -> None:
+    shutil.copytree(demo_index.path, tmp_path / "i")
+    path = next((tmp_path / "i" / "segments").rglob(f"{kind}-*.arrow"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(IndexDamaged, match=path.name):
+        lakescope.open(tmp_path / "i").correlated("mobility/bike_rides_daily.csv", "date", "rides")

@@ -60,10 +60,15 @@ class KeyedQuery:
 def query_of_pair(sketches: KeySketches, pair: int, aggregate: str) -> KeyedQuery:
     """A key and a numeric column of the lake as a query, by their number."""
     number = int(sketches.owners[pair])
-    hashes, key = sketches.hashes_of(number), sketches.columns[number]
+    # Copies: kernels are compiled for arrays that may be written to, as those of other queries are.
+    hashes, key = sketches.hashes_of(number).copy(), sketches.columns[number]
     return KeyedQuery(
-        *(sketches.tables[number], key, sketches.pair(pair)["column"], hashes, sketches.rows_of(number)),
-        *(sketches.values_of(pair, aggregate), sketches.thresholds[number], float(sketches.key(number)["distinct"])),
+        *(sketches.tables[number], key, sketches.column_of(pair), hashes, sketches.rows_of(number).copy()),
+        *(
+            sketches.values_of(pair, aggregate).copy(),
+            sketches.thresholds[number],
+            float(sketches.key(number)["distinct"]),
+        ),
         *((hashes,) if len(key) == 1 else (), {}, "text"),
     )
 

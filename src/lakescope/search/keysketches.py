@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakescope.errors import IndexDamaged
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
 from lakescope.store.index import Index
 
@@ -61,10 +62,23 @@ class KeySketches:
         owners = _numbers(self._pairs.batches, "key")
         at = np.minimum(np.searchsorted(ids[order], owners), max(0, self.count - 1))
         # A pair without its key, which only a damaged file has, is nobody's.
-        whose = np.where(ids[order][at] == owners, order[at], self.count) if self.count else owners.astype(np.int64)
+        whose = np.where(ids[order][at] == owners, order[at], self.count) if self.count else np.zeros(owners.size, np.int64)
+        self._check(index, whose)
         self._order = np.argsort(whose, kind="stable")
         self.owners = whose[self._order]
         self.pair_starts = np.searchsorted(self.owners, np.arange(self.count + 1))
+
+    def _check(self, index: Index, owners: I64) -> None:
+        """Refuse blocks that are not as long as their keys say: kernels read them by their place in memory."""
+        known = owners < self.count
+        sizes = np.append(self.sizes, 0)[owners]
+        lengths = self._values.sizes
+        right = (lengths == 8 * sizes) | (lengths == 8 * len(AGGREGATES) * sizes)
+        right &= self._sides.sizes == 8 * ROWS * ((sizes + 63) // 64)
+        if not (known & right).all() or not np.array_equal(self._rows.sizes, self.hashes.sizes):
+            wrong = index.verify()
+            told = "\n".join(wrong) or f"the correlation sketches of {index.path} contradict themselves"
+            raise IndexDamaged(told, hint="restore the files, or build the index again")
 
     @property
     def pairs(self) -> int:

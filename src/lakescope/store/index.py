@@ -99,6 +99,7 @@ class Index:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
+            self._check_moderate(file)
             try:
                 source = pa.ipc.open_file(self._mapped[file.path])
                 found += [source.get_batch(number) for number in range(source.num_record_batches)]
@@ -123,12 +124,16 @@ class Index:
         Reading all of a large one would take longer than any question: what is wrong in there is met by chance, or by
         ``verify``.
         """
-        mapped = self._mapped[file.path]
-        name = str(self.path / file.path)
-        if file.size <= CHECKED_BYTES and xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
-            hint = "restore the file, or build the index again"
-            raise IndexDamaged(f"{name} is damaged: its checksum does not match", hint=hint)
-        return read_arrays(mapped, name)
+        self._check_moderate(file)
+        return read_arrays(self._mapped[file.path], str(self.path / file.path))
+
+    def _check_moderate(self, file: SegmentFile) -> None:
+        """Compare the checksum of a file that is not too large to be read whole."""
+        if file.size <= CHECKED_BYTES:
+            found = xxhash.xxh64_hexdigest(memoryview(self._mapped[file.path]))
+            if found != file.checksum:
+                hint = "restore the file, or build the index again"
+                raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
 
     def remember(self, name: str, what: dict[str, Any]) -> None:
         """Keep something small beside the segment that was found out about it; it goes when the segment goes.
