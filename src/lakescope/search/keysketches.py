@@ -62,7 +62,9 @@ class KeySketches:
         owners = _numbers(self._pairs.batches, "key")
         at = np.minimum(np.searchsorted(ids[order], owners), max(0, self.count - 1))
         # A pair without its key, which only a damaged file has, is nobody's.
-        whose = np.where(ids[order][at] == owners, order[at], self.count) if self.count else np.zeros(owners.size, np.int64)
+        whose = np.full(owners.size, self.count)
+        if self.count:
+            whose = np.where(ids[order][at] == owners, order[at], whose)
         self._check(index, whose)
         self._order = np.argsort(whose, kind="stable")
         self.owners = whose[self._order]
