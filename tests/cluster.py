@@ -194,7 +194,9 @@ def _records(lake: Lake, kind: str) -> list[dict[str, Any]]:
     rows = [row for batch in lake._index.batches(kind) for row in batch.to_pylist()]
     for row in rows:
         if "values" in row:
-            row["values"] = [float(f"{x:.9e}") for x in np.frombuffer(row["values"], np.float64).tolist()]
+            # Missing numbers as None: NaN does not equal itself.
+            numbers = np.frombuffer(row["values"], np.float64).tolist()
+            row["values"] = [None if x != x else float(f"{x:.9e}") for x in numbers]
     return sorted(rows, key=lambda row: (row["table"], row["key"], row.get("column", "")))
 
 
