@@ -31,7 +31,7 @@ import lakescope
 from common import Aim, Json, Spread
 from lakescope.pipeline.correlations import Keyed, records
 from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.pipeline.tokens import TokenBuffer, TokenCut
 from lakescope.report.charts import line_chart
 from lakescope.search import estimators, intervals
 from lakescope.search.correlated import CorrelationSearch, Request, heavy_tailed, scores
@@ -44,6 +44,7 @@ from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+from sets import write_raw
 
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
@@ -106,7 +107,7 @@ def build(path: Path, tables: Iterable[Table], limit: int) -> tuple[CorrelationS
             if buffer.full:
                 _take(buffer, found)
         _take(buffer, found)
-        raw, count = _raw(writer.staging, found, cut)
+        raw, count = write_raw(writer.staging, found, cut)
         files = [file for shard in shards.values() if (file := shard.close())]
         sketches = [file for file in files if file.kind == "sketches"]
         inverted = build_inverted(local_exchange, writer.staging, raw, sketches, cut, count)
@@ -131,20 +132,6 @@ class _Positions(dict[str, int]):
 def _take(buffer: TokenBuffer, found: dict[int, list[bytes]]) -> None:
     for bucket, payload in buffer.take():
         found.setdefault(bucket, []).append(payload)
-
-
-def _raw(staging: Path, found: dict[int, list[bytes]], cut: TokenCut):  # type: ignore[no-untyped-def]
-    files, pairs = [], 0
-    for target in range(cut.targets):
-        out = RawTokens(staging)
-        for bucket in sorted(found):
-            if cut.target_of(bucket) == target:
-                out.add(bucket, iter(found[bucket]))
-        closed = out.close()
-        if closed:
-            files.append(closed[0])
-            pairs += closed[1]
-    return files, pairs
 
 
 def fresh(dice: np.random.Generator, count: int) -> U64:

@@ -137,6 +137,11 @@ def _raw(staging: Path, sets: Collection, cut: TokenCut) -> tuple[list[SegmentFi
         if buffer.full or number == len(sets) - 1:
             for bucket, payload in buffer.take():
                 found.setdefault(bucket, []).append(payload)
+    return write_raw(staging, found, cut)
+
+
+def write_raw(staging: Path, found: dict[int, list[bytes]], cut: TokenCut) -> tuple[list[SegmentFile], int]:
+    """Files of raw tokens by bucket, as merge tasks write them, and the pairs they hold."""
     files, pairs = [], 0
     for target in range(cut.targets):
         out = RawTokens(staging)

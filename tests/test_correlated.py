@@ -16,6 +16,7 @@ import pytest
 import lakescope
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.lake import Lake
+from lakescope.pipeline.build import build
 from lakescope.results import Results
 from lakescope.search.correlated import Correlated, Request
 from lakescope.search.keyed import read_keyed
@@ -298,3 +299,19 @@ def test_damaged_sketches_are_refused_by_name(demo_index: Lake, tmp_path: Path, 
     path.write_bytes(data)
     with pytest.raises(IndexDamaged, match=path.name):
         lakescope.open(tmp_path / "i").correlated("mobility/bike_rides_daily.csv", "date", "rides")
+
+
+def test_names_with_separators_are_names(tmp_path: Path, spark: SparkSession) -> None:
+    """Columns whose names hold commas or control characters, in tables read whole and in pieces."""
+    (tmp_path / "lake").mkdir()
+    for name, sign in (("a", 1), ("b", -1)):
+        rows = "".join(f"key {i},{i % 7},{sign * i}.5\n" for i in range(400))
+        (tmp_path / "lake" / f"{name}.csv").write_text('"k, e\x1fy",n,"v, 1"\n' + rows)
+    for unit_bytes in (1 << 26, 2000):
+        build([str(tmp_path / "lake")], tmp_path / "i", spark=spark, unit_bytes=unit_bytes)
+        lake = lakescope.open(tmp_path / "i")
+        query = str(tmp_path / "lake" / "a.csv")
+        found = lake.correlated(query, "k, e\x1fy", "v, 1", verify=True)
+        assert (found[0].table, found[0].key_columns) == ("b.csv", ("k, e\x1fy",))
+        assert found[0].verified == pytest.approx(-1, abs=1e-5)
+        assert lake.scatter(query, "k, e\x1fy", "v, 1", found[0]).count("<circle") == 400

@@ -370,7 +370,7 @@ class Lake:
         """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         columns = tuple([key] if isinstance(key, str) else key)
         mine = self._side(query, target) if self._is_table(query) else side_of(query, target)
-        theirs = Keyed(self._side(found.table, found.column), tuple(found.key.split(", ")))
+        theirs = Keyed(self._side(found.table, found.column), found.key_columns)
         return correlation_code(Keyed(mine, columns), theirs, found.aggregate, dialect)
 
     def augment(

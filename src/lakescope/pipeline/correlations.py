@@ -48,8 +48,6 @@ _NEAR_KEY, _NO_KEY = 0.8, 0.8
 #: Hashes by which the different values of each of a pair are counted.
 _COUNTED = 64
 _NO_DIGITS = (1 << 30, 0)
-#: Between the names of the columns of a key.
-KEY_SEPARATOR = "\x1f"
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import xxhash
 
-from lakescope.pipeline.correlations import KEY_SEPARATOR, Keyed
+from lakescope.pipeline.correlations import Keyed
 from lakescope.pipeline.correlations import records as key_records
 from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
@@ -101,7 +101,7 @@ class _Rows:
             target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
             yield from self._put((target, part.table, _STATE, name, part.ordinal, state.to_bytes()))
         for key, keyed in scan.sketches.finish(whole=False).items():
-            name = KEY_SEPARATOR.join(key)
+            name = json.dumps(key)
             target = targets[xxhash.xxh32_intdigest(name.encode("utf-8", "replace")) % len(targets)]
             yield from self._put((target, part.table, _KEY, name, part.ordinal, keyed.to_bytes()))
 
@@ -371,7 +371,7 @@ def _write_keys(whole: TablePart, rows: Iterator[_Row], shards: dict[str, ShardW
         keyed = next(pieces)
         for piece in pieces:
             keyed.merge(piece)
-        made = key_records(whole.table, tuple(name.split(KEY_SEPARATOR)), keyed, positions)
+        made = key_records(whole.table, tuple(json.loads(name)), keyed, positions)
         if made is not None:
             shards["keys"].add(made[0])
             for pair in made[1]:

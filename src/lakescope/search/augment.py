@@ -126,7 +126,7 @@ def augmented(
     features: list[F64] = []
     explained = 0.0
     for each, place in zip(found, places, strict=True):
-        theirs = read_keyed(place, each.key.split(", "), each.column, aggregate)
+        theirs = read_keyed(place, each.key_columns, each.column, aggregate)
         values = max((_looked_up(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
         name = _free_name(f"{Path(each.table).name.split('.')[0]}.{each.column}", table.column_names)
         table = table.append_column(name, pa.array([None if np.isnan(x) else x for x in values.tolist()], pa.float64()))

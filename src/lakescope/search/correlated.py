@@ -96,6 +96,7 @@ class Correlated:
     partial: float | None
     score: float
     verified: float | None
+    key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
 
 
@@ -318,10 +319,9 @@ class CorrelationSearch:
 
     def sample(self, query: KeyedQuery, found: Correlated) -> tuple[F64, F64]:
         """The pairs of numbers that a find rests on."""
-        key = tuple(found.key.split(", "))
         sketches = self.sketches
         for number, (table, columns) in enumerate(zip(sketches.tables, sketches.columns, strict=True)):
-            if table == found.table and columns == key:
+            if table == found.table and columns == found.key_columns:
                 for pair in range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1])):
                     if sketches.pair(pair)["column"] == found.column:
                         variants = [each for each in (query, query.swapped) if each is not None]
@@ -413,8 +413,9 @@ class CorrelationSearch:
 
     def _record(self, pair: int, **found: Any) -> Correlated:
         owner = int(self.sketches.owners[pair])
-        table, key = self.sketches.tables[owner], ", ".join(self.sketches.columns[owner])
-        return Correlated(table=table, key=key, column=self.sketches.column_of(pair), **found)
+        table, columns = self.sketches.tables[owner], self.sketches.columns[owner]
+        column = self.sketches.column_of(pair)
+        return Correlated(table=table, key=", ".join(columns), key_columns=columns, column=column, **found)
 
 
 def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
@@ -428,7 +429,7 @@ def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> floa
     """The coefficient of the real join of a query with the table of a find, which is read."""
     from lakescope.search.keyed import read_keyed
 
-    theirs = read_keyed(place, found.key.split(", "), found.column, found.aggregate)
+    theirs = read_keyed(place, found.key_columns, found.column, found.aggregate)
     for variant in (query, query.swapped):
         if variant is not None:
             common, mine, at = np.intersect1d(variant.hashes, theirs.hashes, assume_unique=True, return_indices=True)
