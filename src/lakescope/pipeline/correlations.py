@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from lakescope.pipeline.tokens import column_id
 from lakescope.sketches import codec
-from lakescope.sketches.correlation import KEYS, KeySketch, ValueStates
-from lakescope.sketches.correlation_kernels import pair_places
+from lakescope.sketches.correlation import KEYS, KeySketch, ValueStates, key_rows
 from lakescope.sketches.quadrants import AGGREGATES, sides
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
@@ -264,7 +263,8 @@ class TableSketches:
             return
         keyed.sketch.limit = min(keyed.sketch.limit, limit)
         others = [column for column in values if column.name not in key]
-        places, hashes = _rows_of(columns, keyed.sketch.threshold)
+        placed, hashed = [column.cells.places for column in columns], [column.hashes for column in columns]
+        places, hashes = key_rows(placed, hashed, keyed.sketch.threshold)
         keyed.sketch.update(places, hashes, {column.name: column.numbers for column in others}, order)
         for column in others:
             states = keyed.sketch.values[column.name]
@@ -272,17 +272,6 @@ class TableSketches:
             states.numbers += column.totals[1]
         for side, column in zip(keyed.sides, columns, strict=False):
             side.merge(column.counted)
-
-
-def _rows_of(columns: Sequence[Column], threshold: np.uint64) -> tuple[I32, U64]:
-    """Which key each row has, and the hashes of the keys."""
-    if len(columns) == 1:
-        return columns[0].cells.places, columns[0].hashes
-    left, right = columns
-    rows = left.cells.places.size
-    places, hashes = np.empty(rows, np.int32), np.empty(rows, np.uint64)
-    found = pair_places(left.cells.places, right.cells.places, left.hashes, right.hashes, threshold, places, hashes)
-    return places, hashes[:found]
 
 
 def records(table: str, key: Key, keyed: Keyed, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:

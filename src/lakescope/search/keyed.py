@@ -97,7 +97,7 @@ def read_keyed(
 ) -> KeyedQuery:
     """A table that is not in the lake as a query: a path or URI, or a frame."""
     from lakescope.search.reading import batches_of
-    from lakescope.sketches.correlation import KeySketch
+    from lakescope.sketches.correlation import KeySketch, key_rows
     from lakescope.values.cells import understand
 
     # A pair of columns is sketched in both orders: the lake may have them in either.
@@ -118,7 +118,8 @@ def read_keyed(
         if len(key) == 1:
             numbers[OWN] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
         for sketch, cells_of_key in zip(sketches, (keyed, keyed[::-1]), strict=False):
-            sketch.update(*_rows_of(cells_of_key), numbers, order)
+            hashes = [np.maximum(each.hashes, np.uint64(1)) for each in cells_of_key]
+            sketch.update(*key_rows([each.places for each in cells_of_key], hashes), numbers, order)
         for part, cells in zip(parts, keyed, strict=True):
             part.append(np.maximum(cells.hashes, np.uint64(1)))
         order += batch.rows
@@ -141,19 +142,6 @@ def read_keyed(
         )
     assert made is not None
     return made
-
-
-def _rows_of(cells: Sequence[Any]) -> tuple[I32, U64]:
-    """Which key each row has, and the hashes of the keys."""
-    from lakescope.sketches.correlation_kernels import pair_places
-
-    hashes = [np.maximum(each.hashes, np.uint64(1)) for each in cells]
-    if len(cells) == 1:
-        return cells[0].places, hashes[0]
-    rows = cells[0].places.size
-    places, found = np.empty(rows, np.int32), np.empty(rows, np.uint64)
-    count = pair_places(cells[0].places, cells[1].places, hashes[0], hashes[1], _LAST_HASH, places, found)
-    return places, found[:count]
 
 
 def _numbers(cells: Any) -> F64:

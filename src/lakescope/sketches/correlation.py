@@ -8,6 +8,7 @@ sketch of the table: a key of the final sketch is among the smallest of every pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -213,3 +214,13 @@ def _moves(hashes: U64, kept: U64) -> I32:
         return np.full(hashes.size, -1, np.int32)
     at = np.minimum(np.searchsorted(kept, hashes), kept.size - 1)
     return np.where(kept[at] == hashes, at, -1).astype(np.int32)
+
+
+def key_rows(places: Sequence[I32], hashes: Sequence[U64], threshold: np.uint64 = _LAST_HASH) -> tuple[I32, U64]:
+    """Which key each row has, and the hashes of the keys: of one column, or of two together up to a threshold."""
+    if len(places) == 1:
+        return places[0], hashes[0]
+    rows = places[0].size
+    found_places, found = np.empty(rows, np.int32), np.empty(rows, np.uint64)
+    count = k.pair_places(places[0], places[1], hashes[0], hashes[1], threshold, found_places, found)
+    return found_places, found[:count]
