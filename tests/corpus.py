@@ -464,7 +464,16 @@ def line_of_half_a_million_cells() -> bytes:
     return text([[str(i), *(["y"] * 500_000 if i == 10 else ["y"])] for i in range(21)], ["id", "text"]).encode()
 
 
-@kind("rows/wide.csv", Table(3, [f"c{i}" for i in range(5000)], {"c4999": "4999"}, {"c1": 3, "c4999": 3}))
+@kind(
+    "rows/wide.csv",
+    Table(
+        3,
+        [f"c{i}" for i in range(5000)],
+        {"c4999": "4999"},
+        {"c1": 3, "c4999": 3},
+        must=_codes("wide-table"),
+    ),
+)
 def five_thousand_columns() -> bytes:
     head = [f"c{i}" for i in range(5000)]
     return text([[str(i + 10_000 * row) for i in range(5000)] for row in range(3)], head).encode()
@@ -478,7 +487,7 @@ def two_and_a_half_million_columns() -> bytes:
 _WIDE = [f"a_rather_long_name_of_column_{i}" for i in range(3000)]
 
 
-@kind("rows/wide_header.csv", Table(3, _WIDE, {_WIDE[-1]: "2999"}, {_WIDE[-1]: 3}))
+@kind("rows/wide_header.csv", Table(3, _WIDE, {_WIDE[-1]: "2999"}, {_WIDE[-1]: 3}, must=_codes("wide-table")))
 def header_longer_than_the_head() -> bytes:
     return text([[str(i + 10_000 * row) for i in range(3000)] for row in range(3)], _WIDE).encode()
 
