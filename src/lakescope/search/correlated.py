@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import OverlapSearch, kernels_are_loaded
 from lakescope.search.keyed import OWN, KeyedQuery
 from lakescope.search.keysketches import KeySketches
+from lakescope.search.threads import in_parts
 from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
 
@@ -193,7 +194,7 @@ class CorrelationSearch:
         """Keys of the lake that share values with the query's, by the order of its columns that fits."""
         if len(query.key) == 1:
             keys = self._key_of_set[self._hits(query.hashes)]
-            return [(query, np.unique(keys[keys >= 0]))]
+            return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
             return [(query, pairs[:, 0])]
@@ -204,22 +205,30 @@ class CorrelationSearch:
         return found
 
     def _quadrants(self, query: KeyedQuery, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
-        """How often every pair of some keys goes with the query and how often against it."""
+        """How often every pair of some keys, one after the other, goes with the query and how often against it."""
         probes = slice(0, _PROBES)
         hashes, values = query.hashes[probes], query.values[probes]
         above, below = _query_sides(values, retrieval)
-        same, other = np.zeros(self.sketches.pairs, np.int64), np.zeros(self.sketches.pairs, np.int64)
+        counts = self.sketches.pair_starts[keys + 1] - self.sketches.pair_starts[keys]
+        same, other = np.zeros(int(counts.sum()), np.int64), np.zeros(int(counts.sum()), np.int64)
         rows = np.array([ABOVE, PRESENT, 1] if retrieval == "z" else [OVER, UNDER, 0], np.int64)
+        ends = np.cumsum(counts)
         if kernels_are_loaded():
             from lakescope.search import kernels
 
-            kernels.quadrants(
-                *(np.ascontiguousarray(hashes), above, below, keys, self.sketches.hashes.places, self.sketches.sizes),
-                *(self.sketches.pair_starts, self.sketches.sides, rows, same, other),
-            )
+            sketches = self.sketches
+
+            def count(begin: int, end: int) -> None:
+                at = slice(int(ends[begin] - counts[begin]), int(ends[end - 1]))
+                kernels.quadrants(
+                    *(np.ascontiguousarray(hashes), above, below, keys[begin:end], sketches.hashes.places),
+                    *(sketches.sizes, sketches.pair_starts, sketches.sides, rows, same[at], other[at]),
+                )
+
+            in_parts(count, sketches.sizes[keys])
             return same, other
-        for key in keys.tolist():
-            self._quadrants_plainly(key, hashes, above, below, rows, same, other)
+        for key, begin, end in zip(keys.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True):
+            self._quadrants_plainly(key, hashes, above, below, rows, same[begin:end], other[begin:end])
         return same, other
 
     def _quadrants_plainly(
@@ -237,13 +246,14 @@ class CorrelationSearch:
         common, mine, at = np.intersect1d(hashes, theirs, assume_unique=True, return_indices=True)
         if not common.size:
             return
-        for pair in range(int(self.sketches.pair_starts[key]), int(self.sketches.pair_starts[key + 1])):
+        pairs = range(int(self.sketches.pair_starts[key]), int(self.sketches.pair_starts[key + 1]))
+        for place, pair in enumerate(pairs):
             bits = np.unpackbits(self.sketches.sides_of(pair).view(np.uint8), axis=1, bitorder="little")[:, at] > 0
             up, down = bits[rows[0]], bits[rows[1]]
             if rows[2]:
                 down = down & ~up
-            same[pair] = int((above[mine] & up).sum() + (below[mine] & down).sum())
-            other[pair] = int((above[mine] & down).sum() + (below[mine] & up).sum())
+            same[place] = int((above[mine] & up).sum() + (below[mine] & down).sum())
+            other[place] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
     def screened(
         self, query: KeyedQuery, request: Request, own: str | None = None
@@ -251,10 +261,12 @@ class CorrelationSearch:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
         for variant, keys in self._candidates(query):
-            keys = np.array([key for key in keys.tolist() if self.sketches.tables[key] != own], np.int64)
+            keys = keys[self.sketches.table_numbers[keys] != self.sketches.table_number(own)]
+            pairs = self.sketches.pairs_of(keys)
             same, other = self._quadrants(variant, keys, request.retrieval)
-            pairs = np.flatnonzero(same + other >= FEWEST)
-            found.append((variant, pairs, _first_score(same[pairs], other[pairs], request, variant)))
+            enough = same + other >= FEWEST
+            pairs, same, other = pairs[enough], same[enough], other[enough]
+            found.append((variant, pairs, _first_score(same, other, request, variant)))
         return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
@@ -360,10 +372,11 @@ class CorrelationSearch:
     def _judged(self, query: KeyedQuery, joined: _Joined, request: Request, looked_at: int) -> list[Correlated]:
         """Records of the best of the pairs that were joined."""
         samples = joined.samples
-        r, low, high, error, names, reasons = _estimated(samples, joined.keys, request.measure)
-        p = np.where(samples.n >= 4, intervals.p_value(r, error), 1.0)
+        estimates = _estimated(samples, joined.keys, request.measure)
+        r, low, high = estimates.r, estimates.low, estimates.high
+        p = np.where(samples.n >= 4, intervals.p_value(r, estimates.error), 1.0)
         q = intervals.q_values(p, looked_at)
-        risk = _scores(samples, r, low, high, request.rank)
+        risk = _scores(samples, estimates, request.rank)
         weighted = _weighted(joined.containment, risk, request)
         known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
         order = np.lexsort((-samples.n[known], -np.abs(r[known]), -weighted[known]))
@@ -371,34 +384,33 @@ class CorrelationSearch:
         some = samples.take(shown)
         of_ranks = estimators.spearman(some)
         partials = self._partials(joined, some, shown, request)
-        records = []
-        for at, place in enumerate(shown.tolist()):
-            told, left = list(reasons[place]), partials[at]
-            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > _WEAK:
-                what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
-                told.append(f"{what} explains most of it: {left:+.2f} is left")
-            records.append(
-                self._record(
-                    int(joined.pairs[place]),
-                    correlation=float(r[place]),
-                    low=float(low[place]),
-                    high=float(high[place]),
-                    p=float(p[place]),
-                    q=float(q[place]),
-                    sample=int(samples.n[place]),
-                    joined_rows=float(round(joined.rows[place])),
-                    containment=float(joined.containment[place]),
-                    coefficient=names[place],
-                    aggregate=request.aggregate,
-                    exact=bool(joined.keys[place] <= samples.n[place]),
-                    spearman=float(of_ranks[at]),
-                    partial=left,
-                    score=float(weighted[place]),
-                    verified=None,
-                    reasons=tuple(told),
-                )
-            )
-        return records
+        what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
+        told = [
+            (*estimates.reasons[place], f"{what} explains most of it: {left:+.2f} is left")
+            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > _WEAK
+            else tuple(estimates.reasons[place])
+            for place, left in zip(shown.tolist(), partials, strict=True)
+        ]
+        owners = self.sketches.owners[joined.pairs[shown]].tolist()
+        keys = [self.sketches.columns[owner] for owner in owners]
+        # Positional, in the order of the fields: this is where a question for many spends its time.
+        fields = (
+            [self.sketches.tables[owner] for owner in owners],
+            [", ".join(columns) for columns in keys],
+            [self.sketches.column_of(pair) for pair in joined.pairs[shown].tolist()],
+            *(each[shown].tolist() for each in (r, low, high, p, q, samples.n, np.round(joined.rows))),
+            joined.containment[shown].tolist(),
+            [estimates.names[place] for place in shown.tolist()],
+            [request.aggregate] * shown.size,
+            (joined.keys <= samples.n)[shown].tolist(),
+            of_ranks.tolist(),
+            partials,
+            weighted[shown].tolist(),
+            [None] * shown.size,
+            keys,
+            told,
+        )
+        return [Correlated(*each) for each in zip(*fields, strict=True)]
 
     @staticmethod
     def _partials(
@@ -410,12 +422,6 @@ class CorrelationSearch:
             return [None] * rows.size
         found = estimators.partial(samples, numbers[rows, : samples.x.shape[1]])
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
-
-    def _record(self, pair: int, **found: Any) -> Correlated:
-        owner = int(self.sketches.owners[pair])
-        table, columns = self.sketches.tables[owner], self.sketches.columns[owner]
-        column = self.sketches.column_of(pair)
-        return Correlated(table=table, key=", ".join(columns), key_columns=columns, column=column, **found)
 
 
 def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
@@ -482,24 +488,40 @@ def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
 
 def scores(samples: Samples, keys: F64, rank: Rank) -> F64:
     """What samples are ranked by; ``keys`` are those of their whole joins."""
-    r, low, high, *_ = _estimated(samples, keys, "pearson")
-    return _scores(samples, r, low, high, rank)
+    return _scores(samples, _estimated(samples, keys, "pearson"), rank)
 
 
 def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Samples of which a column has a heavy tail, and those in which one point makes a fifth of the spread."""
     n = np.maximum(samples.n, 1)
-    tails = np.zeros(samples.n.size, np.bool_)
-    points = np.zeros(samples.n.size, np.bool_)
-    for column in samples.standard:
-        squares = np.nan_to_num(column) ** 2
-        tails |= (squares**2).sum(axis=1) / n - 3 > _KURTOSIS
-        points |= squares.max(axis=1, initial=0.0) / n > np.maximum(_ONE_POINT, 5 / n)
+    with np.errstate(invalid="ignore"):
+        tails = samples.moments.fourth - 3 > _KURTOSIS
+        points = samples.moments.most > np.maximum(_ONE_POINT, 5 / n)
     return tails & (samples.n >= RELIABLE), points & (samples.n >= 10)
 
 
-def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64, F64, list[str], list[list[str]]]:
-    """Coefficients, their intervals, standard errors of z, names, and what is to be said of each."""
+@dataclass(frozen=True, slots=True)
+class _Estimates:
+    """Coefficients, their intervals, standard errors of z, names, and what is to be said of each.
+
+    ``floor`` is how strong a correlation is at least: the end of the interval that is nearer to 0. Where the
+    coefficient of ranks stands for Pearson's it is the weaker of both.
+    """
+
+    r: F64
+    low: F64
+    high: F64
+    error: F64
+    floor: F64
+    names: list[str]
+    reasons: list[list[str]]
+
+
+def _floor(low: F64, high: F64) -> F64:
+    return np.nan_to_num(np.maximum(0.0, np.maximum(low, -high)))
+
+
+def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
     r = estimators.estimate(measure, samples)
     n = samples.n
     reasons: list[list[str]] = [[] for _ in range(n.size)]
@@ -514,7 +536,9 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64
         error = 1 / np.sqrt(np.maximum(n, 1))
     else:
         error = intervals.rank_error(samples, r)
+    asked = np.full(n.size, np.inf)
     if measure == "pearson":
+        asked = _floor(*intervals.limits(r, error * intervals.finite(n, keys)))
         tails, points = _heavy(samples)
         heavy = np.flatnonzero(tails | points)
         if heavy.size:
@@ -533,14 +557,14 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> tuple[F64, F64, F64
         low, high = intervals.limits(r, error * intervals.finite(n, keys))
     for place in np.flatnonzero(n < RELIABLE).tolist():
         reasons[place].append(f"only {n[place]} keys in common")
-    return r, low, high, error, names, reasons
+    return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), names, reasons)
 
 
-def _scores(samples: Samples, r: F64, low: F64, high: F64, rank: Rank) -> F64:
-    """What candidates are ranked by: the paper's scores, or the end of the interval that is nearer to 0 (2.7)."""
-    size = np.abs(np.nan_to_num(r))
+def _scores(samples: Samples, estimates: _Estimates, rank: Rank) -> F64:
+    """What candidates are ranked by: the paper's scores, or how strong a correlation is at least (2.7)."""
+    size = np.abs(np.nan_to_num(estimates.r))
     if rank == "lower":
-        return np.nan_to_num(np.maximum(0.0, np.maximum(low, -high))) + 1e-6 * size
+        return estimates.floor + 1e-6 * size
     if rank == "s2":
         size = size * (1 - 1 / np.sqrt(np.maximum(4, samples.n) - 3))
     elif rank == "s3":

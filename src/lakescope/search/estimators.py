@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.search.josie import kernels_are_loaded
 from lakescope.sketches.quadrants import balanced_cut
 
 F64 = npt.NDArray[np.float64]
@@ -57,6 +58,49 @@ class Samples:
         """Both columns with mean 0 and variance 1; NaN rows where one is constant, 0 where nothing is."""
         return _standardised(self.x, self.present, self.n), _standardised(self.y, self.present, self.n)
 
+    @functools.cached_property
+    def ranked(self) -> Samples:
+        """The same samples with ranks for values."""
+        return _transformed(self, lambda values: ranks(values, self.n))
+
+    @functools.cached_property
+    def moments(self) -> Moments:
+        """What coefficients, errors and doubts rest on."""
+        if not kernels_are_loaded():
+            return _moments_plainly(self)
+        from lakescope.search import kernels
+
+        found = np.empty((self.n.size, 4))
+        kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        return Moments(*found.T)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Moments of samples; NaN where a column is constant.
+
+    ``r`` is Pearson's coefficient, ``influence`` the mean square of its influence function, ``fourth`` the larger of
+    the fourth standard moments, ``most`` the largest share of a column's squares in one point.
+    """
+
+    r: F64
+    influence: F64
+    fourth: F64
+    most: F64
+
+
+def _moments_plainly(samples: Samples) -> Moments:
+    """The same by numpy alone."""
+    x, y = samples.standard
+    n = samples.n
+    with np.errstate(invalid="ignore", divide="ignore"):
+        r = np.clip((x * y).sum(axis=1) / n, -1.0, 1.0)
+        influence = np.where(samples.present, x * y - r[:, None] * (x**2 + y**2) / 2, 0.0)
+        fourth = np.maximum((x**4).sum(axis=1), (y**4).sum(axis=1)) / n
+        most = np.maximum((x**2).max(axis=1, initial=0.0), (y**2).max(axis=1, initial=0.0)) / n
+        # A constant column makes all of them unknown.
+        return Moments(r, (influence**2).sum(axis=1) / n + 0 * r, fourth + 0 * r, most + 0 * r)
+
 
 def _standardised(values: F64, present: Bits, n: I64) -> F64:
     count = np.maximum(n, 1)[:, None]
@@ -71,30 +115,29 @@ def _standardised(values: F64, present: Bits, n: I64) -> F64:
 
 def pearson(samples: Samples) -> F64:
     """Pearson's r."""
-    x, y = samples.standard
-    with np.errstate(invalid="ignore", divide="ignore"):
-        r = (x * y).sum(axis=1) / samples.n
-    return np.where(samples.n > 1, np.clip(r, -1.0, 1.0), np.nan)
+    return np.where(samples.n > 1, samples.moments.r, np.nan)
 
 
-def ranks(values: F64, present: Bits) -> F64:
-    """Ranks from 1, equal values sharing the middle of theirs."""
+def ranks(values: F64, n: I64) -> F64:
+    """Ranks from 1, equal values sharing the middle of theirs; 0 beyond the end of a sample."""
     rows, width = values.shape
     if not width:
         return values
-    order = np.argsort(np.where(present, values, np.inf), axis=1)
-    sorted_values = np.take_along_axis(np.where(present, values, np.inf), order, axis=1)
+    present = np.arange(width) < n[:, None]
+    filled = np.where(present, values, np.inf)
+    order = np.argsort(filled, axis=1)
+    found = np.zeros((rows, width))
+    if kernels_are_loaded():
+        from lakescope.search import kernels
+
+        kernels.shared_ranks(filled, order, n, found)
+        return found
+    sorted_values = np.take_along_axis(filled, order, axis=1)
     places = np.broadcast_to(np.arange(width), (rows, width))
     differs = sorted_values[:, 1:] != sorted_values[:, :-1]
-    if not (~differs & present[:, 1:]).any():
-        # No two values of a sample are equal.
-        found = np.empty((rows, width))
-        np.put_along_axis(found, order, places + 1.0, axis=1)
-        return np.where(present, found, 0.0)
     begins = np.maximum.accumulate(np.where(np.pad(differs, ((0, 0), (1, 0)), constant_values=True), places, 0), axis=1)
     last = np.where(np.pad(differs, ((0, 0), (0, 1)), constant_values=True), places, width)
     ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    found = np.empty((rows, width))
     np.put_along_axis(found, order, (begins + ends) / 2 + 1, axis=1)
     return np.where(present, found, 0.0)
 
@@ -104,14 +147,9 @@ def _transformed(samples: Samples, change: Callable[[F64], F64]) -> Samples:
     return Samples(x, y, samples.present, samples.n)
 
 
-def ranked(samples: Samples) -> Samples:
-    """The same samples with ranks for values."""
-    return _transformed(samples, lambda values: ranks(values, samples.present))
-
-
 def spearman(samples: Samples) -> F64:
     """Spearman's coefficient: that of the ranks."""
-    return pearson(ranked(samples))
+    return pearson(samples.ranked)
 
 
 def scored(samples: Samples) -> Samples:
@@ -119,7 +157,7 @@ def scored(samples: Samples) -> Samples:
     n = np.maximum(samples.n, 1)[:, None]
 
     def scores(values: F64) -> F64:
-        share = np.where(samples.present, (ranks(values, samples.present) - 0.5) / n, 0.5)
+        share = np.where(samples.present, (ranks(values, samples.n) - 0.5) / n, 0.5)
         return np.where(samples.present, normal_quantile(share), 0.0)
 
     return _transformed(samples, scores)
@@ -270,5 +308,6 @@ _D = (0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.75440866190
 
 def normal_cdf(x: F64) -> F64:
     """The normal distribution function."""
-    found: F64 = np.vectorize(lambda value: 0.5 * math.erfc(-value / math.sqrt(2.0)), otypes=[np.float64])(x)
-    return found
+    scaled = -np.asarray(x, np.float64) / math.sqrt(2.0)
+    found = np.array([math.erfc(each) for each in scaled.ravel().tolist()], np.float64)
+    return 0.5 * found.reshape(scaled.shape)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.search.estimators import RESAMPLES, Samples, bootstrap, normal_cdf, ranked, scored
+from lakescope.search.estimators import RESAMPLES, Samples, bootstrap, normal_cdf, scored
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -43,11 +43,9 @@ def fisher_error(n: I64) -> F64:
 
 def adf_error(samples: Samples, r: F64) -> F64:
     """The standard error of z from the sample's own fourth moments: asymptotically free of a distribution."""
-    x, y = samples.standard
     n = samples.n
     with np.errstate(invalid="ignore", divide="ignore"):
-        influence = np.where(samples.present, x * y - r[:, None] * (x**2 + y**2) / 2, 0.0)
-        error = np.sqrt((influence**2).sum(axis=1) / n / n)
+        error = np.sqrt(samples.moments.influence / n)
         return np.where(n > 3, error / np.maximum(1 - r**2, 1e-12) * np.sqrt(n / np.maximum(n - 3, 1e-9)), np.inf)
 
 
@@ -81,7 +79,7 @@ def rank_error(samples: Samples, r: F64) -> F64:
 
     Bonett and Wright's alone covers 82% where both columns have the same heavy noise, this 91% (of 95%).
     """
-    return np.fmax(bonett_wright_error(r, samples.n), adf_error(ranked(samples), r))
+    return np.fmax(bonett_wright_error(r, samples.n), adf_error(samples.ranked, r))
 
 
 def of_ranks(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:

@@ -25,6 +25,8 @@ _GIVE_UP = 0.5
 _TRIES = 4
 #: Counts looked at together.
 _BLOCK = 256
+#: Bits by which a hash is moved to find its other slot.
+_OTHER_SLOT = np.uint64(24)
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -714,44 +716,97 @@ def _ones(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
+def _table_of_sides(query, above, below):
+    """A cuckoo table of a query's hashes: each lies in one of two slots, beside 1 if above the cut, 2 if below.
+
+    Looking a hash up takes no decision a processor could guess wrong.
+    """
+    size = 64
+    while size < 3 * query.size:
+        size <<= 1
+    while True:
+        hashes, sides = np.zeros(size, np.uint64), np.zeros(size, np.uint8)
+        if _filled(query, above, below, hashes, sides):
+            return hashes, sides
+        size <<= 1
+
+
+@njit(nogil=True, cache=True)
+def _filled(query, above, below, hashes, sides):
+    """Put every hash into one of its two slots, moving others to theirs; False if they go round in circles."""
+    last = np.uint64(hashes.size - 1)
+    for i in range(query.size):
+        h = query[i]
+        side = np.uint8(1 if above[i] else 2 if below[i] else 0)
+        slot = h & last
+        tries = 0
+        while side:
+            if tries > 32:
+                return False
+            tries += 1
+            h, hashes[slot] = hashes[slot], h
+            side, sides[slot] = sides[slot], side
+            slot = (h >> _OTHER_SLOT) & last if slot == h & last else h & last
+    return True
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _up_to(place, size, largest):
+    """How many of some hashes in order are not larger than one."""
+    low, high = np.int64(-1), np.int64(size)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if _u64(place, middle) <= largest:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(nogil=True, cache=True)
 def quadrants(query, above, below, keys, hashes, sizes, pair_starts, sides, rows, same, other):
     """How often the numeric columns of some keys are on the same side of their cut as a query, and how often not.
 
     ``query`` are the query's hashes in order, with the sides of its values; ``keys`` numbers the sketches to look at,
-    ``rows`` says which rows of words are the sides above and below. Fills ``same`` and ``other`` for every pair.
+    ``rows`` says which rows of words are the sides above and below. Fills ``same`` and ``other`` for every pair of
+    these keys, one after the other.
     """
+    table, side_of = _table_of_sides(query, above, below)
+    last = np.uint64(table.size - 1)
+    one = np.uint64(1)
+    largest = query[-1] if query.size else np.uint64(0)
+    mine_above, mine_below = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
+    place = 0
     for key in keys:
-        n = sizes[key]
-        words = (n + 63) >> 6
-        mine_above, mine_below = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-        i = j = 0
-        while i < query.size and j < n:
-            h = _u64(hashes[key], j)
-            if query[i] < h:
-                i += 1
-            elif query[i] > h:
-                j += 1
-            else:
-                bit = np.uint64(1) << np.uint64(j & 63)
-                if above[i]:
-                    mine_above[j >> 6] |= bit
-                elif below[i]:
-                    mine_below[j >> 6] |= bit
-                i += 1
-                j += 1
+        words = (sizes[key] + 63) >> 6
+        if words > mine_above.size:
+            mine_above, mine_below = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+        n = _up_to(hashes[key], sizes[key], largest)
+        used = (n + 63) >> 6
+        for w in range(used):
+            up = down = np.uint64(0)
+            for j in range(min(64, n - 64 * w)):
+                h = _u64(hashes[key], 64 * w + j)
+                first, second = h & last, (h >> _OTHER_SLOT) & last
+                side = np.uint64(side_of[first]) * np.uint64(table[first] == h)
+                side |= np.uint64(side_of[second]) * np.uint64(table[second] == h)
+                up |= (side & one) << np.uint64(j)
+                down |= (side >> one) << np.uint64(j)
+            mine_above[w], mine_below[w] = up, down
         for pair in range(pair_starts[key], pair_starts[key + 1]):
             agree = np.int64(0)
             differ = np.int64(0)
-            for w in range(words):
+            for w in range(used):
                 up = _u64(sides[pair], rows[0] * words + w)
                 down = _u64(sides[pair], rows[1] * words + w)
                 if rows[2]:
                     down &= ~up
-                agree += _ones(mine_above[w] & up) + _ones(mine_below[w] & down)
-                differ += _ones(mine_above[w] & down) + _ones(mine_below[w] & up)
-            same[pair] = agree
-            other[pair] = differ
+                agree += _ones((mine_above[w] & up) | (mine_below[w] & down))
+                differ += _ones((mine_above[w] & down) | (mine_below[w] & up))
+            same[place] = agree
+            other[place] = differ
+            place += 1
 
 
 @njit(cache=True)
@@ -798,3 +853,73 @@ def join_sketches(
                 i += 1
                 j += 1
         found[at] = m
+
+
+@njit(cache=True)
+def moments(x, y, n, constant, out):
+    """What coefficients, their errors and their doubts rest on, of samples that are rows of padded arrays.
+
+    Fills a row of ``out`` for each: Pearson's r; the mean square of its influence function; the larger of the fourth
+    moments; the largest share of a column's squares in one point. NaN where a column is constant.
+    """
+    for row in range(n.size):
+        size = n[row]
+        a_scale, a_mean, a_spread = _spread(x, row, size, constant)
+        b_scale, b_mean, b_spread = _spread(y, row, size, constant)
+        if not (a_spread > 0 and b_spread > 0):
+            out[row, :] = np.nan
+            continue
+        product = fourth_a = fourth_b = most = 0.0
+        for i in range(size):
+            a = (x[row, i] / a_scale - a_mean) / a_spread
+            b = (y[row, i] / b_scale - b_mean) / b_spread
+            product += a * b
+            fourth_a += a * a * a * a
+            fourth_b += b * b * b * b
+            most = max(most, a * a, b * b)
+        r = max(-1.0, min(1.0, product / size))
+        influence = 0.0
+        for i in range(size):
+            a = (x[row, i] / a_scale - a_mean) / a_spread
+            b = (y[row, i] / b_scale - b_mean) / b_spread
+            moved = a * b - r * (a * a + b * b) / 2
+            influence += moved * moved
+        out[row, 0] = r
+        out[row, 1] = influence / size
+        out[row, 2] = max(fourth_a, fourth_b) / size
+        out[row, 3] = most / size
+
+
+@njit(inline="always", cache=True)
+def _spread(values, row, size, constant):
+    """The largest size of a sample's values, and mean and standard deviation as shares of it; 0 if constant."""
+    scale = 0.0
+    for i in range(size):
+        scale = max(scale, abs(values[row, i]))
+    if not scale > 0:
+        return 1.0, 0.0, 0.0
+    mean = 0.0
+    for i in range(size):
+        mean += values[row, i] / scale
+    mean /= size
+    square = 0.0
+    for i in range(size):
+        centred = values[row, i] / scale - mean
+        square += centred * centred
+    spread = np.sqrt(square / size)
+    return scale, mean, spread if spread > constant else 0.0
+
+
+@njit(cache=True)
+def shared_ranks(values, order, n, out):
+    """Ranks from 1 of samples whose order is known, equal values sharing the middle of theirs; 0 beyond a sample."""
+    for row in range(n.size):
+        begin = 0
+        while begin < n[row]:
+            value = values[row, order[row, begin]]
+            end = begin + 1
+            while end < n[row] and values[row, order[row, end]] == value:
+                end += 1
+            for i in range(begin, end):
+                out[row, order[row, i]] = (begin + end + 1) / 2
+            begin = end

@@ -119,6 +119,27 @@ class KeySketches:
         return [name for batch in self._keys.batches for name in batch.column("table").to_pylist()]
 
     @cached_property
+    def _number_of_table(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(dict.fromkeys(self.tables))}
+
+    @cached_property
+    def table_numbers(self) -> I64:
+        """The table of every key as a number."""
+        return np.array([self._number_of_table[name] for name in self.tables], np.int64)
+
+    def table_number(self, name: str | None) -> int:
+        """The number of a table; -1 of one that has no keys."""
+        return self._number_of_table.get(name, -1) if name is not None else -1
+
+    def pairs_of(self, keys: I64) -> I64:
+        """The pairs of some keys, one after the other."""
+        starts = self.pair_starts[keys]
+        counts = self.pair_starts[keys + 1] - starts
+        ends = np.cumsum(counts)
+        found: I64 = np.arange(int(counts.sum())) + np.repeat(starts - (ends - counts), counts)
+        return found
+
+    @cached_property
     def columns(self) -> list[tuple[str, ...]]:
         """The columns of every key."""
         return [tuple(each) for batch in self._keys.batches for each in batch.column("columns").to_pylist()]
@@ -158,8 +179,7 @@ class KeySketches:
 
     def column_of(self, number: int) -> str:
         """The numeric column of a pair."""
-        batch, row = self._pairs.locate(int(self._order[number]))
-        return str(batch.column("column")[row])
+        return str(self._pairs.cell(int(self._order[number]), "column"))
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""
@@ -187,6 +207,16 @@ class _Batches:
     def __init__(self, batches: list[pa.RecordBatch]) -> None:
         self.batches = batches
         self._starts = [0, *itertools.accumulate(batch.num_rows for batch in batches)]
+
+    @cached_property
+    def _columns(self) -> dict[str, list[pa.Array]]:
+        names = self.batches[0].schema.names if self.batches else []
+        return {name: [batch.column(name) for batch in self.batches] for name in names}
+
+    def cell(self, number: int, name: str) -> pa.Scalar:
+        """One field of a record."""
+        at = bisect_right(self._starts, number) - 1
+        return self._columns[name][at][number - self._starts[at]]
 
     def locate(self, number: int) -> tuple[pa.RecordBatch, int]:
         at = bisect_right(self._starts, number) - 1
