@@ -455,10 +455,10 @@ def coverage(options: argparse.Namespace) -> Section:
 # --- speed ------------------------------------------------------------------------------------------------------------
 
 
-def many_tables(count: int, dice: np.random.Generator) -> Iterable[Table]:
+def many_tables(count: int, dice: np.random.Generator, least: int = 60) -> Iterable[Table]:
     """Tables as a lake has them: domains of keys of different popularity and size, five numeric columns each."""
     domains = max(1, count // 40)
-    sizes = np.minimum(200_000, 60 * (dice.pareto(0.9, domains) + 1)).astype(int)
+    sizes = np.minimum(200_000, least * (dice.pareto(0.9, domains) + 1)).astype(int)
     keys = [fresh(dice, size) for size in sizes]
     base = [dice.normal(size=size) for size in sizes]
     for number in range(count):
@@ -476,17 +476,19 @@ def speed(options: argparse.Namespace) -> Section:
     """Mean time of a question to a lake of many sketches; and what it costs to join and correlate everything."""
     dice = np.random.default_rng(8)
     points = []
+    build(options.folder / "speed.idx", many_tables(50, np.random.default_rng(8)), 512)
     for count in (options.sketches // 20, options.sketches // 5):
         search, spent = build(options.folder / "speed.idx", many_tables(count, np.random.default_rng(8)), 512)
         points.append(spent)
     sketches = search.sketches
-    chosen = [int(each) for each in dice.choice(sketches.pairs, options.speed_queries, replace=False)]
+    # Half of the questions come first, for a process that has answered many before; the other half are timed.
+    chosen = [int(each) for each in dice.choice(sketches.pairs, 2 * options.speed_queries, replace=False)]
     times, looked = [], []
-    for place, pair in enumerate([*chosen[:5], *chosen]):
+    for place, pair in enumerate(chosen):
         query = _sketched(search, pair)
         began = time.perf_counter()
         found = search.search(query, Request(k=100))
-        if place >= 5:
+        if place >= options.speed_queries:
             times.append(1e3 * (time.perf_counter() - began))
             looked.append(found.info["looked_at"])
     linear = (points[1]["cpu_s"] / points[1]["pairs"]) / (points[0]["cpu_s"] / points[0]["pairs"])
@@ -526,7 +528,7 @@ def _exactly(options: argparse.Namespace) -> Section:
     import duckdb
     import polars as pl
 
-    tables = list(many_tables(options.exact_tables, np.random.default_rng(8)))
+    tables = list(many_tables(options.exact_tables, np.random.default_rng(8), least=1_000))
     search, _ = build(options.folder / "exact.idx", tables, 512)
     long = pl.concat(
         [
