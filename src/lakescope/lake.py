@@ -13,6 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.keys import diagram
+from lakescope.keys.evidence import Candidate, ColumnFacts
+from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
+from lakescope.keys.inclusion import Estimator
+from lakescope.keys.search import Inclusion, KeySearch, foreign_results, primary_results
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -427,6 +432,79 @@ class Lake:
     @cached_property
     def _joins(self) -> JoinSearch:
         return JoinSearch(self._index)
+
+    def inclusions(
+        self,
+        minimum: float = 0.9,
+        *,
+        estimator: Estimator = "hybrid",
+        verify: bool = False,
+        least: int = 3,
+        limit: int | None = None,
+    ) -> Results[Inclusion]:
+        """Pairs of columns of which one's values are, to at least a ``minimum`` share, in the other.
+
+        All pairs of the lake are looked at, by their sketches alone; ``verify`` counts common values instead. Columns
+        of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told.
+        """
+        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit)
+
+    def foreign_keys(
+        self,
+        *,
+        method: Method = "ours",
+        estimator: Estimator = "hybrid",
+        verify: bool = False,
+        minimum: float = 0.95,
+        withheld: bool = False,
+    ) -> Results[ForeignKey]:
+        """Columns that refer to keys of other tables, with the evidence for each.
+
+        ``withheld``: those that were refused instead, and why. ``minimum`` is the share of a column's values that must
+        be keys; ``method`` who decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
+        """
+        schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
+        records = schema.withheld if withheld else [each for _, each in schema.foreign]
+        info = {"primary": len(schema.primary), "foreign": len(schema.foreign), "withheld": len(schema.withheld)}
+        notes = [] if withheld or not schema.withheld else [f"{len(schema.withheld):,} others were withheld"]
+        return foreign_results(records, notes, info)
+
+    def primary_keys(
+        self,
+        *,
+        method: Method = "ours",
+        estimator: Estimator = "hybrid",
+        verify: bool = False,
+        minimum: float = 0.95,
+    ) -> Results[PrimaryKey]:
+        """The key of every table that has one: what others refer to, else what looks most like one."""
+        return primary_results(self._keys.schema(method, estimator, verify=verify, minimum=minimum))
+
+    def key_diagram(
+        self,
+        form: str = "svg",
+        *,
+        method: Method = "ours",
+        estimator: Estimator = "hybrid",
+        verify: bool = False,
+        minimum: float = 0.95,
+    ) -> str:
+        """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
+        drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
+        if form not in drawings:
+            raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
+        schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
+        return drawings[form](*self._keys.drawn(schema))
+
+    def _reference_candidates(
+        self, estimator: Estimator, *, verify: bool, minimum: float
+    ) -> tuple[list[ColumnFacts], list[Candidate]]:
+        """What detectors of foreign keys decide about."""
+        return self._keys.facts, self._keys.candidates(estimator, verify=verify, minimum=minimum)
+
+    @cached_property
+    def _keys(self) -> KeySearch:
+        return KeySearch(self._index, self._joins if self._index.manifest.summary["join"] is not None else None)
 
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""

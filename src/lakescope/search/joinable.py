@@ -159,6 +159,10 @@ class JoinSearch:
         signature = self._index.sketch(record["table"], record["column"])["signature"]
         return lake_column(self.inverted, number, record, signature)
 
+    def missing(self, number: int, other: int) -> tuple[str, ...]:
+        """Examples of values of a column of the lake that another does not hold."""
+        return _samples(self.lake_column(number), self.inverted.groups_of_set(other))[1]
+
     def search(
         self,
         query: QueryColumn,

@@ -103,6 +103,10 @@ class OverlapSearch:
             self._touched = np.empty(self._sets, np.int32)
         return kernels
 
+    def load(self) -> None:
+        """Load the kernels: for questions that would not wait for less."""
+        self._prepare()
+
     def warm(self) -> None:
         """Load the kernels and run each of them once."""
         self._prepare()

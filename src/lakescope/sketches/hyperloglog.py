@@ -71,6 +71,11 @@ class HyperLogLogPlusPlus(Counter):
         if self._waiting > self.sparse_limit:
             self._settle()
 
+    def settled(self) -> U32:
+        """The sorted list of entries; empty once there are registers."""
+        self._settle()
+        return self.entries
+
     def _settle(self) -> None:
         """Fold pending entries into the sorted list, one entry (the largest rho) per index."""
         if not self._pending:

@@ -1,0 +1,204 @@
+"""Inclusions and keys of one opened index: sketches, catalog and inverted index brought together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest
+from lakescope.keys.diagram import Box, Column, Edge
+from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
+from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect, with_orphans
+from lakescope.keys.inclusion import ESTIMATORS, EVIDENCE, EXACT, UNKNOWN, Estimator, Found, InclusionSearch
+from lakescope.keys.sketched import SketchedColumns
+from lakescope.results import Results
+from lakescope.search.joinable import JoinSearch
+from lakescope.store.index import Index
+
+F64 = npt.NDArray[np.float64]
+
+_INCLUSION_SHOWN = (
+    *("child_table", "child_column", "parent_table", "parent_column", "inclusion", "low", "high"),
+    *("child_size", "parent_size", "evidence"),
+)
+_FOREIGN_SHOWN = (
+    *("child_table", "child_columns", "parent_table", "parent_columns", "inclusion", "coverage", "score", "reasons"),
+)
+_PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "reasons")
+
+
+@dataclass(frozen=True, slots=True)
+class Inclusion:
+    """An ordered pair of columns: the share of the child's values that the parent holds.
+
+    It lies between ``low`` and ``high``, which are equal if it is ``exact``. ``evidence`` says what it rests on:
+    ``lists`` of hashes of both, ``registers``, ``hashes`` (the smallest), or ``exact``: counted.
+    """
+
+    child_table: str
+    child_column: str
+    parent_table: str
+    parent_column: str
+    inclusion: float
+    low: float
+    high: float
+    exact: bool
+    child_size: int
+    parent_size: int
+    evidence: str
+
+
+class KeySearch:
+    """Answers about inclusions and keys, for one opened index."""
+
+    def __init__(self, index: Index, joins: JoinSearch | None) -> None:
+        self._index = index
+        self._joins = joins
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """The catalog of columns."""
+        return list(self._index.catalog("columns").to_pylist(maps_as_pydicts="strict"))
+
+    @cached_property
+    def _sizes(self) -> F64:
+        if self._joins is not None:
+            return self._joins.inverted.sizes.astype(np.float64)
+        return np.array([record["distinct"] for record in self.records], np.float64)
+
+    @cached_property
+    def pairs(self) -> InclusionSearch:
+        """All columns, ready for loops over pairs of them."""
+        if self._joins is not None:
+            self._joins.overlaps.load()
+        columns = SketchedColumns.of_index(self._index, self._sizes, self._joins is not None)
+        return InclusionSearch(columns, self._joins.overlaps if self._joins is not None else None)
+
+    def inclusions(
+        self, minimum: float, estimator: Estimator, *, verify: bool, least: int, limit: int | None
+    ) -> Results[Inclusion]:
+        """Pairs of columns of which the first is included in the second to at least the minimum."""
+        if not 0 < minimum <= 1:
+            raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.9 is a good one")
+        check_estimator(estimator)
+        found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least)
+        unknown = found.evidence == UNKNOWN
+        shown = found.take(~unknown & (found.shares >= minimum - 1e-9))
+        order = np.lexsort((shown.parents, shown.children, -self._sizes[shown.children], -shown.shares))
+        notes = []
+        if unknown.any():
+            notes.append(
+                f"{int(unknown.sum()):,} pairs of a small and a very large column cannot be told by sketches: "
+                "verify=True (--verify) counts them"
+            )
+        info = {"looked_at": found.looked_at, "found": int(order.size), "unknown": int(unknown.sum())}
+        if limit is not None and order.size > limit:
+            notes.append(f"{order.size:,} pairs were found, the first {limit:,} are shown")
+        records = list(self._inclusions(shown.take(order[:limit])))
+        return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
+
+    def _inclusions(self, found: Found) -> Iterator[Inclusion]:
+        for at in range(found.shares.size):
+            child, parent = (self.records[int(each[at])] for each in (found.children, found.parents))
+            yield Inclusion(
+                child_table=child["table"],
+                child_column=child["column"],
+                parent_table=parent["table"],
+                parent_column=parent["column"],
+                inclusion=float(found.shares[at]),
+                low=float(found.lows[at]),
+                high=float(found.highs[at]),
+                exact=bool(found.evidence[at] == EXACT),
+                child_size=int(self._sizes[found.children[at]]),
+                parent_size=int(self._sizes[found.parents[at]]),
+                evidence=EVIDENCE[int(found.evidence[at])],
+            )
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def facts(self) -> list[ColumnFacts]:
+        return facts_of(self.records, self._sizes.tolist())
+
+    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> list[Candidate]:
+        """Columns that are included in a key; where sketches cannot tell, values are counted if they can be."""
+        facts = self.facts
+        parents = [each.number for each in facts if each.key_like]
+        found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
+        unknown = found.evidence == UNKNOWN
+        if unknown.any():
+            counted = self._joins is not None
+            found = self.pairs.verified(found, minimum, unknown) if counted else found.take(~unknown)
+        return [
+            Candidate(facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT))
+            for child, parent, share, low, high, evidence in zip(
+                found.children.tolist(),
+                found.parents.tolist(),
+                found.shares,
+                found.lows,
+                found.highs,
+                found.evidence,
+                strict=True,
+            )
+        ]
+
+    def schema(self, method: Method, estimator: Estimator, *, verify: bool, minimum: float) -> Schema:
+        """Primary and foreign keys, and what was withheld."""
+        if method not in METHODS:
+            raise BadRequest(f"no method {method!r}", hint="use ours, chen or rostin")
+        if not 0 < minimum <= 1:
+            raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.95 is a good one")
+        check_estimator(estimator)
+        found = detect(self.facts, self.candidates(estimator, verify=verify, minimum=minimum), method)
+        foreign = [(each, with_orphans(record, each, self._orphans)) for each, record in found.foreign]
+        return Schema(found.primary, foreign, found.withheld)
+
+    def _orphans(self, child: int, parent: int) -> tuple[str, ...]:
+        """Examples of values of a column that another does not hold."""
+        if self._joins is None:
+            return ()
+        return self._joins.missing(child, parent)
+
+    def drawn(self, schema: Schema) -> tuple[list[Box], list[Edge]]:
+        """A schema as boxes and edges of a picture."""
+        keys = {each.table: set(each.columns) for each in schema.primary}
+        references: dict[str, set[str]] = {}
+        for _, each in schema.foreign:
+            references.setdefault(each.child_table, set()).update(each.child_columns)
+        columns: dict[str, list[Column]] = {}
+        rows: dict[str, int] = {}
+        for record in self.records:
+            table, name = record["table"], record["column"]
+            made = Column(name, record["type"], name in keys.get(table, ()), name in references.get(table, ()))
+            columns.setdefault(table, []).append(made)
+            rows[table] = record["rows"]
+        boxes = [Box(table, tuple(some), rows[table]) for table, some in columns.items()]
+        return boxes, [_edge(each) for _, each in schema.foreign]
+
+
+def _edge(found: ForeignKey) -> Edge:
+    return Edge(
+        *(found.child_table, found.child_columns, found.parent_table, found.parent_columns),
+        *(found.inclusion, found.exact, found.orphans),
+    )
+
+
+def check_estimator(estimator: str) -> None:
+    """Refuse an estimator that is not known."""
+    if estimator not in ESTIMATORS:
+        raise BadRequest(f"no estimator {estimator!r}", hint=f"use {', '.join(ESTIMATORS)}")
+
+
+def primary_results(schema: Schema) -> Results[PrimaryKey]:
+    """The keys of tables as an answer."""
+    return Results(PrimaryKey, schema.primary, shown=_PRIMARY_SHOWN)
+
+
+def foreign_results(records: list[ForeignKey], notes: list[str], info: dict[str, Any]) -> Results[ForeignKey]:
+    """References as an answer."""
+    return Results(ForeignKey, records, shown=_FOREIGN_SHOWN, notes=notes, info=info)
