@@ -70,7 +70,7 @@ class Maker:
     def _table(self, noun: str, others: list[Made], first: bool) -> Made:
         dice = self.dice
         small = first or dice.random() < 0.35
-        rows = int(np.exp(dice.uniform(np.log(3), np.log(60 if small else 6000))))
+        rows = int(np.exp(dice.uniform(np.log(2), np.log(60 if small else 8000))))
         if others and dice.random() < 0.2:  # about as many as another has: one for each of its rows, or most
             rows = max(3, int(others[int(dice.integers(len(others)))].rows * dice.choice([1.0, 1.0, 0.98, 1.02, 0.9])))
         name = self._styled(f"{noun}s" if self.plural and not noun.endswith("s") else noun)

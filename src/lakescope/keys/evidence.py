@@ -208,7 +208,7 @@ FEATURES = (
     *("surprise_named", "surprise_unnamed", "values", "unfit", "measure", "child_marked", "primary", "parent_marked"),
     *("ratio", "missing", "parents_named", "parents_unnamed", "same_set_named", "same_set_unnamed", "same_table"),
     *("apart", "few_unnamed", "text", "unique_named", "unique_unnamed", "unlike_named", "unlike_marked"),
-    *("constant_unnamed", "derived", "unmarked_unnamed", "date", "own"),
+    *("constant_unnamed", "derived", "unmarked_unnamed", "date", "own", "years"),
 )
 
 
@@ -261,6 +261,7 @@ def features(candidate: Candidate, around: Surroundings) -> list[float]:
         weak * (1 - marked),
         float(child.type == "date"),
         float(around.child_primary) * similarity(child.telling, child.table_words),
+        weak * float(child.whole and child.low >= 1700 and child.high <= 2100),
     ]
 
 

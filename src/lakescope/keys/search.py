@@ -29,6 +29,8 @@ _INCLUSION_SHOWN = (
 _FOREIGN_SHOWN = (
     *("child_table", "child_columns", "parent_table", "parent_columns", "inclusion", "coverage", "score", "reasons"),
 )
+#: Intervals wider than this say too little to build on.
+_WIDE = 0.2
 _PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "reasons")
 
 
@@ -130,10 +132,11 @@ class KeySearch:
         facts = self.facts
         parents = [each.number for each in facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
-        unknown = found.evidence == UNKNOWN
-        if unknown.any():
+        # An interval that reaches the minimum is no more than a reason to count (4.9).
+        unsure = (found.shares < minimum) | (found.highs - found.lows > _WIDE) | (found.evidence == UNKNOWN)
+        if unsure.any():
             counted = self._joins is not None
-            found = self.pairs.verified(found, minimum, unknown) if counted else found.take(~unknown)
+            found = self.pairs.verified(found, minimum, unsure) if counted else found.take(~unsure)
         return [
             Candidate(facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT))
             for child, parent, share, low, high, evidence in zip(
