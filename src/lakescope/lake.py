@@ -17,7 +17,7 @@ from lakescope.keys import diagram
 from lakescope.keys.evidence import Candidate, ColumnFacts
 from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
 from lakescope.keys.inclusion import Estimator
-from lakescope.keys.search import Inclusion, KeySearch, foreign_results, primary_results
+from lakescope.keys.search import Inclusion, KeySearch, check_inclusions, foreign_results, primary_results
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -448,6 +448,29 @@ class Lake:
         of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told.
         """
         return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit)
+
+    def inclusions_batch(
+        self,
+        minimum: float = 0.9,
+        *,
+        spark: SparkSession,
+        estimator: Estimator = "hybrid",
+        verify: bool = False,
+        least: int = 3,
+    ) -> DataFrame:
+        """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
+
+        Executors must see the index.
+        """
+        from lakescope.keys.batch import SearchInclusions
+        from lakescope.pipeline.batch import MOST_TASKS, over_numbers
+        from lakescope.results import arrow_schema
+
+        check_inclusions(minimum, estimator)
+        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
+        task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
+        return over_numbers(spark, parts, task, arrow_schema(Inclusion))
 
     def foreign_keys(
         self,

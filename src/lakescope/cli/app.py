@@ -298,6 +298,55 @@ def correlate(
     )
 
 
+_EstimatorOption = Annotated[str, typer.Option(help="hybrid, mle, bml (the paper's), bottomk or exact.")]
+_CountOption = Annotated[bool, typer.Option("--verify", help="Count common values instead of estimating them.")]
+
+
+@app.command(
+    epilog="Examples: lakescope inclusions lake.idx --min 0.9 | lakescope inclusions lake.idx --min 1 --verify"
+    " | lakescope inclusions lake.idx --estimator bml --format csv"
+)
+def inclusions(
+    index: _IndexArgument,
+    minimum: Annotated[float, typer.Option("--min", help="Least share of the values of the one in the other.")] = 0.9,
+    estimator: _EstimatorOption = "hybrid",
+    verify: _CountOption = False,
+    least: Annotated[int, typer.Option(help="Fewest different values of a column to look at.")] = 3,
+    limit: _LimitOption = 50,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how many pairs were looked at.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Which columns are included in which: all pairs of the lake, from their sketches."""
+    from lakescope.cli import keying
+
+    options = {"estimator": estimator, "verify": verify, "least": least, "limit": limit or None}
+    keying.print_inclusions(_lake(index), minimum, options, explain=explain, form=form)
+
+
+@app.command(
+    epilog="Examples: lakescope keys lake.idx | lakescope keys lake.idx --diagram schema.svg"
+    " | lakescope keys lake.idx --sql --verify | lakescope keys lake.idx --show withheld"
+)
+def keys(
+    index: _IndexArgument,
+    diagram: Annotated[
+        str | None, typer.Option(help="Draw tables and keys into this SVG file, or print them as mermaid.")
+    ] = None,
+    sql: Annotated[bool, typer.Option("--sql", help="Print SQL that declares the keys.")] = False,
+    method: Annotated[str, typer.Option(help="Who decides: ours, chen (names) or rostin (features).")] = "ours",
+    estimator: _EstimatorOption = "hybrid",
+    minimum: Annotated[float, typer.Option("--min", help="Least share of values that must be keys.")] = 0.95,
+    verify: _CountOption = False,
+    show: Annotated[str, typer.Option(help="all, primary, foreign or withheld.")] = "all",
+    form: _FormatOption = Format.table,
+) -> None:
+    """Primary and foreign keys with the evidence for each, and what was withheld and why."""
+    from lakescope.cli import keying
+
+    options = {"method": method, "estimator": estimator, "minimum": minimum, "verify": verify}
+    keying.print_keys(_lake(index), options, diagram=diagram, sql=sql, show=show, form=form)
+
+
 @app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
 def augment(
     query: _QueryArgument,

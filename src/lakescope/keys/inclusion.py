@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.keys.joint import joint
 from lakescope.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import OverlapSearch
@@ -73,8 +74,13 @@ def included(
         return Share(common / x.entries.size, max(0, common - false) / x.entries.size, common / x.entries.size, "lists")
     sizes = max(1.0, n_x or x.estimate()), max(1.0, n_y or y.estimate())
     value, low, high = kernels.estimate(*sizes, counts, float(mine.size))
-    known = kernels.can_tell(*sizes, float(mine.size))
-    return Share(value, low, high, "registers") if known else Share(value, 0.0, 1.0, "unknown")
+    if not kernels.can_tell(*sizes, float(mine.size)):
+        return Share(value, 0.0, 1.0, "unknown")
+    if n_x is None or n_y is None:
+        # Sizes that are estimates themselves: the interval must know.
+        _, lower, higher = joint(mine, theirs, *sizes)
+        low, high = min(low, lower), max(high, higher)
+    return Share(value, low, high, "registers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from numba import njit
 Y_LARGER, X_LARGER, EQUAL = range(3)
 #: Half of the 95% point of the chi-square law: how much less likely the ends of an interval are.
 _LESS_LIKELY = 1.920729
+_Z = 1.959964
+#: Standard errors to both ends of the possible from which on an estimate is well inside.
+_INSIDE = 5.0
 _STEPS = 60
 _GRID = 64
 #: Intervals wider than this are weak evidence: the middle of what is plausible is told.
@@ -143,7 +146,15 @@ def most_likely(n_x, n_y, counts, m):
 
 @njit(nogil=True, cache=True)
 def interval(x, n_x, n_y, counts, m):
-    """Numbers of common values that are not much less likely than the likeliest: the ends of the interval."""
+    """Numbers of common values that are not much less likely than the likeliest: the ends of the interval.
+
+    Well inside what is possible the likelihood is as good as normal, and its curvature tells them at once.
+    """
+    curvature = -_score(x, n_x, n_y, counts, m)[1]
+    if curvature > 0:
+        error = 1 / np.sqrt(curvature)
+        if x > _INSIDE * error and min(n_x, n_y) - x > _INSIDE * error:
+            return x - _Z * error, x + _Z * error
     floor = log_likelihood(x, n_x, n_y, counts, m) - _LESS_LIKELY
     return (
         _edge(x, 0.0, floor, n_x, n_y, counts, m),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,26 +85,35 @@ class KeySearch:
         self, minimum: float, estimator: Estimator, *, verify: bool, least: int, limit: int | None
     ) -> Results[Inclusion]:
         """Pairs of columns of which the first is included in the second to at least the minimum."""
-        if not 0 < minimum <= 1:
-            raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.9 is a good one")
-        check_estimator(estimator)
+        check_inclusions(minimum, estimator)
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least)
-        unknown = found.evidence == UNKNOWN
-        shown = found.take(~unknown & (found.shares >= minimum - 1e-9))
-        order = np.lexsort((shown.parents, shown.children, -self._sizes[shown.children], -shown.shares))
+        unknown = int((found.evidence == UNKNOWN).sum())
+        shown = self._ordered(found, minimum)
         notes = []
-        if unknown.any():
+        if unknown:
             notes.append(
-                f"{int(unknown.sum()):,} pairs of a small and a very large column cannot be told by sketches: "
+                f"{unknown:,} pairs of a small and a very large column cannot be told by sketches: "
                 "verify=True (--verify) counts them"
             )
-        info = {"looked_at": found.looked_at, "found": int(order.size), "unknown": int(unknown.sum())}
-        if limit is not None and order.size > limit:
-            notes.append(f"{order.size:,} pairs were found, the first {limit:,} are shown")
-        records = list(self._inclusions(shown.take(order[:limit])))
+        count = int(shown.shares.size)
+        if limit is not None and count > limit:
+            notes.append(f"{count:,} pairs were found, the first {limit:,} are shown")
+        info = {"looked_at": found.looked_at, "found": count, "unknown": unknown}
+        records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
 
-    def _inclusions(self, found: Found) -> Iterator[Inclusion]:
+    def found(self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]) -> Found:
+        """Children of some columns, in order."""
+        found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least, parents=parents)
+        return self._ordered(found, minimum)
+
+    def _ordered(self, found: Found, minimum: float) -> Found:
+        """Pairs that reach the minimum, the largest shares first, then the largest children."""
+        shown = found.take((found.evidence != UNKNOWN) & (found.shares >= minimum - 1e-9))
+        return shown.take(np.lexsort((shown.parents, shown.children, -self._sizes[shown.children], -shown.shares)))
+
+    def told(self, found: Found) -> Iterator[Inclusion]:
+        """Records of pairs."""
         for at in range(found.shares.size):
             child, parent = (self.records[int(each[at])] for each in (found.children, found.parents))
             yield Inclusion(
@@ -154,9 +163,7 @@ class KeySearch:
         """Primary and foreign keys, and what was withheld."""
         if method not in METHODS:
             raise BadRequest(f"no method {method!r}", hint="use ours, chen or rostin")
-        if not 0 < minimum <= 1:
-            raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.95 is a good one")
-        check_estimator(estimator)
+        check_inclusions(minimum, estimator)
         found = detect(self.facts, self.candidates(estimator, verify=verify, minimum=minimum), method)
         foreign = [(each, with_orphans(record, each, self._orphans)) for each, record in found.foreign]
         return Schema(found.primary, foreign, found.withheld)
@@ -191,8 +198,10 @@ def _edge(found: ForeignKey) -> Edge:
     )
 
 
-def check_estimator(estimator: str) -> None:
-    """Refuse an estimator that is not known."""
+def check_inclusions(minimum: float, estimator: str) -> None:
+    """Refuse what cannot be asked."""
+    if not 0 < minimum <= 1:
+        raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.95 is a good one")
     if estimator not in ESTIMATORS:
         raise BadRequest(f"no estimator {estimator!r}", hint=f"use {', '.join(ESTIMATORS)}")
 

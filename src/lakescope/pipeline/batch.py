@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: Tasks, at most: many more than cores, so that none waits long for the slowest.
-_MOST_TASKS = 256
+MOST_TASKS = 256
 _TYPES = {"string": "string", "int64": "bigint", "double": "double", "bool": "boolean"}
 
 
@@ -25,6 +25,6 @@ def over_numbers(
 ) -> DataFrame:
     """What a task answers about the numbers below ``count``, as a frame."""
     ship_package(session)
-    tasks = max(1, min(count, _MOST_TASKS))
+    tasks = max(1, min(count, MOST_TASKS))
     ddl = ", ".join(f"`{field.name}` {_TYPES[str(field.type)]}" for field in schema)
     return session.range(0, count, 1, tasks).mapInArrow(Shipped.of(task), ddl)

@@ -1,7 +1,7 @@
 """Small mergeable states over hashes. Pure: no files, no Spark.
 
-The twelve counters of distinct values, the exact baseline and the sampling one are here by name; each takes values or
-hashes, merges, estimates with an interval and turns into bytes:
+The twelve counters of distinct values, the exact baseline, the sampling one and HyperLogLog with deletions are here by
+name; each takes values or hashes, merges, estimates with an interval and turns into bytes:
 
 >>> from lakescope.sketches import HyperLogLogPlusPlus
 >>> counter = HyperLogLogPlusPlus().update(["Rome", "Oslo", "Rome"])
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakescope.sketches.bitmaps import BloomFilter, LinearCounting
     from lakescope.sketches.bjkst import BJKST
     from lakescope.sketches.counter import Counter
+    from lakescope.sketches.deletable import DeletableHyperLogLog
     from lakescope.sketches.exact import Exact
     from lakescope.sketches.fm import FM, PCSA
     from lakescope.sketches.gee import GEE
@@ -36,6 +37,7 @@ __all__ = [
     "PCSA",
     "BloomFilter",
     "Counter",
+    "DeletableHyperLogLog",
     "Exact",
     "HyperLogLog",
     "HyperLogLogPlusPlus",
@@ -54,6 +56,7 @@ _MODULES = {
     "PCSA": "fm",
     "BloomFilter": "bitmaps",
     "Counter": "counter",
+    "DeletableHyperLogLog": "deletable",
     "Exact": "exact",
     "HyperLogLog": "loglog",
     "HyperLogLogPlusPlus": "hyperloglog",

@@ -188,6 +188,18 @@ def hll_dense_update(registers, hashes, precision):
 
 
 @njit(cache=True)
+def hll_runs(hashes, precision):
+    """The register each hash chooses, and its rho."""
+    places, runs = np.empty(hashes.size, np.int64), np.empty(hashes.size, np.int64)
+    shift = np.uint64(64 - precision)
+    guard = _ONE << np.uint64(precision - 1)
+    for i in range(hashes.size):
+        places[i] = np.int64(hashes[i] >> shift)
+        runs[i] = _leading_zeros((hashes[i] << np.uint64(precision)) | guard) + 1
+    return places, runs
+
+
+@njit(cache=True)
 def hll_sparse_entries(hashes):
     """Encode hashes as (25-bit index, rho of the other 39 bits) in 32 bits, rho in the low 7.
 
