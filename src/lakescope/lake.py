@@ -483,13 +483,14 @@ class Lake:
     ) -> Results[ForeignKey]:
         """Columns that refer to keys of other tables, with the evidence for each.
 
-        ``withheld``: those that were refused instead, and why. ``minimum`` is the share of a column's values that must
+        ``verify`` counts common values, and reads tables to find keys of two columns. ``withheld``: those that were refused instead, and why. ``minimum`` is the share of a column's values that must
         be keys; ``method`` who decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
         """
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        records = schema.withheld if withheld else [each for _, each in schema.foreign]
+        records = schema.withheld if withheld else schema.foreign
         info = {"primary": len(schema.primary), "foreign": len(schema.foreign), "withheld": len(schema.withheld)}
         notes = [] if withheld or not schema.withheld else [f"{len(schema.withheld):,} others were withheld"]
+        notes += schema.notes
         return foreign_results(records, notes, info)
 
     def primary_keys(

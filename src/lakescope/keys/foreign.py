@@ -81,8 +81,9 @@ class Schema:
     """What was found: keys of tables, references, and references that were refused."""
 
     primary: list[PrimaryKey]
-    foreign: list[tuple[Candidate, ForeignKey]]
+    foreign: list[ForeignKey]
     withheld: list[ForeignKey]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,13 @@ class _Judged:
     chances: F64
 
 
-def detect(facts: Sequence[ColumnFacts], candidates: Sequence[Candidate], method: Method = "ours") -> Schema:
-    """Primary and foreign keys among candidates."""
+def detect(
+    facts: Sequence[ColumnFacts],
+    candidates: Sequence[Candidate],
+    method: Method = "ours",
+    orphans: Callable[[int, int], tuple[str, ...]] | None = None,
+) -> Schema:
+    """Primary and foreign keys among candidates; ``orphans`` gives examples of a child's values without a key."""
     possible = [each for each in candidates if not _pointless(each)]
     judge = {"ours": ours, "chen": chen, "rostin": rostin}[method]
     judged = judge(facts, possible)
@@ -102,12 +108,15 @@ def detect(facts: Sequence[ColumnFacts], candidates: Sequence[Candidate], method
     accepted = {each.child.number: (each, chance) for each, chance in chosen if chance >= ACCEPTED}
     accepted = _without_circles(accepted)
     around = _Context(facts, possible)
-    foreign = [
-        (each, _record(each, chance, around.told(each)))
-        for each, chance in sorted(accepted.values(), key=lambda item: (item[0].child.number, item[0].parent.number))
-    ]
+    chosen = sorted(accepted.values(), key=lambda item: item[0].child.number)
+    foreign = []
+    for each, chance in chosen:
+        record = _record(each, chance, around.told(each))
+        if record.inclusion < 1 and orphans is not None:
+            record = replace(record, orphans=orphans(each.child.number, each.parent.number))
+        foreign.append(record)
     withheld = _withheld(judged, accepted, around)
-    return Schema(_primary(facts, [each for each, _ in foreign]), foreign, withheld)
+    return Schema(_primary(facts, [each for each, _ in chosen]), foreign, withheld)
 
 
 def _pointless(candidate: Candidate) -> bool:
@@ -119,17 +128,34 @@ def _pointless(candidate: Candidate) -> bool:
 
 
 def ours(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
-    """Conditional logit over all evidence; then again with one key of each table, the one most refer to."""
+    """Conditional logit over all evidence; then again without copies of what a table could look up."""
     if not candidates:
         return _Judged([], np.empty(0))
     weighed = np.array(featured(facts, candidates)) @ OURS
-    support: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for each, chance in zip(candidates, softmax(weighed, candidates).tolist(), strict=True):
-        support[each.parent.table][each.parent.number] += chance
-    key = {table: min(found, key=lambda number: (-found[number], number)) for table, found in support.items()}
-    kept = [place for place, each in enumerate(candidates) if key[each.parent.table] == each.parent.number]
+    kept = _without_copies(candidates, softmax(weighed, candidates))
     some = [candidates[place] for place in kept]
     return _Judged(some, softmax(weighed[kept], some))
+
+
+def _without_copies(candidates: Sequence[Candidate], chances: F64) -> list[int]:
+    """Candidates but those to another key of a table than most refer to, from a table that refers to that one, too.
+
+    Such columns repeat what the reference leads to: a name beside the number it belongs to.
+    """
+    support: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for each, chance in zip(candidates, chances.tolist(), strict=True):
+        support[each.parent.table][each.parent.number] += chance
+    key = {table: min(found, key=lambda number: (-found[number], number)) for table, found in support.items()}
+    led = {
+        (each.child.table, each.parent.table)
+        for each, chance in zip(candidates, chances.tolist(), strict=True)
+        if key[each.parent.table] == each.parent.number and chance >= ACCEPTED
+    }
+    return [
+        place
+        for place, each in enumerate(candidates)
+        if key[each.parent.table] == each.parent.number or (each.child.table, each.parent.table) not in led
+    ]
 
 
 def softmax(weighed: F64, candidates: Sequence[Candidate]) -> F64:
@@ -254,7 +280,7 @@ class _Context:
         rivals = [each for each in self._of_child[child.number] if each.parent.table != parent.table]
         return Surroundings(
             other_name=max((self.name(each) for each in rivals if self.is_first(each.parent)), default=0.0),
-            parents=len(self._of_child[child.number]),
+            parents=sum(each.parent.folder in (child.folder, parent.folder) for each in self._of_child[child.number]),
             children=self._children[parent.number],
             primary=self.is_first(parent),
             child_primary=self.is_first(child),
@@ -274,7 +300,9 @@ class _Context:
         elif candidate.coverage >= 0.5:
             told.append(f"{candidate.coverage:.0%} of the keys are referred to")
         parents = len(self._of_child[child.number])
-        told.append("no other key holds its values" if parents == 1 else f"{parents - 1} other keys hold its values")
+        told.append(
+            "no other key holds its values" if parents == 1 else f"in {_counted(parents - 1, 'other key')}, too"
+        )
         if not (child.whole and parent.whole):
             told.append("text: hardly by chance")
         elif parent.density >= 0.95:
@@ -358,7 +386,7 @@ def _primary(facts: Sequence[ColumnFacts], accepted: Sequence[Candidate]) -> lis
         best = min(keys, key=lambda each: (-references[each.number], keys.index(each)))
         reasons = []
         if references[best.number]:
-            reasons.append(f"{references[best.number]} columns refer to it")
+            reasons.append(f"referred to by {_counted(references[best.number], 'column')}")
         if best.position == 0:
             reasons.append("first column")
         if marks_key(best.column):
@@ -370,8 +398,5 @@ def _primary(facts: Sequence[ColumnFacts], accepted: Sequence[Candidate]) -> lis
     return found
 
 
-def with_orphans(found: ForeignKey, candidate: Candidate, orphans: Callable[[int, int], tuple[str, ...]]) -> ForeignKey:
-    """The same with examples of values that have no key, if there are some."""
-    if found.inclusion >= 1:
-        return found
-    return replace(found, orphans=orphans(candidate.child.number, candidate.parent.number))
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
 from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
-from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect, with_orphans
+from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect
 from lakescope.keys.inclusion import ESTIMATORS, EVIDENCE, EXACT, UNKNOWN, Estimator, Found, InclusionSearch
 from lakescope.keys.sketched import SketchedColumns
 from lakescope.results import Results
@@ -61,6 +62,7 @@ class KeySearch:
     def __init__(self, index: Index, joins: JoinSearch | None) -> None:
         self._index = index
         self._joins = joins
+        self._schemas: dict[tuple[object, ...], Schema] = {}
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -138,14 +140,17 @@ class KeySearch:
 
     def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> list[Candidate]:
         """Columns that are included in a key; where sketches cannot tell, values are counted if they can be."""
-        facts = self.facts
-        parents = [each.number for each in facts if each.key_like]
+        parents = [each.number for each in self.facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
         # An interval that reaches the minimum is no more than a reason to count (4.9).
         unsure = (found.shares < minimum) | (found.highs - found.lows > _WIDE) | (found.evidence == UNKNOWN)
         if unsure.any():
             counted = self._joins is not None
             found = self.pairs.verified(found, minimum, unsure) if counted else found.take(~unsure)
+        return self._as_candidates(found)
+
+    def _as_candidates(self, found: Found) -> list[Candidate]:
+        facts = self.facts
         return [
             Candidate(facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT))
             for child, parent, share, low, high, evidence in zip(
@@ -160,35 +165,58 @@ class KeySearch:
         ]
 
     def schema(self, method: Method, estimator: Estimator, *, verify: bool, minimum: float) -> Schema:
-        """Primary and foreign keys, and what was withheld."""
+        """Primary and foreign keys, and what was withheld.
+
+        If values are to be counted, keys of two columns are looked for, too: tables are read for that.
+        """
         if method not in METHODS:
             raise BadRequest(f"no method {method!r}", hint="use ours, chen or rostin")
         check_inclusions(minimum, estimator)
-        found = detect(self.facts, self.candidates(estimator, verify=verify, minimum=minimum), method)
-        foreign = [(each, with_orphans(record, each, self._orphans)) for each, record in found.foreign]
-        return Schema(found.primary, foreign, found.withheld)
+        asked = method, estimator, verify, minimum
+        if asked not in self._schemas:
+            candidates = self.candidates(estimator, verify=verify, minimum=minimum)
+            found = detect(self.facts, candidates, method, self._orphans if self._joins is not None else None)
+            self._schemas[asked] = self._with_pairs(found, minimum) if verify else found
+        return self._schemas[asked]
+
+    def _with_pairs(self, found: Schema, minimum: float) -> Schema:
+        """The same with keys of two columns, for which tables are read."""
+        reader = PairReader(self._place)
+        parts = [each.number for each in self.facts if may_be_part(each) and each.position < COLUMNS]
+        pairs = self.pairs.search(minimum, verify=True, parents=parts)
+        candidates = self._as_candidates(pairs)
+        foreign = [*found.foreign, *references(candidates, reader, minimum)]
+        known = {each.table for each in found.primary}
+        primary = [*found.primary, *keys_of_links(self.facts, foreign, known, reader)]
+        notes = [f"not read for keys of two columns: {each}" for each in reader.unread]
+        return Schema(sorted(primary, key=lambda each: each.table), foreign, found.withheld, tuple(notes))
+
+    def _place(self, table: str) -> str:
+        """Where a table lies."""
+        for record in self._index.catalog("tables").to_pylist():
+            if record["table"] == table:
+                return str(record["uri"])
+        raise BadRequest(f"no table {table!r}")
 
     def _orphans(self, child: int, parent: int) -> tuple[str, ...]:
         """Examples of values of a column that another does not hold."""
-        if self._joins is None:
-            return ()
-        return self._joins.missing(child, parent)
+        return self._joins.missing(child, parent) if self._joins is not None else ()
 
     def drawn(self, schema: Schema) -> tuple[list[Box], list[Edge]]:
         """A schema as boxes and edges of a picture."""
         keys = {each.table: set(each.columns) for each in schema.primary}
-        references: dict[str, set[str]] = {}
-        for _, each in schema.foreign:
-            references.setdefault(each.child_table, set()).update(each.child_columns)
+        referring: dict[str, set[str]] = {}
+        for each in schema.foreign:
+            referring.setdefault(each.child_table, set()).update(each.child_columns)
         columns: dict[str, list[Column]] = {}
         rows: dict[str, int] = {}
         for record in self.records:
             table, name = record["table"], record["column"]
-            made = Column(name, record["type"], name in keys.get(table, ()), name in references.get(table, ()))
+            made = Column(name, record["type"], name in keys.get(table, ()), name in referring.get(table, ()))
             columns.setdefault(table, []).append(made)
             rows[table] = record["rows"]
         boxes = [Box(table, tuple(some), rows[table]) for table, some in columns.items()]
-        return boxes, [_edge(each) for _, each in schema.foreign]
+        return boxes, [_edge(each) for each in schema.foreign]
 
 
 def _edge(found: ForeignKey) -> Edge:
