@@ -483,8 +483,9 @@ class Lake:
     ) -> Results[ForeignKey]:
         """Columns that refer to keys of other tables, with the evidence for each.
 
-        ``verify`` counts common values, and reads tables to find keys of two columns. ``withheld``: those that were refused instead, and why. ``minimum`` is the share of a column's values that must
-        be keys; ``method`` who decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
+        ``verify`` counts common values, and reads tables to find keys of two columns. ``withheld``: those that were
+        refused instead, and why. ``minimum`` is the share of a column's values that must be keys; ``method`` who
+        decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
         """
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
         records = schema.withheld if withheld else schema.foreign

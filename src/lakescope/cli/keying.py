@@ -41,6 +41,7 @@ def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql:
     if form is not Format.table or show != "all":
         _print_one(lake, options, "foreign" if show == "all" else show, form)
         return
+    lake.foreign_keys(**options)  # refuses what cannot be asked before anything is printed
     for title, part in (("Primary keys", "primary"), ("Foreign keys", "foreign"), ("Withheld", "withheld")):
         write(title if part == "primary" else f"\n{title}")
         _print_one(lake, options, part, form)

@@ -40,9 +40,9 @@ def _at_most(n: float, k: F64, precision: int, load: Load) -> F64:
     """The chance that a register holds at most ``k`` after ``n`` values."""
     if n <= 0:
         return np.ones(k.size)
-    if load == "exact":
-        return np.exp(n * np.log1p(-np.exp2(-(precision + k))))
     with np.errstate(divide="ignore"):
+        if load == "exact":
+            return np.exp(n * np.log1p(-np.exp2(-(precision + k))))
         return np.exp(n / 2.0**precision * np.log1p(-np.exp2(-k)))
 
 

@@ -25,6 +25,10 @@ _EMPTY = frozenset("col column field attr attribute var val value link unnamed".
 _KINDS = frozenset("dim fact tbl tab table t vw view ref lookup lkp master data dbo public main".split())
 #: Endings that may be glued to a word: custkey, partno, userid.
 _GLUED = ("keyid", "key", "code", "guid", "uuid", "num", "id", "no", "nr")
+#: Words that end so without being a key.
+_WHOLE = frozenset(
+    "paid valid invalid void avoid grid solid fluid liquid rapid hybrid covid acid braid turkey monkey".split()
+)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+|\d+")
 
 
@@ -41,12 +45,16 @@ def telling(name: str) -> tuple[str, ...]:
     for word in words(name):
         if word in _MARKS or word in _EMPTY or len(word) == 1 or word.isdigit():
             continue
-        for ending in _GLUED:
-            if word.endswith(ending) and len(word) > len(ending) + 1:
-                word = word[: -len(ending)]
-                break
-        kept.append(_singular(word))
+        ending = _glued(word)
+        kept.append(_singular(word[: -len(ending)] if ending else word))
     return tuple(kept)
+
+
+def _glued(word: str) -> str:
+    """The ending of a word that marks a key, if it has one."""
+    if word in _WHOLE:
+        return ""
+    return next((ending for ending in _GLUED if word.endswith(ending) and len(word) > len(ending) + 1), "")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -55,12 +63,7 @@ def marks_key(name: str) -> bool:
     found = words(name)
     if not found:
         return False
-    last = found[-1]
-    return (
-        last in _MARKS
-        or found[0] in _FIRST_MARKS
-        or any(last.endswith(ending) and len(last) > len(ending) + 1 for ending in ("key", "id", "code"))
-    )
+    return found[-1] in _MARKS or found[0] in _FIRST_MARKS or _glued(found[-1]) in ("key", "keyid", "id", "code")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -86,4 +86,4 @@ class DeletableHyperLogLog(Counter):
         return {"counters": self.counters}
 
     def _restore(self, fields: codec.Fields) -> None:
-        self.counters = fields["counters"].copy()
+        self.counters = fields["counters"].reshape(1 << self.precision, -1).copy()
