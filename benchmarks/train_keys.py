@@ -23,7 +23,7 @@ from lakescope.keys.foreign import _pointless, featured, rostin_features, softma
 
 F64 = npt.NDArray[np.float64]
 #: Not learnt: generated databases lie in a folder each, and columns that refer to nothing by their type are left out.
-FIXED = {"apart": -3.0, "unfit": -3.0}
+FIXED = {"apart_named": -3.0, "apart_unnamed": -6.0, "unfit": -3.0}
 
 
 def labels(candidates: Sequence[Candidate], truth: dict[tuple[str, str], tuple[str, str]]) -> F64:

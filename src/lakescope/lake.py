@@ -13,11 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.keys import diagram
-from lakescope.keys.evidence import Candidate, ColumnFacts
-from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
-from lakescope.keys.inclusion import Estimator
-from lakescope.keys.search import Inclusion, KeySearch, check_inclusions, foreign_results, primary_results
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -42,6 +37,11 @@ from lakescope.store.segment import chosen, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from lakescope.keys.evidence import Candidate, ColumnFacts
+    from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
+    from lakescope.keys.inclusion import Estimator
+    from lakescope.keys.search import Inclusion, KeySearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,6 +463,7 @@ class Lake:
         Executors must see the index.
         """
         from lakescope.keys.batch import SearchInclusions
+        from lakescope.keys.search import Inclusion, check_inclusions
         from lakescope.pipeline.batch import MOST_TASKS, over_numbers
         from lakescope.results import arrow_schema
 
@@ -487,6 +488,8 @@ class Lake:
         refused instead, and why. ``minimum`` is the share of a column's values that must be keys; ``method`` who
         decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
         """
+        from lakescope.keys.search import foreign_results
+
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
         records = schema.withheld if withheld else schema.foreign
         info = {"primary": len(schema.primary), "foreign": len(schema.foreign), "withheld": len(schema.withheld)}
@@ -503,6 +506,8 @@ class Lake:
         minimum: float = 0.95,
     ) -> Results[PrimaryKey]:
         """The key of every table that has one: what others refer to, else what looks most like one."""
+        from lakescope.keys.search import primary_results
+
         return primary_results(self._keys.schema(method, estimator, verify=verify, minimum=minimum))
 
     def key_diagram(
@@ -515,6 +520,8 @@ class Lake:
         minimum: float = 0.95,
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
+        from lakescope.keys import diagram
+
         drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
         if form not in drawings:
             raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
@@ -529,6 +536,9 @@ class Lake:
 
     @cached_property
     def _keys(self) -> KeySearch:
+        # Sketches are compared by kernels that take a while to load: only for who asks.
+        from lakescope.keys.search import KeySearch
+
         return KeySearch(self._index, self._joins if self._index.manifest.summary["join"] is not None else None)
 
     def warm(self) -> None:

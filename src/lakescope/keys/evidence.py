@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from lakescope.keys.names import common_prefix_word, marks_key, similarity, table_words, telling, words
@@ -59,7 +60,8 @@ class ColumnFacts:
 
     @property
     def whole(self) -> bool:
-        return self.type == "integer" and not math.isnan(self.low)
+        """Whether it holds whole numbers, or days, which are numbered as well."""
+        return not math.isnan(self.low)
 
     @property
     def fit(self) -> bool:
@@ -104,7 +106,7 @@ def _facts(number: int, record: Mapping[str, Any], prefix: str | None, distinct:
     found = telling(record["column"])
     if prefix is not None and len(found) > 1 and words(record["column"])[0] == prefix:
         found = found[1:]
-    low, high = (_number(record[name]) if record["type"] == "integer" else math.nan for name in ("minimum", "maximum"))
+    low, high = (_number(record[name], record["type"]) for name in ("minimum", "maximum"))
     return ColumnFacts(
         number=number,
         table=record["table"],
@@ -122,11 +124,16 @@ def _facts(number: int, record: Mapping[str, Any], prefix: str | None, distinct:
     )
 
 
-def _number(text: str | None) -> float:
+def _number(text: str | None, kind: str) -> float:
+    """A whole number, or a day as one; NaN of anything else."""
     try:
-        return float(text) if text is not None else math.nan
+        if kind == "integer" and text is not None:
+            return float(text)
+        if kind == "date" and text is not None:
+            return float(date.fromisoformat(text).toordinal())
     except ValueError:
-        return math.nan
+        pass
+    return math.nan
 
 
 # --- primary keys -----------------------------------------------------------------------------------------------------
@@ -207,7 +214,16 @@ FEATURES = (
     *("bias", "strong", "name", "name_lead", "generic", "child_primary", "coverage", "reach_named", "reach_unnamed"),
     *("surprise_named", "surprise_unnamed", "values", "unfit", "measure", "child_marked", "primary", "parent_marked"),
     *("ratio", "missing", "parents_named", "parents_unnamed", "same_set_named", "same_set_unnamed", "same_table"),
-    *("apart", "few_unnamed", "text", "unique_named", "unique_unnamed", "unlike_named", "unlike_marked"),
+    *(
+        "apart_named",
+        "apart_unnamed",
+        "few_unnamed",
+        "text",
+        "unique_named",
+        "unique_unnamed",
+        "unlike_named",
+        "unlike_marked",
+    ),
     *("constant_unnamed", "derived", "unmarked_unnamed", "date", "own", "years"),
 )
 
@@ -224,6 +240,7 @@ def features(candidate: Candidate, around: Surroundings) -> list[float]:
     marked = float(marks_key(child.column))
     reach, surprise = _reach(child, parent), _surprise(child, parent)
     parents = math.log2(max(1, around.parents)) / 4
+    apart = float(child.folder != parent.folder)
     return [
         1.0,
         strong,
@@ -249,7 +266,8 @@ def features(candidate: Candidate, around: Surroundings) -> list[float]:
         strong * same_set,
         weak * same_set,
         float(child.table == parent.table),
-        float(child.folder != parent.folder),
+        strong * apart,
+        weak * apart,
         weak * float(child.distinct <= 2),
         float(not (child.whole and parent.whole)),
         strong * unique,
@@ -260,14 +278,14 @@ def features(candidate: Candidate, around: Surroundings) -> list[float]:
         float(around.derived),
         weak * (1 - marked),
         float(child.type == "date"),
-        float(around.child_primary) * similarity(child.telling, child.table_words),
-        weak * float(child.whole and child.low >= 1700 and child.high <= 2100),
+        float(around.child_primary) * (similarity(child.telling, child.table_words) if child.telling else 1.0),
+        weak * float(child.type == "integer" and child.low >= 1700 and child.high <= 2100),
     ]
 
 
 def _reach(child: ColumnFacts, parent: ColumnFacts) -> float:
     """How well the child's largest value fits that of references drawn from all of the parent's, in powers of e."""
-    if not (child.whole and parent.whole):
+    if not (child.whole and parent.whole) or child.type != parent.type:
         return 0.0
     share = (child.high - parent.low + 1) / (parent.high - parent.low + 1)
     share = min(1.0, max(share, 1e-9))

@@ -306,7 +306,7 @@ class _Context:
         if not (child.whole and parent.whole):
             told.append("text: hardly by chance")
         elif parent.density >= 0.95:
-            told.append("the keys are a row of numbers")
+            told.append("the keys are a row of days" if parent.type == "date" else "the keys are a row of numbers")
         if child.distinct <= 2:
             told.append(f"only {child.distinct} different values")
         return told
