@@ -131,7 +131,8 @@ class InclusionSearch:
         """
         wanted = None if parents is None else self._places(parents)
         pairs, looked_at = self._candidates(minimum, least, wanted)
-        shares, evidence = self._estimated(pairs, minimum, "hybrid" if verify else estimator)
+        # Whoever counts trusts no estimate: every pair that is not ruled out is counted.
+        shares, evidence = self._estimated(pairs, minimum, "exact" if verify else estimator)
         hopeful = (shares[:, 2] >= minimum - 1e-9) | (evidence == UNKNOWN)
         pairs, shares, evidence = pairs[hopeful], shares[hopeful], evidence[hopeful]
         found = Found(
