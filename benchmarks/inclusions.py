@@ -267,8 +267,8 @@ def speed(options: argparse.Namespace) -> Section:
     wall = Spread.of([each[0] for each in times])
     more = wall.median * (100_000 / options.columns) ** 2
     text = (
-        f"## Speed\n\n{columns.count:,} columns ({int((columns.dense_rows >= 0).sum()):,} with registers, the rest with "
-        f"lists), {looked_at:,} pairs that sizes allow, {pairs.shape[0]:,} left by a look at registers, "
+        f"## Speed\n\n{columns.count:,} columns ({int((columns.dense_rows >= 0).sum()):,} with registers, the others "
+        f"with lists), {looked_at:,} pairs that sizes allow, {pairs.shape[0]:,} left by a look at registers, "
         f"{found.shares.size:,} found: "
         f"{wall} s, {statistics.mean(each[1] for each in times):.1f} CPU-s. Sketches took {built:.1f} CPU-s.\n\n"
         + common.table(

@@ -620,3 +620,35 @@ def test_counters_read_the_same_on_a_cluster_and_on_spark_connect(
         assert there.call(count_with, parquet) == here
     finally:
         there.close()
+
+
+def batches_with(spark: SparkSession, path: str) -> dict[str, list[str]]:
+    """What each question about all pairs answers on Spark, as sorted lines."""
+    import json
+
+    import lakescope
+
+    lake = lakescope.open(path)
+    frames = {
+        "joins": lake.joinable_batch(spark=spark, k=3),
+        "correlations": lake.correlated_batch(spark=spark, k=3),
+        "inclusions": lake.inclusions_batch(0.9, spark=spark),
+    }
+    return {name: sorted(json.dumps(row.asDict()) for row in frame.collect()) for name, frame in frames.items()}
+
+
+@pytest.mark.slow  # executors that never answered a question compile the kernels of search first
+@pytest.mark.cluster
+def test_all_pairs_are_the_same_on_a_cluster_and_on_spark_connect(
+    local_two: Lake, spark: SparkSession, cluster_driver: Driver, connect: Place
+) -> None:
+    from cluster import Driver
+
+    here = batches_with(spark, local_two.path)
+    assert all(len(lines) > 3 for lines in here.values()), {name: len(lines) for name, lines in here.items()}
+    assert cluster_driver.call(batches_with, local_two.path) == here
+    there = Driver(connect)
+    try:
+        assert there.call(batches_with, local_two.path) == here
+    finally:
+        there.close()
