@@ -1,0 +1,1 @@
+"""Functional dependencies of one table, and which of them missing values only feign."""

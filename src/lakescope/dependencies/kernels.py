@@ -1,0 +1,364 @@
+"""Compiled loops of dependency discovery: agreeing columns of pairs of rows, minimal hitting sets, validation.
+
+Sets of columns are bits of 64-bit words; a table is ``codes[column, row]``: -1 where a value is missing and equal to
+none, a code of its own where missing values are equal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_ONE = np.uint64(1)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _has(mask, column):
+    return (mask[column >> 6] >> np.uint64(column & 63)) & _ONE != np.uint64(0)
+
+
+@njit(nogil=True, cache=True)
+def agreement(codes, one, other, out):
+    """The columns in which two rows agree."""
+    out[:] = 0
+    for column in range(codes.shape[0]):
+        a = codes[column, one]
+        if a >= 0 and a == codes[column, other]:
+            out[column >> 6] |= _ONE << np.uint64(column & 63)
+
+
+@njit(nogil=True, cache=True)
+def neighbours(codes, order, sorted_codes, distance, masks):
+    """Agreements of rows that lie a distance apart in an order and share its code; returns how many."""
+    n = 0
+    for i in range(order.size - distance):
+        if sorted_codes[i] >= 0 and sorted_codes[i] == sorted_codes[i + distance]:
+            agreement(codes, order[i], order[i + distance], masks[n])
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def all_agreements(codes, begin, end, masks):
+    """Agreements of rows from ``begin`` up to ``end`` with all before them; returns how many."""
+    n = 0
+    for i in range(begin, end):
+        for j in range(i):
+            agreement(codes, i, j, masks[n])
+            n += 1
+    return n
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _ones(word):
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(nogil=True, cache=True)
+def sizes(masks):
+    """How many columns each set has."""
+    found = np.zeros(masks.shape[0], np.int64)
+    for i in range(masks.shape[0]):
+        for w in range(masks.shape[1]):
+            found[i] += _ones(masks[i, w])
+    return found
+
+
+@njit(nogil=True, cache=True)
+def differences(masks, column, everything, out):
+    """For pairs of rows that differ in a column: the other columns in which they differ. Returns how many."""
+    n = 0
+    for i in range(masks.shape[0]):
+        if not _has(masks[i], column):
+            for w in range(masks.shape[1]):
+                out[n, w] = everything[w] & ~masks[i, w]
+            out[n, column >> 6] &= ~(_ONE << np.uint64(column & 63))
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def minimal(masks, out):
+    """Of sets in order of their size those that hold no other; returns how many."""
+    n = 0
+    words = masks.shape[1]
+    for i in range(masks.shape[0]):
+        holds = False
+        for j in range(n):
+            inside = True
+            for w in range(words):
+                if out[j, w] & ~masks[i, w]:
+                    inside = False
+                    break
+            if inside:
+                holds = True
+                break
+        if not holds:
+            for w in range(words):
+                out[n, w] = masks[i, w]
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def hitting_sets(edges, columns, most, room):
+    """All minimal sets of at most ``most`` columns that share one with each edge (MMCS; Murakami and Uno 2014).
+
+    A column may join as long as every column before it still hits an edge alone. Returns the sets, or fewer than there
+    are if ``room`` is not enough: then the second value is False.
+    """
+    words = edges.shape[1]
+    count = edges.shape[0]
+    found = np.zeros((64, words), np.uint64)
+    n = 0
+    starts = np.zeros(columns + 1, np.int64)
+    for e in range(count):
+        for c in range(columns):
+            if _has(edges[e], c):
+                starts[c + 1] += 1
+    for c in range(columns):
+        starts[c + 1] += starts[c]
+    incident = np.empty(starts[columns], np.int32)
+    at = starts.copy()
+    for e in range(count):
+        for c in range(columns):
+            if _has(edges[e], c):
+                incident[at[c]] = e
+                at[c] += 1
+    hits = np.zeros(count, np.int32)
+    hitter = np.zeros(count, np.int64)  # the one column that hits an edge, where just one does
+    critical = np.zeros(columns, np.int64)
+    uncovered = count
+    depth = 0
+    chosen = np.full(columns + 1, -1, np.int64)
+    candidates = np.zeros((columns + 2, words), np.uint64)
+    branch = np.zeros((columns + 2, words), np.uint64)
+    current = np.zeros(words, np.uint64)
+    for c in range(columns):
+        candidates[0, c >> 6] |= _ONE << np.uint64(c & 63)
+    entering = True
+    while True:
+        if entering:
+            if uncovered == 0:
+                if n == found.shape[0]:
+                    if n >= room:
+                        return found[:n], False
+                    larger = np.zeros((2 * n, words), np.uint64)
+                    larger[:n] = found
+                    found = larger
+                found[n] = current
+                n += 1
+                entering = False
+            elif depth >= most:
+                entering = False
+            else:
+                # The edge that leaves the fewest choices.
+                best, fewest = -1, 1 << 60
+                for e in range(count):
+                    if hits[e] == 0:
+                        left = 0
+                        for w in range(words):
+                            left += _ones(edges[e, w] & candidates[depth, w])
+                        if left < fewest:
+                            best, fewest = e, left
+                            if left <= 1:
+                                break
+                for w in range(words):
+                    branch[depth, w] = edges[best, w] & candidates[depth, w]
+                    candidates[depth, w] &= ~branch[depth, w]
+        # Take the next choice of this level, or go back.
+        advanced = False
+        if not entering:
+            # Undo the column that led here.
+            if depth == 0:
+                break
+            depth -= 1
+            c = chosen[depth]
+            for k in range(starts[c], starts[c + 1]):
+                e = incident[k]
+                hits[e] -= 1
+                hitter[e] ^= c
+                if hits[e] == 0:
+                    uncovered += 1
+                    critical[c] -= 1
+                elif hits[e] == 1:
+                    critical[hitter[e]] += 1
+            current[c >> 6] &= ~(_ONE << np.uint64(c & 63))
+            candidates[depth, c >> 6] |= _ONE << np.uint64(c & 63)
+        while not advanced:
+            c = chosen[columns]  # -1: none
+            for w in range(words):
+                if branch[depth, w]:
+                    low = branch[depth, w] & (~branch[depth, w] + _ONE)
+                    branch[depth, w] &= ~low
+                    c = np.int64(64 * w) + _ones(low - _ONE)
+                    break
+            if c < 0:
+                break
+            ok = True
+            for k in range(starts[c], starts[c + 1]):
+                e = incident[k]
+                if hits[e] == 0:
+                    uncovered -= 1
+                    critical[c] += 1
+                elif hits[e] == 1:
+                    critical[hitter[e]] -= 1
+                    if critical[hitter[e]] == 0:
+                        ok = False
+                hits[e] += 1
+                hitter[e] ^= c
+            if ok:
+                chosen[depth] = c
+                depth += 1
+                current[c >> 6] |= _ONE << np.uint64(c & 63)
+                for w in range(words):
+                    candidates[depth, w] = candidates[depth - 1, w]
+                advanced = True
+            else:
+                for k in range(starts[c], starts[c + 1]):
+                    e = incident[k]
+                    hits[e] -= 1
+                    hitter[e] ^= c
+                    if hits[e] == 0:
+                        uncovered += 1
+                        critical[c] -= 1
+                    elif hits[e] == 1:
+                        critical[hitter[e]] += 1
+                candidates[depth, c >> 6] |= _ONE << np.uint64(c & 63)
+        entering = advanced
+        if not advanced and depth == 0:
+            break
+    return found[:n], True
+
+
+@njit(nogil=True, cache=True)
+def violations(codes, single, lhs, rhs, slots, most, pairs):
+    """Pairs of rows that agree on some columns and differ on others, up to ``most`` of them for each of the latter.
+
+    ``single[column, row]`` says that a row's value occurs once in the column. ``pairs`` is filled with rows and the
+    place of the column in ``rhs``; returns how many.
+    """
+    rows = codes.shape[1]
+    slots[:] = -1
+    last = np.uint64(slots.size - 1)
+    met = np.zeros(rhs.size, np.int64)
+    n = 0
+    for row in range(rows):
+        skip = False
+        h = np.uint64(0)
+        for k in range(lhs.size):
+            code = codes[lhs[k], row]
+            if code < 0 or single[lhs[k], row]:
+                skip = True
+                break
+            h = (h ^ np.uint64(code)) * _MULTIPLIER
+            h ^= h >> np.uint64(29)
+        if skip:
+            continue
+        slot = h & last
+        other = np.int64(slots[slot])
+        while other >= 0:
+            same = True
+            for k in range(lhs.size):
+                if codes[lhs[k], row] != codes[lhs[k], other]:
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + _ONE) & last
+            other = np.int64(slots[slot])
+        if other < 0:
+            slots[slot] = row
+            continue
+        for k in range(rhs.size):
+            a = codes[rhs[k], row]
+            if met[k] < most and (a < 0 or a != codes[rhs[k], other]):
+                pairs[n, 0] = row
+                pairs[n, 1] = other
+                pairs[n, 2] = k
+                n += 1
+                met[k] += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def grouped(codes, lhs, slots, groups):
+    """The group of every row by its values in some columns; rows that lack one are groups of their own, numbered last.
+
+    Returns how many groups have all values, and how many there are in all.
+    """
+    rows = codes.shape[1]
+    slots[:] = -1
+    last = np.uint64(slots.size - 1)
+    n = 0
+    alone = 0
+    for row in range(rows):
+        h = np.uint64(0)
+        lacking = False
+        for k in range(lhs.size):
+            code = codes[lhs[k], row]
+            if code < 0:
+                lacking = True
+                break
+            h = (h ^ np.uint64(code)) * _MULTIPLIER
+            h ^= h >> np.uint64(29)
+        if lacking:
+            groups[row] = -1
+            alone += 1
+            continue
+        slot = h & last
+        other = np.int64(slots[slot])
+        while other >= 0:
+            same = True
+            for k in range(lhs.size):
+                if codes[lhs[k], row] != codes[lhs[k], other]:
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + _ONE) & last
+            other = np.int64(slots[slot])
+        if other < 0:
+            slots[slot] = row
+            groups[row] = n
+            n += 1
+        else:
+            groups[row] = groups[other]
+    number = n
+    for row in range(rows):
+        if groups[row] < 0:
+            groups[row] = number
+            number += 1
+    return n, n + alone
+
+
+@njit(nogil=True, cache=True)
+def largest_parts(groups, count, values, sizes, parts, slots, tallies):
+    """How many rows each group has, and how many of them at most share a value; a missing value shares with none."""
+    sizes[:count] = 0
+    parts[:count] = 0
+    slots[:] = -1
+    last = np.uint64(slots.size - 1)
+    for row in range(groups.size):
+        group = groups[row]
+        sizes[group] += 1
+        if values[row] < 0:
+            parts[group] = max(parts[group], 1)
+            continue
+        h = (np.uint64(group) * _MULTIPLIER) ^ np.uint64(values[row])
+        h *= _MULTIPLIER
+        slot = (h ^ (h >> np.uint64(31))) & last
+        other = np.int64(slots[slot])
+        while other >= 0 and (groups[other] != group or values[other] != values[row]):
+            slot = (slot + _ONE) & last
+            other = np.int64(slots[slot])
+        if other < 0:
+            slots[slot] = row
+            tallies[slot] = 1
+        else:
+            tallies[slot] += 1
+        parts[group] = max(parts[group], tallies[slot])

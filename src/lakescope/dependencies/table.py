@@ -1,0 +1,94 @@
+"""A table as dependency discovery sees it: every value a number, missing ones told apart from the rest.
+
+Values are equal if their canonical forms are (:mod:`lakescope.values`): 1.0 and 1 are, "a " and "a" are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest
+
+I32 = npt.NDArray[np.int32]
+Nulls = Literal["equal", "distinct", "skip"]
+
+NULLS = ("equal", "distinct", "skip")
+
+
+@dataclass(frozen=True)
+class CodedTable:
+    """Columns by name, and the code of every cell: from 0 by order of appearance, -1 where it is missing."""
+
+    names: tuple[str, ...]
+    codes: I32
+
+    @property
+    def rows(self) -> int:
+        return int(self.codes.shape[1])
+
+    @property
+    def columns(self) -> int:
+        return int(self.codes.shape[0])
+
+    def missing(self) -> npt.NDArray[np.int64]:
+        """Missing cells of each column."""
+        found: npt.NDArray[np.int64] = (self.codes < 0).sum(axis=1)
+        return found
+
+    def under(self, nulls: Nulls) -> I32:
+        """The codes under a semantics of missing values: one value, each a value of its own, or without such rows."""
+        if nulls == "equal":
+            largest = self.codes.max(axis=1, initial=-1)
+            return np.where(self.codes < 0, largest[:, None] + 1, self.codes).astype(np.int32)
+        if nulls == "skip":
+            whole: I32 = np.ascontiguousarray(self.codes[:, (self.codes >= 0).all(axis=0)])
+            return whole
+        return self.codes
+
+    def chosen(self, columns: Sequence[str]) -> CodedTable:
+        """Some of the columns."""
+        places = [self.names.index(name) for name in columns]
+        return CodedTable(tuple(columns), np.ascontiguousarray(self.codes[places]))
+
+
+def check_nulls(nulls: str) -> None:
+    """Refuse a semantics that is not known."""
+    if nulls not in NULLS:
+        raise BadRequest(f"no semantics {nulls!r} of missing values", hint="use equal, distinct or skip")
+
+
+def read(query: Any, missing: Sequence[str] = ()) -> CodedTable:
+    """A table by its path or URI, or a frame; ``missing`` are texts that stand for no value in this one."""
+    from lakescope.search.reading import batches_of
+    from lakescope.values.cells import understand
+
+    markers = {text.encode() for text in missing}
+    known: dict[str, dict[int, int]] = {}
+    parts: dict[str, list[I32]] = {}
+    rows = 0
+    for batch in batches_of(query):
+        for column in batch.columns:
+            cells = understand(column, batch.fallback)
+            codes_of = known.setdefault(column.name, {})
+            codes = np.array(
+                [
+                    -1 if markers and cells.canonical_at(place) in markers else codes_of.setdefault(each, len(codes_of))
+                    for place, each in enumerate(cells.hashes.tolist())
+                ],
+                np.int32,
+            )
+            held = parts.setdefault(column.name, [np.full(rows, -1, np.int32)] if rows else [])
+            held.append(np.where(cells.places >= 0, np.append(codes, -1)[cells.places], -1).astype(np.int32))
+        rows += batch.rows
+        for held in parts.values():
+            lacking = rows - sum(part.size for part in held)
+            if lacking:
+                held.append(np.full(lacking, -1, np.int32))
+    if not parts:
+        raise BadRequest("the table has no columns", hint="give a table with a header and rows")
+    return CodedTable(tuple(parts), np.array([np.concatenate(held) for held in parts.values()], np.int32))

@@ -1,0 +1,173 @@
+"""Functional dependencies: minimal ones against brute force under every semantics, degrees and scores of the thesis."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakescope.dependencies.discover import discover
+from lakescope.dependencies.scores import Scorer
+from lakescope.dependencies.table import NULLS, CodedTable, read
+from lakescope.errors import BadRequest
+
+I32 = npt.NDArray[np.int32]
+
+N = -1
+#: Figure 4.2 of the thesis: a relation and three versions of it with more and more missing values.
+VERSIONS = {
+    "R0": [[0, 0, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]],
+    "R1": [[0, 0, 1, 1], [1, 1, N, 0], [1, 1, 1, 1]],
+    "R2": [[0, 0, 1, 1], [1, 1, N, 0], [1, N, 1, 1]],
+    "R3": [[0, 0, 1, 1], [1, N, N, 0], [1, N, 1, 1]],
+}
+PAIRS = list(itertools.permutations(range(3), 2))
+DEGREES = {
+    ("R0", "equal"): [1, 0, 1, 0, 2, 1],
+    ("R0", "distinct"): [1, 0, 1, 0, 2, 1],
+    ("R1", "equal"): [1, 0, 0, 0, 2, 2],
+    ("R1", "distinct"): [1, 0, 0, 0, 2, 2],
+    ("R2", "equal"): [1, 1, 0, 1, 1, 2],
+    ("R2", "distinct"): [1, 1, 0, 1, 1, 2],
+    ("R3", "equal"): [2, 1, 1, 1, 1, 2],
+    ("R3", "distinct"): [2, 1, 0, 0, 1, 2],
+}
+LIKELIHOODS = {
+    "equal": [(0.5, 0.5), (0.75, 0.75), (0.8333, 0.75), (0.8333, 0.75), (0.8333, 0.75), (0.6667, 0.5)],
+    "distinct": [(0.5, 0.5), (0.75, 0.75), (1, 1), (1, 1), (0.8333, 0.75), (0.6667, 0.5)],
+    "skip": [(1, 1), (1, 1), (1, 1), (1, 1), (0.5, 0.5), (0.5, 0.5)],
+}
+
+
+def table(name: str) -> CodedTable:
+    return CodedTable(("A", "B", "C"), np.array(VERSIONS[name], np.int32))
+
+
+@pytest.mark.parametrize(("version", "nulls"), DEGREES)
+def test_degrees_of_the_thesis(version: str, nulls: str) -> None:
+    scorer = Scorer(table(version).under(nulls))  # type: ignore[arg-type]
+    assert [scorer.score((x,), a).degree for x, a in PAIRS] == DEGREES[version, nulls]
+
+
+@pytest.mark.parametrize("nulls", NULLS)
+def test_likelihoods_of_the_thesis(nulls: str) -> None:
+    scorer = Scorer(table("R3").under(nulls))  # type: ignore[arg-type]
+    found = [scorer.score((x,), a) for x, a in PAIRS]
+    assert [(each.pv, each.pt) for each in found] == [pytest.approx(each, abs=1e-4) for each in LIKELIHOODS[nulls]]
+
+
+@st.composite
+def relations(draw: st.DrawFn) -> CodedTable:
+    columns, rows = draw(st.integers(1, 6)), draw(st.integers(0, 25))
+    dice = np.random.default_rng(draw(st.integers(0, 2**32)))
+    codes = dice.integers(0, draw(st.integers(1, 4)), (columns, rows)).astype(np.int32)
+    codes[dice.random(codes.shape) < draw(st.sampled_from([0.0, 0.1, 0.4]))] = N
+    return CodedTable(tuple(f"c{i}" for i in range(columns)), codes)
+
+
+def holds(codes: I32, lhs: tuple[int, ...], rhs: int) -> bool:
+    """By comparing all pairs of rows; a missing value that is left (-1) is equal to none."""
+    for one, other in itertools.combinations(codes.T.tolist(), 2):
+        if all(one[c] == other[c] and one[c] != N for c in lhs) and (one[rhs] != other[rhs] or one[rhs] == N):
+            return False
+    return True
+
+
+def brute(codes: I32, most: int) -> list[set[tuple[int, ...]]]:
+    """All minimal left sides of every column."""
+    columns = codes.shape[0]
+    found: list[set[tuple[int, ...]]] = [set() for _ in range(columns)]
+    for size in range(min(most, columns - 1) + 1):
+        for lhs in itertools.combinations(range(columns), size):
+            for rhs in range(columns):
+                smaller = any(set(known) <= set(lhs) for known in found[rhs])
+                if rhs not in lhs and not smaller and holds(codes, lhs, rhs):
+                    found[rhs].add(lhs)
+    return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(relations(), st.sampled_from(NULLS), st.integers(0, 6))
+def test_minimal_dependencies_equal_brute_force(relation: CodedTable, nulls: str, most: int) -> None:
+    codes = relation.under(nulls)  # type: ignore[arg-type]
+    found = discover(codes, most)
+    assert found.complete
+    assert [set(sides) for sides in found.found] == brute(codes, most)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32), st.sampled_from(["equal", "distinct"]))
+def test_sampling_finds_what_comparing_all_pairs_does(seed: int, nulls: str) -> None:
+    """More rows than are compared at once: failures of what was derived teach the rest."""
+    dice = np.random.default_rng(seed)
+    codes = dice.integers(0, 9, (6, 900)).astype(np.int32)
+    codes[4] = codes[0] * 3 % 7 + codes[1]
+    codes[5, 0] = N
+    relation = CodedTable(tuple("abcdef"), codes)
+    found = discover(relation.under(nulls))  # type: ignore[arg-type]
+    wide = relation.under(nulls)  # type: ignore[arg-type]
+    scorer = Scorer(wide)
+    for rhs, sides in enumerate(found.found):
+        for lhs in sides:
+            assert scorer.score(lhs, rhs).degree == 0
+            for left_out in lhs:
+                assert scorer.score(tuple(c for c in lhs if c != left_out), rhs).degree > 0
+    assert (0, 1) in found.found[4]
+
+
+@settings(deadline=None, max_examples=60)
+@given(relations(), st.sampled_from(NULLS))
+def test_per_tuple_is_the_degree(relation: CodedTable, nulls: str) -> None:
+    codes = relation.under(nulls)  # type: ignore[arg-type]
+    scorer = Scorer(codes)
+    for lhs in itertools.chain.from_iterable(
+        itertools.combinations(range(relation.columns), size) for size in (0, 1, 2)
+    ):
+        for rhs in set(range(relation.columns)) - set(lhs):
+            score = scorer.score(lhs, rhs)
+            if codes.shape[1]:
+                assert score.pt == pytest.approx(1 - score.degree / codes.shape[1])
+                assert 0 < score.pv <= 1
+                assert (score.degree == 0) == holds(codes, lhs, rhs)
+            else:
+                assert np.isnan(score.pt)
+
+
+def test_more_than_sixty_four_columns() -> None:
+    dice = np.random.default_rng(1)
+    codes = dice.integers(0, 3, (130, 60)).astype(np.int32)
+    codes[129] = codes[0] * 3 + codes[70]
+    found = discover(codes, 2)
+    assert (0, 70) in found.found[129]
+    assert (129,) in found.found[0]
+
+
+def test_a_budget_of_time_ends_it_with_what_holds() -> None:
+    codes = np.random.default_rng(1).integers(0, 40, (24, 3_000)).astype(np.int32)
+    found = discover(codes, budget=0.0)
+    assert not found.complete
+    scorer = Scorer(codes)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
+
+
+def test_reading_a_table(tmp_path: object) -> None:
+    import pyarrow as pa
+
+    made = read(pa.table({"a": ["x", "y", None, "x"], "b": ["1", "?", "1.0", ""], "c": [1.5, 1.5, None, 2.0]}), ["?"])
+    assert made.names == ("a", "b", "c")
+    assert made.codes.tolist() == [[0, 1, N, 0], [0, N, 0, N], [0, 0, N, 1]]
+    assert made.missing().tolist() == [1, 2, 1]
+    assert made.under("equal").tolist() == [[0, 1, 2, 0], [0, 1, 0, 1], [0, 0, 2, 1]]
+    assert made.under("skip").tolist() == [[0], [0], [0]]
+    assert made.chosen(["c", "a"]).names == ("c", "a")
+
+
+def test_an_unknown_semantics_is_refused() -> None:
+    from lakescope.dependencies.table import check_nulls
+
+    with pytest.raises(BadRequest, match="no semantics 'maybe'"):
+        check_nulls("maybe")
