@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope.dependencies import genuineness
 from lakescope.dependencies.discover import discover
+from lakescope.dependencies.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
 from lakescope.dependencies.scores import Scorer
 from lakescope.dependencies.table import NULLS, CodedTable, read
 from lakescope.errors import BadRequest
@@ -171,3 +173,80 @@ def test_an_unknown_semantics_is_refused() -> None:
 
     with pytest.raises(BadRequest, match="no semantics 'maybe'"):
         check_nulls("maybe")
+
+
+# --- genuineness ------------------------------------------------------------------------------------------------------
+
+#: Table 4.1 of the thesis: the chances of what is missing in R3, and the genuineness of every dependency.
+CHANCES = {(1, 1): [0.3, 0.7], (2, 1): [0.4, 0.6], (1, 2): [0.2, 0.8]}
+GENUINENESS = [
+    *(((0,), 1, 0.14), ((0,), 2, 0.6), ((1,), 0, 0.14), ((1,), 2, 0.6), ((2,), 0, 0.0), ((2,), 1, 0.0)),
+    *(((0, 1), 2, 0.72), ((0, 2), 1, 0.164), ((1, 2), 0, 0.164)),
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "wanted"), GENUINENESS)
+def test_genuineness_of_the_thesis(lhs: tuple[int, ...], rhs: int, wanted: float) -> None:
+    found = GenuinenessScorer(table("R3"), lambda column, row: np.array(CHANCES[column, row])).score(lhs, rhs)
+    assert found.exact
+    assert found.value == pytest.approx(wanted)
+
+
+def by_all_worlds(relation: CodedTable, imputation: Imputation, lhs: tuple[int, ...], rhs: int) -> float:
+    cells = [(c, r) for c in (*lhs, rhs) for r in range(relation.rows) if relation.codes[c, r] < 0]
+    total = 0.0
+    for values in itertools.product(*(range(imputation.domain(c)) for c, _ in cells)):
+        world, chance = relation.codes.copy(), 1.0
+        for (c, r), value in zip(cells, values, strict=True):
+            world[c, r] = value
+            chance *= imputation.distribution(c, r)[value]
+        total += chance * holds(world, lhs, rhs)
+    return total
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 2**32), st.sampled_from(["uniform", "frequency", "conditional"]), st.sampled_from([(0,), (0, 1), ()])
+)
+def test_genuineness_is_the_sum_over_all_worlds(seed: int, model: str, lhs: tuple[int, ...]) -> None:
+    dice = np.random.default_rng(seed)
+    codes = dice.integers(0, 3, (3, int(dice.integers(1, 7)))).astype(np.int32)
+    codes.ravel()[dice.choice(codes.size, min(codes.size, int(dice.integers(0, 6))), replace=False)] = N
+    relation = CodedTable(("a", "b", "c"), codes)
+    scorer = GenuinenessScorer(relation, model)  # type: ignore[arg-type]
+    wanted = by_all_worlds(relation, scorer.imputation, lhs, 2)
+    assert scorer.score(lhs, 2).value == pytest.approx(wanted)
+
+
+def test_genuineness_by_drawing_holds_the_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = 0
+    for seed in range(20):
+        dice = np.random.default_rng(seed)
+        codes = dice.integers(0, 3, (3, 6)).astype(np.int32)
+        codes.ravel()[dice.choice(18, 4, replace=False)] = N
+        relation = CodedTable(("a", "b", "c"), codes)
+        scorer = GenuinenessScorer(relation, "conditional" if seed % 2 else "uniform", error=0.05)
+        wanted = scorer.score((0, 1), 2).value
+        monkeypatch.setattr(genuineness, "_OPTIONS", 0)
+        drawn = scorer.score((0, 1), 2)
+        monkeypatch.undo()
+        held += drawn.low - 1e-9 <= wanted <= drawn.high + 1e-9
+    assert held >= 18
+
+
+def test_worlds_that_must_be_drawn() -> None:
+    """By Hoeffding, whatever the number of rows (spec 4.6)."""
+    assert [hoeffding_worlds(error) for error in (0.1, 0.05, 0.01)] == [185, 738, 18_445]
+
+
+def test_imputations_that_cannot_be() -> None:
+    with pytest.raises(BadRequest, match="no imputation 'mean'"):
+        Imputation(table("R3"), "mean")  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="chances that add up to"):
+        GenuinenessScorer(table("R3"), lambda column, row: np.array([0.5, 0.0])).score((0,), 1)
+
+
+def test_columns_without_any_value() -> None:
+    empty = CodedTable(("a", "b"), np.array([[0, 1, 1], [N, N, N]], np.int32))
+    assert GenuinenessScorer(empty).score((0,), 1).value == 1.0
+    assert GenuinenessScorer(empty).score((1,), 0).value == 0.0

@@ -362,3 +362,71 @@ def largest_parts(groups, count, values, sizes, parts, slots, tallies):
         else:
             tallies[slot] += 1
         parts[group] = max(parts[group], tallies[slot])
+
+
+@njit(nogil=True, cache=True)
+def worlds_that_hold(certain, worlds):
+    """In how many worlds a dependency holds: ``worlds[world, column, row]`` are the rows that were filled in.
+
+    The last column is the right side. The certain rows do not contradict each other.
+    """
+    sides = certain.shape[0] - 1
+    rows = worlds.shape[2]
+    size = 16
+    while size < 2 * (certain.shape[1] + rows):
+        size *= 2
+    last = np.uint64(size - 1)
+    fixed = np.full(size, -1, np.int32)
+    for row in range(certain.shape[1]):
+        slot = _slot_of(certain, sides, row, last)
+        while fixed[slot] >= 0 and not _same(certain, fixed[slot], certain, row, sides):
+            slot = (slot + _ONE) & last
+        fixed[slot] = row
+    given = np.full(size, -1, np.int32)
+    used = np.empty(rows, np.uint64)
+    held = 0
+    for world in range(worlds.shape[0]):
+        codes = worlds[world]
+        n = 0
+        good = True
+        for row in range(rows):
+            slot = _slot_of(codes, sides, row, last)
+            at = slot
+            while fixed[at] >= 0 and not _same(certain, fixed[at], codes, row, sides):
+                at = (at + _ONE) & last
+            if fixed[at] >= 0:
+                if certain[sides, fixed[at]] != codes[sides, row]:
+                    good = False
+                    break
+                continue
+            at = slot
+            while given[at] >= 0 and not _same(codes, given[at], codes, row, sides):
+                at = (at + _ONE) & last
+            if given[at] < 0:
+                given[at] = row
+                used[n] = at
+                n += 1
+            elif codes[sides, given[at]] != codes[sides, row]:
+                good = False
+                break
+        for k in range(n):
+            given[used[k]] = -1
+        held += good
+    return held
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _slot_of(codes, sides, row, last):
+    h = np.uint64(0)
+    for k in range(sides):
+        h = (h ^ np.uint64(codes[k, row])) * _MULTIPLIER
+        h ^= h >> np.uint64(29)
+    return h & last
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _same(one, i, other, j, sides):
+    for k in range(sides):
+        if one[k, i] != other[k, j]:
+            return False
+    return True
