@@ -2,9 +2,9 @@
 
 Every way to fill them in is a possible world; GS is the probability of those worlds in which the dependency holds
 (Berti-Equille et al. 2018). It is 1 for a *strong* dependency, which holds whatever is filled in, and above 0 for a
-*weak* one. Rows without missing values are certain: they fix what most others must be, and what is left falls into parts that
-have nothing to do with each other, so that the sum over worlds becomes a product of small sums. Where a part stays too
-large, worlds are drawn.
+*weak* one. Rows without missing values are certain: they fix what most others must be, and what is left falls into
+parts that have nothing to do with each other, so that the sum over worlds becomes a product of small sums. Where a part
+stays too large, worlds are drawn.
 """
 
 from __future__ import annotations
