@@ -337,10 +337,14 @@ def grouped(codes, lhs, slots, groups):
 
 
 @njit(nogil=True, cache=True)
-def largest_parts(groups, count, values, sizes, parts, slots, tallies):
-    """How many rows each group has, and how many of them at most share a value; a missing value shares with none."""
+def largest_parts(groups, count, values, sizes, parts, squares, slots, tallies):
+    """Rows of each group, how many of them at most share a value, and the sum of squares of those that share one.
+
+    A missing value shares with none.
+    """
     sizes[:count] = 0
     parts[:count] = 0
+    squares[:count] = 0
     slots[:] = -1
     last = np.uint64(slots.size - 1)
     for row in range(groups.size):
@@ -348,6 +352,7 @@ def largest_parts(groups, count, values, sizes, parts, slots, tallies):
         sizes[group] += 1
         if values[row] < 0:
             parts[group] = max(parts[group], 1)
+            squares[group] += 1
             continue
         h = (np.uint64(group) * _MULTIPLIER) ^ np.uint64(values[row])
         h *= _MULTIPLIER
@@ -362,6 +367,7 @@ def largest_parts(groups, count, values, sizes, parts, slots, tallies):
         else:
             tallies[slot] += 1
         parts[group] = max(parts[group], tallies[slot])
+        squares[group] += 2 * tallies[slot] - 1
 
 
 @njit(nogil=True, cache=True)

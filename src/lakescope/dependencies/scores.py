@@ -22,12 +22,14 @@ I64 = npt.NDArray[np.int64]
 class Likelihood(NamedTuple):
     """Degree, PV and PT of a dependency under one semantics; ``groups`` is how many different left sides there are.
 
-    PV and PT of no rows are not defined: NaN.
+    ``pdep`` is the chance that two rows with the same left side, drawn with replacement, have the same right side
+    (Piatetsky-Shapiro and Matheus 1993). PV, PT and pdep of no rows are not defined: NaN.
     """
 
     degree: int
     pv: float
     pt: float
+    pdep: float
     groups: int
 
 
@@ -43,7 +45,7 @@ class Scorer:
         self._slots = np.empty(size, np.int32)
         self._tallies = np.empty(size, np.int32)
         self._groups = np.empty(self.rows, np.int64)
-        self._sizes, self._parts = np.empty(self.rows, np.int64), np.empty(self.rows, np.int64)
+        self._sizes, self._parts, self._squares = (np.empty(self.rows, np.int64) for _ in range(3))
         self._grouped_by: tuple[int, ...] | None = None
         self._count = 0
 
@@ -59,10 +61,26 @@ class Scorer:
         """Degree, PV and PT of ``lhs -> rhs``."""
         count = self.group(lhs)
         if not self.rows:
-            return Likelihood(0, float("nan"), float("nan"), 0)
+            return Likelihood(0, float("nan"), float("nan"), float("nan"), 0)
         kernels.largest_parts(
-            *(self._groups, count, self.codes[rhs], self._sizes, self._parts, self._slots, self._tallies)
+            *(self._groups, count, self.codes[rhs], self._sizes, self._parts, self._squares),
+            *(self._slots, self._tallies),
         )
         parts, sizes = self._parts[:count], self._sizes[:count]
         kept = int(parts.sum())
-        return Likelihood(self.rows - kept, float((parts / sizes).mean()), kept / self.rows, count)
+        pdep = float((self._squares[:count] / sizes).sum()) / self.rows
+        return Likelihood(self.rows - kept, float((parts / sizes).mean()), kept / self.rows, pdep, count)
+
+    def beyond_chance(self, score: Likelihood, rhs: int) -> float:
+        """How much a left side tells beyond what any of as many groups would: 0 for nothing, 1 for all.
+
+        The measure mu of Piatetsky-Shapiro and Matheus, less the share of rows whose group is their own: a key tells
+        everything, but nothing that one could use.
+        """
+        if self.rows < 2 or score.groups >= self.rows:
+            return 0.0
+        alone = self.score((), rhs).pdep
+        if alone >= 1:
+            return 0.0
+        mu = 1 - (1 - score.pdep) / (1 - alone) * (self.rows - 1) / (self.rows - score.groups)
+        return max(0.0, mu) * (1 - score.groups / self.rows)

@@ -1,0 +1,177 @@
+"""Which dependencies does a table have, under which semantics of missing values, and which are worth believing?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakescope.dependencies.approximate import discover_approximate
+from lakescope.dependencies.discover import Discovered, discover
+from lakescope.dependencies.genuineness import Custom, GenuinenessScorer, Model
+from lakescope.dependencies.scores import Likelihood, Scorer
+from lakescope.dependencies.table import NULLS, CodedTable, Nulls, check_nulls, read
+from lakescope.errors import BadRequest
+from lakescope.results import Results
+
+#: Share of rows with a left side of their own from which on it is nearly a key, and of rows that share a right side.
+_NEARLY = 0.9
+#: Dependencies whose genuineness is worked out unless more is asked for.
+_SCORED = 200
+_SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """X -> A: rows that agree on the left side agree on the right one.
+
+    ``degree`` is the number of rows that would have to go for it to hold, under the semantics that was asked for;
+    ``holds`` names the semantics under which none have to. ``pv`` and ``pt`` are the likelihoods per value and per
+    row where missing values count as one value, ``gs`` the chance that it holds if they are filled in at random
+    (between ``gs_low`` and ``gs_high``), ``strength`` the word for it: strong, weak or none. ``score`` is how much it
+    tells beyond chance: what answers are in order of. ``flags``: ``key`` if no two rows share a left side,
+    ``constant`` if the right side never changes, ``vacuous`` if there were no two rows to compare.
+    """
+
+    lhs: tuple[str, ...]
+    rhs: str
+    degree: int
+    score: float
+    pv: float
+    pt: float
+    gs: float | None
+    gs_low: float | None
+    gs_high: float | None
+    strength: str
+    holds: tuple[str, ...]
+    flags: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def dependencies(
+    query: Any,
+    nulls: Nulls = "equal",
+    max_lhs: int | None = 3,
+    *,
+    error: float = 0.0,
+    missing: Sequence[str] = (),
+    model: Model | Custom = "frequency",
+    scored: int = _SCORED,
+    budget: float | None = 60.0,
+) -> Results[Dependency]:
+    """Minimal dependencies of a table: a path, a URI or a frame; the most telling first.
+
+    ``nulls`` says what a missing value equals: every other (``equal``), none (``distinct``), or that rows with one do
+    not count (``skip``). ``max_lhs`` bounds the left side (None: any). ``error`` is the share of rows that may break a
+    dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in for the
+    genuineness of the first ``scored`` answers. After ``budget`` seconds what was found so far is told.
+    """
+    check_nulls(nulls)
+    if not 0 <= error < 1:
+        raise BadRequest(f"the error must be at least 0 and below 1, not {error}", hint="0.01: one row in a hundred")
+    if max_lhs is not None and max_lhs < 0:
+        raise BadRequest(f"max_lhs must be at least 0, not {max_lhs}", hint="3 is a good one; None: any number")
+    return _Finder(read(query, missing), nulls, model).find(max_lhs, error, scored, budget)
+
+
+class _Finder:
+    def __init__(self, table: CodedTable, nulls: Nulls, model: Model | Custom) -> None:
+        self.table = table
+        self.nulls = nulls
+        self.scorers = {each: Scorer(table.under(each)) for each in NULLS}  # type: ignore[arg-type]
+        self.genuineness = GenuinenessScorer(table, model)
+        self.missing = table.missing()
+
+    def find(self, most: int | None, error: float, scored: int, budget: float | None) -> Results[Dependency]:
+        scorer = self.scorers[self.nulls]
+        if error:
+            bound = self.table.columns if most is None else most
+            found = discover_approximate(scorer, self.table.columns, bound, error, budget)
+        else:
+            found = discover(scorer.codes, most, budget)
+        judged = [self._judged(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
+        judged.sort(key=lambda each: (bool(each[0].flags), -each[0].score, -each[0].pv, len(each[1]), each[1], each[2]))
+        records = [
+            self._with_genuineness(record, lhs, rhs) if place < scored else record
+            for place, (record, lhs, rhs) in enumerate(judged)
+        ]
+        return Results(Dependency, records, shown=_SHOWN, notes=self._notes(records, found), info=self._info(found))
+
+    def _judged(self, lhs: tuple[int, ...], rhs: int) -> tuple[Dependency, tuple[int, ...], int]:
+        scores = {each: self.scorers[each].score(lhs, rhs) for each in NULLS}
+        asked, equal = scores[self.nulls], scores["equal"]
+        holds = tuple(each for each in NULLS if not scores[each].degree and self.scorers[each].rows > 1)
+        flags, reasons = self._doubts(lhs, rhs, asked, holds)
+        names = self.table.names
+        record = Dependency(
+            lhs=tuple(names[each] for each in lhs),
+            rhs=names[rhs],
+            degree=asked.degree,
+            score=self.scorers["equal"].beyond_chance(equal, rhs),
+            pv=equal.pv,
+            pt=equal.pt,
+            gs=None,
+            gs_low=None,
+            gs_high=None,
+            strength="unknown",
+            holds=holds,
+            flags=flags,
+            reasons=reasons,
+        )
+        return record, lhs, rhs
+
+    def _doubts(
+        self, lhs: tuple[int, ...], rhs: int, score: Likelihood, holds: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What makes a dependency trivial, and what makes it doubtful."""
+        rows = self.scorers[self.nulls].rows
+        flags, reasons = [], []
+        if rows < 2:
+            flags.append("vacuous")
+            reasons.append(f"{rows} rows were left to compare")
+        elif score.groups >= rows:
+            flags.append("key")
+        elif score.groups > _NEARLY * rows:
+            reasons.append(f"nearly a key: {score.groups:,} different left sides in {rows:,} rows")
+        values = self.scorers[self.nulls].codes[rhs]
+        if rows and (values == values[0]).all() and values[0] >= 0:
+            flags.append("constant")
+        elif rows and np.bincount(np.maximum(values, 0)).max() > _NEARLY * rows:
+            reasons.append("the right side hardly changes")
+        lacking = int(self.missing[[*lhs, rhs]].sum())
+        if lacking:
+            reasons.append(f"{lacking:,} cells are missing")
+            if holds and len(holds) < len(NULLS):
+                reasons.append(f"holds only if missing values are taken as {' or '.join(holds)}")
+        return tuple(flags), tuple(reasons)
+
+    def _with_genuineness(self, record: Dependency, lhs: tuple[int, ...], rhs: int) -> Dependency:
+        from dataclasses import replace
+
+        found = self.genuineness.score(lhs, rhs)
+        sure = found.exact and found.value == 1.0
+        strength = "strong" if sure else "weak" if found.low > 0 else "none" if found.high == 0 else "unknown"
+        return replace(record, gs=found.value, gs_low=found.low, gs_high=found.high, strength=strength)
+
+    def _notes(self, records: list[Dependency], found: Discovered) -> list[str]:
+        notes = []
+        if not found.complete:
+            notes.append("time was up: there may be more, and some may not be minimal; give it a larger budget")
+        trivial = sum(bool(each.flags) for each in records)
+        if trivial:
+            notes.append(f"{trivial:,} follow from keys, constants or too few rows: flagged, and last in order")
+        rows = self.scorers[self.nulls].rows
+        if self.nulls == "skip" and rows < self.table.rows:
+            notes.append(f"{self.table.rows - rows:,} of {self.table.rows:,} rows lack a value and were left out")
+        return notes
+
+    def _info(self, found: Discovered) -> dict[str, Any]:
+        return {
+            "rows": self.table.rows,
+            "columns": self.table.columns,
+            "complete": found.complete,
+            "rounds": found.rounds,
+            "validated": found.validated,
+        }
