@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.dependencies import genuineness
-from lakescope.dependencies.discover import discover
-from lakescope.dependencies.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
-from lakescope.dependencies.scores import Scorer
-from lakescope.dependencies.table import NULLS, CodedTable, read
 from lakescope.errors import BadRequest
+from lakescope.fds import genuineness
+from lakescope.fds.discover import discover
+from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
+from lakescope.fds.scores import Scorer
+from lakescope.fds.table import NULLS, CodedTable, read
 
 I32 = npt.NDArray[np.int32]
 
@@ -169,7 +169,7 @@ def test_reading_a_table(tmp_path: object) -> None:
 
 
 def test_an_unknown_semantics_is_refused() -> None:
-    from lakescope.dependencies.table import check_nulls
+    from lakescope.fds.table import check_nulls
 
     with pytest.raises(BadRequest, match="no semantics 'maybe'"):
         check_nulls("maybe")

@@ -581,8 +581,10 @@ ROOMS: dict[str, set[str]] = {
     "store": {"values"},
     "pipeline": {"values", "sketches", "profile", "sources", "store"},
     "search": {"values", "sketches", "sources", "store", "results"},
+    "keys": {"values", "sketches", "store", "search", "results", "report"},
+    "fds": {"values", "search", "results"},
     "report": {"store"},
-    "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "results"},
+    "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "keys", "results"},
     "cli": {"lake", "report", "demo", "counting", "sketches", "results"},
     "demo": {"sources"},
 }

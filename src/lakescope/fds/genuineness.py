@@ -17,10 +17,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.dependencies import kernels
-from lakescope.dependencies.scores import Scorer
-from lakescope.dependencies.table import CodedTable
 from lakescope.errors import BadRequest
+from lakescope.fds import kernels
+from lakescope.fds.scores import Scorer
+from lakescope.fds.table import CodedTable
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -30,8 +30,8 @@ Model = Literal["uniform", "frequency", "conditional"]
 Custom = Callable[[int, int], F64]
 
 MODELS = ("uniform", "frequency", "conditional")
-#: Ways to fill in one row, and states of a part, that are gone through one by one.
-_OPTIONS, _STATES = 1_000, 20_000
+#: Ways to fill in one row, and states of a part, that are gone through one by one: beyond, drawing is sooner done.
+_OPTIONS, _STATES = 500, 400
 #: Worlds that are drawn at a time.
 _BATCH = 64
 #: What a value never seen beside a predictor weighs, in rows.

@@ -1,12 +1,12 @@
-"""Minimal approximate dependencies, level by level: those that hold without a share of the rows (degree G3; spec 4.5)."""
+"""Minimal approximate dependencies, level by level: those that hold without a share of the rows (spec 4.5)."""
 
 from __future__ import annotations
 
 import itertools
 import time
 
-from lakescope.dependencies.discover import Discovered
-from lakescope.dependencies.scores import Scorer
+from lakescope.fds.discover import Discovered
+from lakescope.fds.scores import Scorer
 
 
 def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, budget: float | None) -> Discovered:

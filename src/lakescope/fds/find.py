@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lakescope.dependencies.approximate import discover_approximate
-from lakescope.dependencies.discover import Discovered, discover
-from lakescope.dependencies.genuineness import Custom, GenuinenessScorer, Model
-from lakescope.dependencies.scores import Likelihood, Scorer
-from lakescope.dependencies.table import NULLS, CodedTable, Nulls, check_nulls, read
 from lakescope.errors import BadRequest
+from lakescope.fds.approximate import discover_approximate
+from lakescope.fds.discover import Discovered, discover
+from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
+from lakescope.fds.scores import Likelihood, Scorer
+from lakescope.fds.table import NULLS, CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
 #: Share of rows with a left side of their own from which on it is nearly a key, and of rows that share a right side.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.dependencies import kernels
+from lakescope.fds import kernels
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
