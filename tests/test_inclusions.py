@@ -206,6 +206,12 @@ def test_small_beside_huge_is_unknown() -> None:
     assert (found.low, found.high, found.evidence) == (0.0, 1.0, "unknown")
 
 
+def test_nothing_is_included_in_nothing() -> None:
+    x = sketch(drawn(np.random.default_rng(2), 10))
+    assert included(HyperLogLogPlusPlus(), x).evidence == "unknown"
+    assert included(x, HyperLogLogPlusPlus()).value == 0.0
+
+
 def test_sizes_that_are_estimates_make_wider_intervals() -> None:
     dice, held = np.random.default_rng(9), 0
     for _ in range(40):

@@ -157,6 +157,59 @@ def test_a_table_that_went_away_is_told(shop: Lake, tmp_path: Path, spark: Spark
     assert any("not read for keys of two columns: a.csv" in note for note in lake.foreign_keys(verify=True).notes)
 
 
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Lake:
+    """Keys with a flaw: codes in order of text, repeated and missing keys, a copy beside a reference."""
+    root = tmp_path_factory.mktemp("odd")
+    tables = {
+        "zone.csv": ["zone,name", *(f"{code},Z {code}" for code in ("01", "02", "03", "10", "11", "2", "4"))],
+        "place.csv": ["place,zone", *(f"p{i},{('01', '02', '03', '10', '11')[i % 5]}" for i in range(60))],
+        "person.csv": ["person_id,alias", *(f"{i},a{i}" for i in range(1, 401)), "400,b", "400,c"],
+        "badge.csv": ["badge_id,person_id,alias", *(f"{5000 + i},{i},a{i}" for i in range(1, 380, 2))],
+    }
+    (root / "lake").mkdir()
+    for name, lines in tables.items():
+        (root / "lake" / name).write_text("\n".join(lines) + "\n")
+    return lakescope.index(root / "lake", root / "odd.idx", spark=spark)
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_codes_are_not_ruled_out_by_their_order(odd: Lake, verify: bool) -> None:
+    """Among texts 4 is the largest of all zones, among numbers 11."""
+    pairs = {(each.child_table, each.parent_table) for each in odd.inclusions(1.0, verify=verify)}
+    assert ("place.csv", "zone.csv") in pairs
+    assert ("place.csv", ("zone",), "zone.csv", ("zone",)) in edges(odd.foreign_keys(verify=verify))
+
+
+def test_keys_that_cannot_be_declared_are_comments(odd: Lake) -> None:
+    person = next(each for each in odd.primary_keys() if each.table == "person.csv")
+    assert (person.columns, person.doubts) == (("person_id",), ("2 rows repeat a value",))
+    lines = odd.key_diagram("sql").splitlines()
+    assert '-- 2 rows repeat a value: ALTER TABLE "person.csv" ADD PRIMARY KEY ("person_id");' in lines
+
+
+def test_copies_beside_a_reference_are_withheld(odd: Lake) -> None:
+    assert ("badge.csv", ("person_id",), "person.csv", ("person_id",)) in edges(odd.foreign_keys())
+    copied = [each for each in odd.foreign_keys(withheld=True) if each.child_columns == ("alias",)]
+    assert copied
+    assert "repeats what another column's reference" in copied[0].reasons[0]
+
+
+def test_a_column_that_went_away_is_told(tmp_path: Path, spark: SparkSession) -> None:
+    (tmp_path / "lake").mkdir()
+    for name, count in (("a", 30), ("b", 20)):
+        rows = "".join(f"{i // 3},{i % 3}\n" for i in range(count))
+        (tmp_path / "lake" / f"{name}.csv").write_text("order,line\n" + rows + ("" if name == "a" else "1,1\n"))
+    lake = lakescope.index(tmp_path / "lake", tmp_path / "i", spark=spark)
+    (tmp_path / "lake" / "a.csv").write_text("order\n" + "".join(f"{i}\n" for i in range(9)))
+    assert any("a.csv" in note and "'line'" in note for note in lake.foreign_keys(verify=True).notes)
+
+
+def test_ways_without_intervals_say_so(shop: Lake) -> None:
+    found = shop.inclusions(0.95, estimator="bml")
+    assert {(each.low, each.high, each.evidence) for each in found} == {(0.0, 1.0, "bml")}
+
+
 def test_bad_requests(shop: Lake) -> None:
     with pytest.raises(BadRequest, match="no method 'best'"):
         shop.foreign_keys(method="best")  # type: ignore[arg-type]
@@ -243,6 +296,9 @@ def test_inclusions_on_the_command_line(run: Run, shop: Lake) -> None:
         ("keys", "--method", "best"),
         ("keys", "--show", "best"),
         ("keys", "--diagram", "schema.png"),
+        ("keys", "--diagram", "/no/such/place/schema.svg"),
+        ("keys", "--diagram", "x.svg", "--sql"),
+        ("inclusions", "--least", "0"),
     ],
 )
 def test_bad_requests_on_the_command_line(run: Run, shop: Lake, arguments: tuple[str, ...]) -> None:

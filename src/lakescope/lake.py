@@ -467,7 +467,7 @@ class Lake:
         from lakescope.pipeline.batch import MOST_TASKS, over_numbers
         from lakescope.results import arrow_schema
 
-        check_inclusions(minimum, estimator)
+        check_inclusions(minimum, estimator, least)
         path, generation = str(self._index.path.absolute()), self._index.manifest.generation
         parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)

@@ -336,7 +336,9 @@ def keys(
     method: Annotated[str, typer.Option(help="Who decides: ours, chen (names) or rostin (features).")] = "ours",
     estimator: _EstimatorOption = "hybrid",
     minimum: Annotated[float, typer.Option("--min", help="Least share of values that must be keys.")] = 0.95,
-    verify: _CountOption = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Count values instead of estimating; look for keys of two columns.")
+    ] = False,
     show: Annotated[str, typer.Option(help="all, primary, foreign or withheld.")] = "all",
     form: _FormatOption = Format.table,
 ) -> None:

@@ -26,6 +26,8 @@ def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql:
     """Print primary and foreign keys and what was withheld, or draw them."""
     if show not in SHOWN:
         raise BadRequest(f"cannot show {show!r}", hint=f"use {', '.join(SHOWN)}")
+    if sql and diagram is not None:
+        raise BadRequest("either --sql or --diagram", hint="ask twice")
     if sql:
         write(lake.key_diagram("sql", **options))
         return
@@ -33,9 +35,12 @@ def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql:
         write(lake.key_diagram("mermaid", **options))
         return
     if diagram is not None:
-        if not diagram.endswith(".svg"):
+        path = Path(diagram)
+        if path.suffix.lower() != ".svg":
             raise BadRequest(f"cannot draw into {diagram}", hint="name a file that ends in .svg, or say mermaid")
-        Path(diagram).write_text(lake.key_diagram("svg", **options), "utf-8")
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise BadRequest(f"cannot write {diagram}", hint="name a file in a directory that is there")
+        path.write_text(lake.key_diagram("svg", **options), "utf-8")
         typer.echo(f"{diagram}: drawn", err=True)
         return
     if form is not Format.table or show != "all":

@@ -1,7 +1,7 @@
 """Keys of two columns, and references to them: which no column alone tells, so tables are read to be sure.
 
 Columns that are included, each by itself, in two columns of another table and are named like them may refer to that
-table's rows by both together. Both tables are read once: the pair must be unique there, and here included.
+table's rows by both together. Both tables are read: the pair must be unique there, and here included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import LakescopeError
+from lakescope.errors import LakescopeError, NotFound
 from lakescope.keys.evidence import Candidate, ColumnFacts, measures
 from lakescope.keys.foreign import ForeignKey, PrimaryKey
 from lakescope.keys.names import similarity
@@ -23,7 +23,7 @@ U64 = npt.NDArray[np.uint64]
 
 #: Columns of a table of which pairs may be its key.
 COLUMNS = 6
-#: Tables that are read at most.
+#: Pairs of columns that are read at most.
 _MOST_READ = 200
 #: Names of columns that refer to each other are at least so alike.
 _ALIKE = 0.7
@@ -44,10 +44,14 @@ def may_be_part(facts: ColumnFacts) -> bool:
 
 @dataclass(slots=True)
 class PairReader:
-    """Reads pairs of columns of tables, each once; ``locate`` says where a table lies."""
+    """Reads pairs of columns of tables, each pair once; ``locate`` says where a table lies.
+
+    ``unread`` says which tables could not be read, ``left_out`` counts pairs beyond those that are read at most.
+    """
 
     locate: Callable[[str], str]
     unread: list[str] = field(default_factory=list)
+    left_out: int = 0
     _read: dict[tuple[str, tuple[str, str]], tuple[U64, int] | None] = field(default_factory=dict)
 
     def keys(self, table: str, columns: tuple[str, str]) -> tuple[U64, int] | None:
@@ -55,6 +59,7 @@ class PairReader:
         wanted = table, columns
         if wanted not in self._read:
             if len(self._read) >= _MOST_READ:
+                self.left_out += 1
                 return None
             try:
                 self._read[wanted] = _pairs_of(self.locate(table), columns)
@@ -77,6 +82,8 @@ def _pairs_of(location: str, columns: tuple[str, str]) -> tuple[U64, int]:
     parts, rows = [np.empty(0, np.uint64)], 0
     for batch in batches_of(location):
         known = {column.name: column for column in batch.columns}
+        if lost := [name for name in columns if name not in known]:
+            raise NotFound.among("column", lost[0], list(known))
         cells = [understand(known[name], batch.fallback) for name in columns]
         places, hashes = key_rows(
             [each.places for each in cells], [np.maximum(each.hashes, np.uint64(1)) for each in cells]

@@ -42,6 +42,8 @@ class Box:
     table: str
     columns: tuple[Column, ...]
     rows: int
+    #: Why its key cannot be declared as it is, if it cannot.
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,20 @@ def mermaid(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _commented(doubt: str, statement: str) -> str:
+    """A statement, or a comment of it; a name may hold line ends."""
+    return doubt + statement.replace("\n", "\n-- ") if doubt else statement
+
+
 def sql(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
-    """The schema's keys as SQL; a foreign key with orphans is a comment, with a query that lists them."""
+    """The schema's keys as SQL; what cannot be declared is a comment, for orphans with a query that lists them."""
     edges = _between(boxes, edges)
     keys = {box.table: tuple(column.name for column in box.columns if column.key) for box in boxes}
+    doubts = {box.table: f"-- {box.doubt}: " if box.doubt else "" for box in boxes}
     statements = [
-        f"ALTER TABLE {_identifier(table)} ADD PRIMARY KEY ({_identifiers(key)});" for table, key in keys.items() if key
+        _commented(doubts[table], f"ALTER TABLE {_identifier(table)} ADD PRIMARY KEY ({_identifiers(key)});")
+        for table, key in keys.items()
+        if key
     ]
     whole = [edge for edge in edges if edge.inclusion >= 1]
     referred = {(edge.parent_table, edge.parent_columns): None for edge in whole}

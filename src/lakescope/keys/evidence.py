@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from lakescope.keys.names import common_prefix_word, marks_key, similarity, table_words, telling, words
+from lakescope.keys.names import common_prefix_word, marks_key, similarity, table_words, telling
 
 #: Words of columns that hold measures, not references.
 _MEASURES = frozenset(
@@ -97,15 +97,21 @@ def facts_of(records: Sequence[Mapping[str, Any]], sizes: Sequence[int] | None =
         by_table.setdefault(record["table"], []).append(record["column"])
     prefixes = {table: common_prefix_word(columns) for table, columns in by_table.items()}
     return [
-        _facts(number, record, prefixes[record["table"]], sizes[number] if sizes is not None else record["distinct"])
+        _facts(number, record, prefixes[record["table"]], sizes[number] if sizes is not None else _distinct(record))
         for number, record in enumerate(records)
     ]
 
 
+def _distinct(record: Mapping[str, Any]) -> int:
+    """Different values of a column by its profile; all of its cells if the estimate allows that."""
+    filled = int(record["rows"] - record["nulls"])
+    if not record["distinct_exact"] and record["distinct_high"] >= filled:
+        return filled
+    return int(record["distinct"])
+
+
 def _facts(number: int, record: Mapping[str, Any], prefix: str | None, distinct: int) -> ColumnFacts:
-    found = telling(record["column"])
-    if prefix is not None and len(found) > 1 and words(record["column"])[0] == prefix:
-        found = found[1:]
+    found = telling(record["column"], prefix)
     low, high = (_number(record[name], record["type"]) for name in ("minimum", "maximum"))
     return ColumnFacts(
         number=number,
@@ -191,7 +197,6 @@ class Surroundings:
 
     other_name: float
     parents: int
-    children: int
     primary: bool
     child_primary: bool
     named: float

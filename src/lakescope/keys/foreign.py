@@ -42,7 +42,8 @@ _CHEN = 0.6
 class PrimaryKey:
     """The key of a table: the columns that tell its rows apart.
 
-    ``references`` counts the columns that refer to it, ``others`` are columns that would do as well.
+    ``references`` counts the columns that refer to it, ``others`` are columns that would do as well; ``doubts`` say
+    what keeps it from being one: rows that repeat a value, or lack one.
     """
 
     table: str
@@ -51,6 +52,7 @@ class PrimaryKey:
     references: int
     others: tuple[str, ...]
     reasons: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,11 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """Candidates with the chance of each, in order."""
+    """Candidates with the chance of each, in order; ``copies`` were left out before, with what they repeat."""
 
     candidates: list[Candidate]
     chances: F64
+    copies: tuple[tuple[Candidate, float], ...] = ()
 
 
 def detect(
@@ -115,7 +118,7 @@ def detect(
         if record.inclusion < 1 and orphans is not None:
             record = replace(record, orphans=orphans(each.child.number, each.parent.number))
         foreign.append(record)
-    withheld = _withheld(judged, accepted, around)
+    withheld = _withheld(judged, accepted, around, method)
     return Schema(_primary(facts, [each for each, _ in chosen]), foreign, withheld)
 
 
@@ -132,9 +135,11 @@ def ours(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
     if not candidates:
         return _Judged([], np.empty(0))
     weighed = np.array(featured(facts, candidates)) @ OURS
-    kept = _without_copies(candidates, softmax(weighed, candidates))
+    chances = softmax(weighed, candidates)
+    kept = _without_copies(candidates, chances)
     some = [candidates[place] for place in kept]
-    return _Judged(some, softmax(weighed[kept], some))
+    copies = [(candidates[place], float(chances[place])) for place in sorted(set(range(chances.size)) - set(kept))]
+    return _Judged(some, softmax(weighed[kept], some), tuple(copies))
 
 
 def _without_copies(candidates: Sequence[Candidate], chances: F64) -> list[int]:
@@ -248,7 +253,6 @@ class _Context:
             (each.child.number, each.parent.number): name_score(each.child, each.parent) for each in candidates
         }
         self._of_child: dict[int, list[Candidate]] = defaultdict(list)
-        self._children = Counter(each.parent.number for each in candidates)
         named: dict[str, set[int]] = defaultdict(set)
         self._derived: set[int] = set()
         for each in candidates:
@@ -281,7 +285,6 @@ class _Context:
         return Surroundings(
             other_name=max((self.name(each) for each in rivals if self.is_first(each.parent)), default=0.0),
             parents=sum(each.parent.folder in (child.folder, parent.folder) for each in self._of_child[child.number]),
-            children=self._children[parent.number],
             primary=self.is_first(parent),
             child_primary=self.is_first(child),
             named=self._named.get(child.folder, 0.0),
@@ -295,8 +298,10 @@ class _Context:
         told = []
         if self.name(candidate) >= STRONG:
             told.append("named after it")
-        if candidate.coverage >= 0.995:
+        if candidate.coverage >= 1 - 1e-9:
             told.append("all keys are referred to")
+        elif candidate.coverage >= 0.995:
+            told.append("nearly all keys are referred to")
         elif candidate.coverage >= 0.5:
             told.append(f"{candidate.coverage:.0%} of the keys are referred to")
         parents = len(self._of_child[child.number])
@@ -336,7 +341,9 @@ def _without_circles(accepted: dict[int, tuple[Candidate, float]]) -> dict[int, 
     return kept
 
 
-def _withheld(judged: _Judged, accepted: dict[int, tuple[Candidate, float]], around: _Context) -> list[ForeignKey]:
+def _withheld(
+    judged: _Judged, accepted: dict[int, tuple[Candidate, float]], around: _Context, method: Method
+) -> list[ForeignKey]:
     """Refused candidates that a person might have expected, with the reason; the likeliest first."""
     found = []
     for each, chance in zip(judged.candidates, judged.chances.tolist(), strict=True):
@@ -345,15 +352,23 @@ def _withheld(judged: _Judged, accepted: dict[int, tuple[Candidate, float]], aro
             continue
         if chance < WORTH_TELLING and around.name(each) < STRONG:
             continue
-        found.append(_record(each, chance, [_why_not(each, chance, winner), *around.told(each)]))
+        found.append(_record(each, chance, [_why_not(each, chance, winner, method), *around.told(each)]))
+    for each, chance in judged.copies:
+        if chance >= WORTH_TELLING and each.child.number not in accepted:
+            why = f"withheld: repeats what another column's reference to {each.parent.table} leads to"
+            found.append(_record(each, chance, [why, *around.told(each)]))
     return sorted(found, key=lambda each: (-each.score, each.child_table, each.child_columns, each.parent_table))
 
 
-def _why_not(candidate: Candidate, chance: float, winner: tuple[Candidate, float] | None) -> str:
+def _why_not(candidate: Candidate, chance: float, winner: tuple[Candidate, float] | None, method: Method) -> str:
     if winner is not None:
         return f"withheld: {winner[0].parent.table} fits better"
     if chance >= ACCEPTED:
         return "withheld: that column refers to this one"
+    if method == "chen":
+        return "withheld: the names are not alike enough, or another reference contradicts it"
+    if method == "rostin":
+        return "withheld: the classifier does not take it for one"
     if candidate.child.distinct <= 2:
         return "withheld: so few values are in many keys by chance"
     if candidate.child.whole and candidate.parent.whole:
@@ -391,10 +406,14 @@ def _primary(facts: Sequence[ColumnFacts], accepted: Sequence[Candidate]) -> lis
             reasons.append("first column")
         if marks_key(best.column):
             reasons.append("named as a key")
+        doubts = []
         if best.distinct < best.filled:
-            reasons.append(f"{best.filled - best.distinct} values occur twice")
-        others = tuple(each.column for each in keys if each is not best)
-        found.append(PrimaryKey(table, (best.column,), best.rows, references[best.number], others, tuple(reasons)))
+            doubts.append(f"{_counted(best.filled - best.distinct, 'row')} repeat a value")
+        if best.filled < best.rows:
+            doubts.append(f"missing in {_counted(best.rows - best.filled, 'row')}")
+        others = tuple(each.column for each in keys if each is not best and each.distinct == each.filled == each.rows)
+        count = references[best.number]
+        found.append(PrimaryKey(table, (best.column,), best.rows, count, others, tuple(reasons), tuple(doubts)))
     return found
 
 

@@ -33,12 +33,14 @@ Estimator = Literal["hybrid", "mle", "bml", "bottomk", "exact"]
 
 ESTIMATORS = ("hybrid", "mle", "bml", "bottomk", "exact")
 #: What an estimate rests on, by the codes of the kernels, and what they do not know.
-EVIDENCE = ("lists", "registers", "unknown", "exact", "hashes")
-_LISTS, _REGISTERS, UNKNOWN, EXACT, _HASHES = range(5)
+EVIDENCE = ("lists", "registers", "unknown", "exact", "hashes", "bml")
+_LISTS, REGISTERS, UNKNOWN, EXACT, _HASHES, _BML = range(6)
 #: Pairs that are kept room for at first, a thread.
 _ROOM = 1 << 16
 #: Smallest hashes of a column that take as much room as its registers (4.7).
 _BOTTOM_K = 6 * (1 << PRECISION) // 64
+#: Fewest values of the child, in registers a value of the parent, that say anything (4.2).
+_TELLING = 3.0
 #: Precision up to which the paper's estimator folds.
 _PYRAMID = 10
 
@@ -68,11 +70,13 @@ def included(
     mine, theirs = registers_of(x, x.precision), registers_of(y, y.precision)
     counts = np.zeros((3, 66), np.int64)
     kernels.compare(mine, theirs, counts)
-    if x.registers is None and y.registers is None and x.entries.size:
+    if not mine.any():
+        return Share(0.0, 0.0, 1.0, "unknown")
+    if x.registers is None and y.registers is None:
         common = kernels.common_entries(x.entries, y.entries)
         false = kernels.false_entries(x.entries.size, y.entries.size)
         return Share(common / x.entries.size, max(0, common - false) / x.entries.size, common / x.entries.size, "lists")
-    sizes = max(1.0, n_x or x.estimate()), max(1.0, n_y or y.estimate())
+    sizes = max(1.0, x.estimate() if n_x is None else n_x), max(1.0, y.estimate() if n_y is None else n_y)
     value, low, high = kernels.estimate(*sizes, counts, float(mine.size))
     if not kernels.can_tell(*sizes, float(mine.size)):
         return Share(value, 0.0, 1.0, "unknown")
@@ -133,7 +137,8 @@ class InclusionSearch:
         pairs, looked_at = self._candidates(minimum, least, wanted)
         # Whoever counts trusts no estimate: every pair that is not ruled out is counted.
         shares, evidence = self._estimated(pairs, minimum, "exact" if verify else estimator)
-        hopeful = (shares[:, 2] >= minimum - 1e-9) | (evidence == UNKNOWN)
+        bound = shares[:, 0] if estimator in ("bml", "bottomk") and not verify else shares[:, 2]
+        hopeful = (bound >= minimum - 1e-9) | (evidence == UNKNOWN)
         pairs, shares, evidence = pairs[hopeful], shares[hopeful], evidence[hopeful]
         found = Found(
             children=self.columns.numbers[pairs[:, 0]],
@@ -204,19 +209,21 @@ class InclusionSearch:
         """Share, low and high of pairs, and what each rests on."""
         from lakescope.keys import kernels
 
-        shares, evidence = np.ones((pairs.shape[0], 3)), np.full(pairs.shape[0], _REGISTERS, np.uint8)
+        shares, evidence = np.ones((pairs.shape[0], 3)), np.full(pairs.shape[0], REGISTERS, np.uint8)
         columns = self.columns
         if estimator == "exact":
             return shares, evidence
         if estimator == "bml":
             estimates = np.empty(pairs.shape[0])
+            n_x, n_y = columns.sizes[pairs[:, 0]], columns.sizes[pairs[:, 1]]
             in_parts(
                 lambda begin, end: kernels.bml_pairs(
                     pairs[begin:end], columns.sizes, self._pyramids, estimates[begin:end]
                 ),
                 np.full(pairs.shape[0], 200),
             )
-            return np.repeat(estimates[:, None], 3, axis=1), evidence
+            told = n_x * (1 << PRECISION) >= _TELLING * n_y
+            return _without_interval(estimates), np.where(told, _BML, UNKNOWN).astype(np.uint8)
         if estimator == "bottomk":
             return self._by_hashes(pairs)
 
@@ -250,7 +257,14 @@ class InclusionSearch:
         numbers = self.columns.numbers[pairs]
         kernels.bottom_k_pairs(numbers, smallest, filled, _BOTTOM_K, estimates)
         evidence = np.where(estimates < 0, UNKNOWN, _HASHES).astype(np.uint8)
-        return np.repeat(np.maximum(estimates, 0.0)[:, None], 3, axis=1), evidence
+        return _without_interval(np.maximum(estimates, 0.0)), evidence
+
+
+def _without_interval(estimates: F64) -> F64:
+    """Estimates of ways that tell no interval: anything is possible."""
+    found = np.empty((estimates.size, 3))
+    found[:, 0], found[:, 1], found[:, 2] = estimates, 0.0, 1.0
+    return found
 
 
 def smallest_hashes(inverted: InvertedIndex, k: int) -> tuple[U64, I64]:
@@ -267,7 +281,5 @@ def smallest_hashes(inverted: InvertedIndex, k: int) -> tuple[U64, I64]:
     else:
         starts, sets = np.array(inverted.postings[0]["starts"]), np.array(inverted.postings[0]["sets"])
     for file in inverted.tokens:
-        kernels.smallest_of_sets(
-            np.array(file["hashes"]), np.array(file["groups"]), 0, starts, sets, k, smallest, filled
-        )
+        kernels.smallest_of_sets(np.array(file["hashes"]), np.array(file["groups"]), starts, sets, k, smallest, filled)
     return smallest, filled

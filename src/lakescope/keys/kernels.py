@@ -492,10 +492,10 @@ def bottom_k_pairs(pairs, smallest, sizes, k, out):
 
 
 @njit(nogil=True, cache=True)
-def smallest_of_sets(hashes, groups, first_group, starts, sets, k, smallest, filled):
+def smallest_of_sets(hashes, groups, starts, sets, k, smallest, filled):
     """Hand tokens, in order of their hashes, to the sets that hold them, to each the first ``k``."""
     for i in range(hashes.size):
-        group = groups[i] - first_group
+        group = groups[i]
         for j in range(starts[group], starts[group + 1]):
             s = sets[j]
             if filled[s] < k:

@@ -39,10 +39,11 @@ def words(name: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def telling(name: str) -> tuple[str, ...]:
-    """The words of a column's name that may say what it refers to."""
+def telling(name: str, prefix: str | None = None) -> tuple[str, ...]:
+    """The words of a column's name that may say what it refers to; not a first one that all of its table share."""
     kept = []
-    for word in words(name):
+    found = words(name)
+    for word in found[1:] if len(found) > 1 and found[0] == prefix else found:
         if word in _MARKS or word in _EMPTY or len(word) == 1 or word.isdigit():
             continue
         ending = _glued(word)

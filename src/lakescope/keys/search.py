@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, LakescopeError
 from lakescope.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
 from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
 from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect
-from lakescope.keys.inclusion import ESTIMATORS, EVIDENCE, EXACT, UNKNOWN, Estimator, Found, InclusionSearch
+from lakescope.keys.inclusion import ESTIMATORS, EVIDENCE, EXACT, REGISTERS, UNKNOWN, Estimator, Found, InclusionSearch
 from lakescope.keys.sketched import SketchedColumns
 from lakescope.results import Results
 from lakescope.search.joinable import JoinSearch
@@ -30,9 +31,10 @@ _INCLUSION_SHOWN = (
 _FOREIGN_SHOWN = (
     *("child_table", "child_columns", "parent_table", "parent_columns", "inclusion", "coverage", "score", "reasons"),
 )
+_REINDEX = "an index with joins (built without --no-joins) can count them"
 #: Intervals wider than this say too little to build on.
 _WIDE = 0.2
-_PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "reasons")
+_PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "doubts", "reasons")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class KeySearch:
         self._index = index
         self._joins = joins
         self._schemas: dict[tuple[object, ...], Schema] = {}
+        #: Pairs that sketches could not tell and that could not be counted, of the last question.
+        self.left_out = 0
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -87,7 +91,9 @@ class KeySearch:
         self, minimum: float, estimator: Estimator, *, verify: bool, least: int, limit: int | None
     ) -> Results[Inclusion]:
         """Pairs of columns of which the first is included in the second to at least the minimum."""
-        check_inclusions(minimum, estimator)
+        check_inclusions(minimum, estimator, least)
+        if limit is not None and limit < 0:
+            raise BadRequest(f"the limit must be at least 0, not {limit}", hint="None: all")
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least)
         unknown = int((found.evidence == UNKNOWN).sum())
         shown = self._ordered(found, minimum)
@@ -95,7 +101,7 @@ class KeySearch:
         if unknown:
             notes.append(
                 f"{unknown:,} pairs of a small and a very large column cannot be told by sketches: "
-                "verify=True (--verify) counts them"
+                f"{'verify=True (--verify) counts them' if self._joins is not None else _REINDEX}"
             )
         count = int(shown.shares.size)
         if limit is not None and count > limit:
@@ -143,9 +149,11 @@ class KeySearch:
         parents = [each.number for each in self.facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
         # An interval that reaches the minimum is no more than a reason to count (4.9).
-        unsure = (found.shares < minimum) | (found.highs - found.lows > _WIDE) | (found.evidence == UNKNOWN)
+        wide = (found.evidence == REGISTERS) & (found.highs - found.lows > _WIDE)
+        unsure = (found.shares < minimum) | wide | (found.evidence == UNKNOWN)
         if unsure.any():
             counted = self._joins is not None
+            self.left_out = 0 if counted else int(unsure.sum())
             found = self.pairs.verified(found, minimum, unsure) if counted else found.take(~unsure)
         return self._as_candidates(found)
 
@@ -174,14 +182,19 @@ class KeySearch:
         check_inclusions(minimum, estimator)
         asked = method, estimator, verify, minimum
         if asked not in self._schemas:
+            self.left_out = 0
             candidates = self.candidates(estimator, verify=verify, minimum=minimum)
-            found = detect(self.facts, candidates, method, self._orphans if self._joins is not None else None)
+            orphans = None if self._joins is None else self._orphans_read if verify else self._orphans
+            found = detect(self.facts, candidates, method, orphans)
+            if self.left_out:
+                told = f"{self.left_out:,} pairs cannot be told by sketches and were left out: {_REINDEX}"
+                found = replace(found, notes=(told,))
             self._schemas[asked] = self._with_pairs(found, minimum) if verify else found
         return self._schemas[asked]
 
     def _with_pairs(self, found: Schema, minimum: float) -> Schema:
         """The same with keys of two columns, for which tables are read."""
-        reader = PairReader(self._place)
+        reader = PairReader(self._places.__getitem__)
         parts = [each.number for each in self.facts if may_be_part(each) and each.position < COLUMNS]
         pairs = self.pairs.search(minimum, verify=True, parents=parts)
         candidates = self._as_candidates(pairs)
@@ -189,18 +202,28 @@ class KeySearch:
         known = {each.table for each in found.primary}
         primary = [*found.primary, *keys_of_links(self.facts, foreign, known, reader)]
         notes = [f"not read for keys of two columns: {each}" for each in reader.unread]
-        return Schema(sorted(primary, key=lambda each: each.table), foreign, found.withheld, tuple(notes))
+        if reader.left_out:
+            notes.append(f"{reader.left_out:,} more pairs of columns might be keys: they were not read")
+        return Schema(sorted(primary, key=lambda each: each.table), foreign, found.withheld, (*found.notes, *notes))
 
-    def _place(self, table: str) -> str:
-        """Where a table lies."""
-        for record in self._index.catalog("tables").to_pylist():
-            if record["table"] == table:
-                return str(record["uri"])
-        raise BadRequest(f"no table {table!r}")
+    @cached_property
+    def _places(self) -> dict[str, str]:
+        tables = self._index.catalog("tables")
+        return dict(zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True))
 
     def _orphans(self, child: int, parent: int) -> tuple[str, ...]:
         """Examples of values of a column that another does not hold."""
         return self._joins.missing(child, parent) if self._joins is not None else ()
+
+    def _orphans_read(self, child: int, parent: int) -> tuple[str, ...]:
+        """The same from the table itself, if the index knows none."""
+        known = self._orphans(child, parent)
+        if known or self._joins is None:
+            return known
+        facts = self.facts[child]
+        with contextlib.suppress(LakescopeError, OSError):
+            return self._joins.missing_of(self._places[facts.table], facts.column, parent)
+        return ()
 
     def drawn(self, schema: Schema) -> tuple[list[Box], list[Edge]]:
         """A schema as boxes and edges of a picture."""
@@ -215,7 +238,8 @@ class KeySearch:
             made = Column(name, record["type"], name in keys.get(table, ()), name in referring.get(table, ()))
             columns.setdefault(table, []).append(made)
             rows[table] = record["rows"]
-        boxes = [Box(table, tuple(some), rows[table]) for table, some in columns.items()]
+        doubts = {each.table: "; ".join(each.doubts) for each in schema.primary}
+        boxes = [Box(table, tuple(some), rows[table], doubts.get(table, "")) for table, some in columns.items()]
         return boxes, [_edge(each) for each in schema.foreign]
 
 
@@ -226,8 +250,10 @@ def _edge(found: ForeignKey) -> Edge:
     )
 
 
-def check_inclusions(minimum: float, estimator: str) -> None:
+def check_inclusions(minimum: float, estimator: str, least: int = 1) -> None:
     """Refuse what cannot be asked."""
+    if least < 1:
+        raise BadRequest(f"least must be at least 1, not {least}", hint="3: columns of at least three values")
     if not 0 < minimum <= 1:
         raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.95 is a good one")
     if estimator not in ESTIMATORS:

@@ -6,7 +6,6 @@ the registers it fills, of one with many all registers.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -95,10 +94,10 @@ class SketchedColumns:
             names = zip(batch.column("table").to_pylist(), batch.column("column").to_pylist(), strict=True)
             for row, name in enumerate(names):
                 sketches[numbers[name]] = HyperLogLogPlusPlus.from_bytes(blobs[row].as_buffer())
-        lows, highs = (_extremes(catalog[name].to_pylist()) for name in ("minimum", "maximum"))
         types = zip(catalog["type"].to_pylist(), catalog["type_share"].to_pylist(), strict=True)
         # A few cells of another type than the column's may be most of its values.
         families = np.array([_FAMILIES.get(type, _ANY) if share == 1.0 else _ANY for type, share in types], np.uint8)
+        lows, highs = (_numbers(catalog[name].to_pylist(), families) for name in ("minimum", "maximum"))
         return cls.of(sketches, sizes, families, lows, highs, exact_sizes=exact_sizes)
 
     @classmethod
@@ -174,10 +173,10 @@ def _starts(parts: Sequence[npt.NDArray[np.generic]]) -> I64:
     return np.concatenate([[0], np.cumsum([part.size for part in parts])]).astype(np.int64)
 
 
-def _extremes(texts: Sequence[str | None]) -> F64:
-    """Extremes that are numbers; NaN of others."""
+def _numbers(texts: Sequence[str | None], families: U8) -> F64:
+    """Extremes of columns of numbers; NaN of others, whose order is another one: "11" comes before "4" among texts."""
     found = np.full(len(texts), np.nan)
-    for place, text in enumerate(texts):
-        with contextlib.suppress(ValueError):
-            found[place] = float(text) if text is not None else np.nan
+    for place in np.flatnonzero(families == _FAMILIES["integer"]).tolist():
+        text = texts[place]
+        found[place] = float(text) if text is not None else np.nan
     return found

@@ -163,6 +163,15 @@ class JoinSearch:
         """Examples of values of a column of the lake that another does not hold."""
         return _samples(self.lake_column(number), self.inverted.groups_of_set(other))[1]
 
+    def missing_of(self, location: str, column: str, other: int) -> tuple[str, ...]:
+        """The same of a column of a table that is read."""
+        from lakescope.search.reading import read_query
+
+        for each in read_query(location, self.overlaps, self.inverted):
+            if each.name == column:
+                return _samples(each, self.inverted.groups_of_set(other))[1]
+        return ()
+
     def search(
         self,
         query: QueryColumn,
