@@ -139,6 +139,18 @@ def test_per_tuple_is_the_degree(relation: CodedTable, nulls: str) -> None:
                 assert np.isnan(score.pt)
 
 
+@pytest.mark.parametrize("spread", [1, 90_000])
+def test_large_groups_and_large_domains_are_counted_right(spread: int) -> None:
+    """Squares of groups beyond 32 bits, and pairs of groups and values beyond the room for a table."""
+    rows = 100_000
+    x = np.arange(rows, dtype=np.int32) % spread
+    scorer = Scorer(np.array([x, x * 7 % spread, np.zeros(rows, np.int32)], np.int32))
+    score = scorer.score((0,), 1)
+    assert (score.degree, score.pv, score.pt, score.pdep, score.groups) == (0, 1.0, 1.0, 1.0, spread)
+    assert scorer.score((2,), 0).pdep == pytest.approx(((rows // spread) ** 2 * spread) / rows**2, rel=0.4)
+    assert scorer.score((0, 1), 2).degree == 0
+
+
 def test_more_than_sixty_four_columns() -> None:
     dice = np.random.default_rng(1)
     codes = dice.integers(0, 3, (130, 60)).astype(np.int32)

@@ -286,79 +286,105 @@ def violations(codes, single, lhs, rhs, slots, most, pairs):
 
 
 @njit(nogil=True, cache=True)
-def grouped(codes, lhs, slots, groups):
-    """The group of every row by its values in some columns; rows that lack one are groups of their own, numbered last.
+def refined(groups, count, values, domain, numbers, out):
+    """Groups cut by the values of another column, numbered by appearance; -1 where a row lacks a value of any.
 
-    Returns how many groups have all values, and how many there are in all.
+    ``numbers`` has room for every pair of a group and a value. Returns how many groups there are.
     """
-    rows = codes.shape[1]
+    numbers[: count * domain] = -1
+    n = 0
+    for row in range(groups.size):
+        group, value = groups[row], values[row]
+        if group < 0 or value < 0:
+            out[row] = -1
+            continue
+        place = group * domain + value
+        if numbers[place] < 0:
+            numbers[place] = n
+            n += 1
+        out[row] = numbers[place]
+    return n
+
+
+@njit(nogil=True, cache=True)
+def refined_hashed(groups, values, slots, out):
+    """The same where pairs of groups and values would take too much room: ``slots`` holds a row for each there is."""
     slots[:] = -1
     last = np.uint64(slots.size - 1)
     n = 0
-    alone = 0
-    for row in range(rows):
-        h = np.uint64(0)
-        lacking = False
-        for k in range(lhs.size):
-            code = codes[lhs[k], row]
-            if code < 0:
-                lacking = True
-                break
-            h = (h ^ np.uint64(code)) * _MULTIPLIER
-            h ^= h >> np.uint64(29)
-        if lacking:
-            groups[row] = -1
-            alone += 1
+    for row in range(groups.size):
+        group, value = groups[row], values[row]
+        if group < 0 or value < 0:
+            out[row] = -1
             continue
-        slot = h & last
+        slot = _mixed(group, value) & last
         other = np.int64(slots[slot])
-        while other >= 0:
-            same = True
-            for k in range(lhs.size):
-                if codes[lhs[k], row] != codes[lhs[k], other]:
-                    same = False
-                    break
-            if same:
-                break
+        while other >= 0 and (groups[other] != group or values[other] != value):
             slot = (slot + _ONE) & last
             other = np.int64(slots[slot])
         if other < 0:
             slots[slot] = row
-            groups[row] = n
+            out[row] = n
             n += 1
         else:
-            groups[row] = groups[other]
-    number = n
-    for row in range(rows):
-        if groups[row] < 0:
-            groups[row] = number
-            number += 1
-    return n, n + alone
+            out[row] = out[other]
+    return n
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _mixed(group, value):
+    h = (np.uint64(group) * _MULTIPLIER) ^ np.uint64(value)
+    h *= _MULTIPLIER
+    return h ^ (h >> np.uint64(31))
 
 
 @njit(nogil=True, cache=True)
-def largest_parts(groups, count, values, sizes, parts, squares, slots, tallies):
+def likelihoods(groups, count, values, domain, sizes, parts, squares, tallies):
     """Rows of each group, how many of them at most share a value, and the sum of squares of those that share one.
 
-    A missing value shares with none.
+    A missing value shares with none. ``tallies`` has room for every pair of a group and a value. Returns the sums over
+    groups of the largest part, of its share, and of the squares' share.
     """
+    sizes[:count] = 0
+    parts[:count] = 0
+    squares[:count] = 0
+    tallies[: count * domain] = 0
+    for row in range(groups.size):
+        group, value = groups[row], values[row]
+        if group < 0:
+            continue
+        sizes[group] += 1
+        if value < 0:
+            parts[group] = max(parts[group], 1)
+            squares[group] += 1
+            continue
+        place = group * domain + value
+        tallies[place] += 1
+        parts[group] = max(parts[group], tallies[place])
+        squares[group] += 2 * np.int64(tallies[place]) - 1
+    return _summed(count, sizes, parts, squares)
+
+
+@njit(nogil=True, cache=True)
+def likelihoods_hashed(groups, count, values, sizes, parts, squares, slots, tallies):
+    """The same where pairs of groups and values would take too much room."""
     sizes[:count] = 0
     parts[:count] = 0
     squares[:count] = 0
     slots[:] = -1
     last = np.uint64(slots.size - 1)
     for row in range(groups.size):
-        group = groups[row]
+        group, value = groups[row], values[row]
+        if group < 0:
+            continue
         sizes[group] += 1
-        if values[row] < 0:
+        if value < 0:
             parts[group] = max(parts[group], 1)
             squares[group] += 1
             continue
-        h = (np.uint64(group) * _MULTIPLIER) ^ np.uint64(values[row])
-        h *= _MULTIPLIER
-        slot = (h ^ (h >> np.uint64(31))) & last
+        slot = _mixed(group, value) & last
         other = np.int64(slots[slot])
-        while other >= 0 and (groups[other] != group or values[other] != values[row]):
+        while other >= 0 and (groups[other] != group or values[other] != value):
             slot = (slot + _ONE) & last
             other = np.int64(slots[slot])
         if other < 0:
@@ -367,7 +393,19 @@ def largest_parts(groups, count, values, sizes, parts, squares, slots, tallies):
         else:
             tallies[slot] += 1
         parts[group] = max(parts[group], tallies[slot])
-        squares[group] += 2 * tallies[slot] - 1
+        squares[group] += 2 * np.int64(tallies[slot]) - 1
+    return _summed(count, sizes, parts, squares)
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _summed(count, sizes, parts, squares):
+    kept = 0
+    shares = concentrated = 0.0
+    for group in range(count):
+        kept += parts[group]
+        shares += parts[group] / sizes[group]
+        concentrated += squares[group] / sizes[group]
+    return kept, shares, concentrated
 
 
 @njit(nogil=True, cache=True)
