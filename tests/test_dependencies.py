@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from lakescope.errors import BadRequest
 from lakescope.fds import genuineness
+from lakescope.fds.compare import compare, degrees, label
 from lakescope.fds.discover import discover
 from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
+from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import Scorer
 from lakescope.fds.table import NULLS, CodedTable, read
 
@@ -262,3 +264,80 @@ def test_columns_without_any_value() -> None:
     empty = CodedTable(("a", "b"), np.array([[0, 1, 1], [N, N, N]], np.int32))
     assert GenuinenessScorer(empty).score((0,), 1).value == 1.0
     assert GenuinenessScorer(empty).score((1,), 0).value == 0.0
+
+
+# --- beside a clean version -------------------------------------------------------------------------------------------
+
+LABELS = {
+    ("R1", "equal"): ["same", "same", "fake", "same", "same", "ghost"],
+    ("R2", "equal"): ["same", "ghost", "fake", "ghost", "fake", "ghost"],
+    ("R3", "equal"): ["ghost", "ghost", "same", "ghost", "fake", "ghost"],
+    ("R3", "distinct"): ["ghost", "ghost", "fake", "same", "fake", "ghost"],
+}
+
+
+@pytest.mark.parametrize(("version", "nulls"), LABELS)
+def test_labels_of_the_thesis(version: str, nulls: str) -> None:
+    before, after = Scorer(table("R0").under(nulls)), Scorer(table(version).under(nulls))  # type: ignore[arg-type]
+    found = [label(before.score((x,), a).degree, after.score((x,), a).degree) for x, a in PAIRS]
+    assert found == LABELS[version, nulls]
+
+
+def arrow(version: str) -> object:
+    import pyarrow as pa
+
+    columns = zip("ABC", VERSIONS[version], strict=True)
+    return pa.table({name: [None if code == N else str(code) for code in codes] for name, codes in columns})
+
+
+def test_comparing_tables() -> None:
+    found = compare(arrow("R3"), arrow("R0"), "equal", 1, universe="all")
+    assert [each.label for each in found] == LABELS["R3", "equal"]
+    assert {word: found.info[word] for word in ("same", "ghost", "fake", "genuine")} == {
+        "same": 1,
+        "ghost": 4,
+        "fake": 1,
+        "genuine": 5,
+    }
+    assert ["ghost", 1, 2] in found.info["degrees"]
+    minimal = compare(arrow("R3"), arrow("R0"), "distinct", 1)
+    assert {(each.lhs, each.rhs) for each in minimal} == {((), "C"), (("B",), "A"), (("B",), "C")}
+    with pytest.raises(BadRequest, match="3 and 2 columns"):
+        compare(arrow("R3"), arrow("R0").drop_columns(["C"]))  # type: ignore[attr-defined]
+    with pytest.raises(BadRequest, match="no universe 'most'"):
+        compare(arrow("R3"), arrow("R0"), universe="most")  # type: ignore[arg-type]
+
+
+def test_all_candidates_are_counted_once() -> None:
+    assert sum(degrees(table("R0"), "equal").values()) == 3 * (2**2 - 1)
+    assert sum(degrees(table("R0"), "equal", empty=True).values()) == 3 * 2**2
+
+
+@pytest.mark.parametrize("unit", ["cells", "tuples"])
+def test_pollution(unit: str) -> None:
+    dice = np.random.default_rng(1)
+    whole = CodedTable(tuple("abcdefghij"), dice.integers(0, 5, (10, 400)).astype(np.int32))
+    wanted = round(0.1 * 400 * (10 if unit == "cells" else 1))
+    for pattern, target in (("uniform", ()), ("pareto", ()), ("target", (2, 3))):
+        made = polluted(whole, 0.1, pattern, unit=unit, target=target)  # type: ignore[arg-type]
+        again = polluted(whole, 0.1, pattern, unit=unit, target=target)  # type: ignore[arg-type]
+        assert made.missing().sum() == wanted
+        assert np.array_equal(made.codes, again.codes)
+        kept = made.codes >= 0
+        assert np.array_equal(made.codes[kept], whole.codes[kept])
+        if pattern == "target":
+            assert np.flatnonzero(made.missing()).tolist() == [2, 3]
+        if pattern == "pareto":
+            assert np.sort(made.missing())[-2:].sum() == round(0.8 * wanted)
+
+
+def test_pollution_that_cannot_be() -> None:
+    whole = CodedTable(tuple("abcde"), np.zeros((5, 10), np.int32))
+    with pytest.raises(BadRequest, match="cannot be missing in 1 columns"):
+        polluted(whole, 0.5, "pareto")
+    with pytest.raises(BadRequest, match="no column to take values out of"):
+        polluted(whole, 0.1, "target")
+    with pytest.raises(BadRequest, match="no pattern 'some'"):
+        polluted(whole, 0.1, "some")  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="between 0 and 1"):
+        polluted(whole, 2.0)
