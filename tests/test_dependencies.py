@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.errors import BadRequest
+import lakescope
+from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import genuineness
 from lakescope.fds.compare import compare, degrees, label
 from lakescope.fds.discover import discover
@@ -18,6 +21,10 @@ from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_w
 from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import Scorer
 from lakescope.fds.table import NULLS, CodedTable, read
+from lakescope.fds.violations import parse, violations
+from test_cli import Run, assert_refused, from_json, run
+
+__all__ = ["run"]
 
 I32 = npt.NDArray[np.int32]
 
@@ -171,8 +178,6 @@ def test_a_budget_of_time_ends_it_with_what_holds() -> None:
 
 
 def test_reading_a_table(tmp_path: object) -> None:
-    import pyarrow as pa
-
     made = read(pa.table({"a": ["x", "y", None, "x"], "b": ["1", "?", "1.0", ""], "c": [1.5, 1.5, None, 2.0]}), ["?"])
     assert made.names == ("a", "b", "c")
     assert made.codes.tolist() == [[0, 1, N, 0], [0, N, 0, N], [0, 0, N, 1]]
@@ -284,8 +289,6 @@ def test_labels_of_the_thesis(version: str, nulls: str) -> None:
 
 
 def arrow(version: str) -> object:
-    import pyarrow as pa
-
     columns = zip("ABC", VERSIONS[version], strict=True)
     return pa.table({name: [None if code == N else str(code) for code in codes] for name, codes in columns})
 
@@ -341,3 +344,106 @@ def test_pollution_that_cannot_be() -> None:
         polluted(whole, 0.1, "some")  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="between 0 and 1"):
         polluted(whole, 2.0)
+
+
+# --- what a user sees -------------------------------------------------------------------------------------------------
+
+
+def addresses() -> pa.Table:
+    """Zip tells the city but for one row, and lacks a value once; the id is a key, the country constant."""
+    zips = ["1", "1", "1", "2", "2", None, "3", "3", "3", "3"]
+    cities = ["Rome", "Rome", "Rom", "Oslo", "Oslo", "Oslo", "Bern", "Bern", None, "Bern"]
+    return pa.table({"id": [str(i) for i in range(10)], "zip": zips, "city": cities, "country": ["X"] * 10})
+
+
+def test_dependencies_with_scores_and_doubts() -> None:
+    found = lakescope.dependencies(addresses(), error=0.25, max_lhs=1)
+    told = {(each.lhs, each.rhs): each for each in found}
+    zip_city = told[("zip",), "city"]
+    assert (zip_city.degree, zip_city.strength, zip_city.flags) == (2, "none", ())
+    assert 0 < zip_city.score < 1
+    assert "2 cells are missing" in zip_city.reasons
+    assert told[("id",), "city"].flags == ("key",)
+    assert told[(), "country"].flags == ("constant",)
+    assert [bool(each.flags) for each in found] == sorted(bool(each.flags) for each in found)
+    assert any("flagged" in note for note in found.notes)
+
+
+def test_what_holds_under_which_semantics() -> None:
+    table = pa.table({"a": ["1", "1", "2"], "b": ["x", None, "y"]})
+    (found,) = [each for each in lakescope.dependencies(table, "skip", 1) if (each.lhs, each.rhs) == (("a",), "b")]
+    assert (found.holds, found.strength, found.gs) == (("skip",), "weak", pytest.approx(0.5))
+    assert lakescope.dependencies(table, "skip", 1).notes[-1] == "1 of 3 rows lack a value and were left out"
+
+
+def test_all_dependencies_are_there_whatever_their_flags() -> None:
+    dice = np.random.default_rng(4)
+    codes = dice.integers(0, 3, (5, 30)).astype(np.int32)
+    table = pa.table({f"c{i}": [str(code) for code in column] for i, column in enumerate(codes.tolist())})
+    found = lakescope.dependencies(table, max_lhs=None)
+    wanted = {(tuple(f"c{c}" for c in lhs), f"c{rhs}") for rhs, sides in enumerate(brute(codes, 5)) for lhs in sides}
+    assert {(each.lhs, each.rhs) for each in found} == wanted
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (pa.table({"a": ["1"], "b": ["2"]}), 1),
+        (pa.table({"a": [None, None], "b": [None, None]}, pa.schema([("a", pa.string()), ("b", pa.string())])), 2),
+    ],
+)
+def test_tables_that_say_nothing(table: pa.Table, rows: int) -> None:
+    for nulls in NULLS:
+        found = lakescope.dependencies(table, nulls)  # type: ignore[arg-type]
+        assert all(each.flags for each in found)
+        assert found.info["rows"] == rows
+
+
+def test_bad_requests_for_dependencies() -> None:
+    with pytest.raises(BadRequest, match="no semantics"):
+        lakescope.dependencies(addresses(), "maybe")  # type: ignore[arg-type]
+    with pytest.raises(BadRequest, match="the error must be"):
+        lakescope.dependencies(addresses(), error=1.5)
+    with pytest.raises(BadRequest, match="max_lhs must be"):
+        lakescope.dependencies(addresses(), max_lhs=-1)
+
+
+def test_rows_that_break_a_dependency() -> None:
+    found = violations(addresses(), ["zip"], "city")
+    assert [(each.lhs, each.values, each.counts, each.rows, each.repair) for each in found] == [
+        (("3",), ("Bern", "(missing)"), (3, 1), (6, 7, 8, 9), "Bern"),
+        (("1",), ("Rome", "Rom"), (2, 1), (0, 1, 2), "Rome"),
+    ]
+    assert found.info["degree"] == 2
+    assert [each.lhs for each in violations(addresses(), ["zip"], "city", "skip")] == [("1",)]
+    assert not violations(addresses(), ["id"], "city")
+    with pytest.raises(NotFound, match="town"):
+        violations(addresses(), ["zip"], "town")
+
+
+def test_dependencies_as_text() -> None:
+    assert parse("zip, state -> city") == (("zip", "state"), "city")
+    assert parse("-> country") == ((), "country")
+    for text in ("zip", "zip ->", ""):
+        with pytest.raises(BadRequest, match="cannot read the dependency"):
+            parse(text)
+
+
+def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    import pyarrow.csv
+
+    clean, dirty = tmp_path / "clean.csv", tmp_path / "dirty.csv"
+    pyarrow.csv.write_csv(addresses(), dirty)
+    table = addresses().set_column(2, "city", pa.array(["Rome"] * 3 + ["Oslo"] * 3 + ["Bern"] * 4))
+    pyarrow.csv.write_csv(table, clean)
+    records = from_json(run("fds", str(clean), "--format", "json").out)
+    assert {"lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags"} <= set(records[0])
+    compared = run("fds", str(dirty), "--compare", str(clean), "--format", "json")
+    assert {each["label"] for each in from_json(compared.out)} == {"same", "ghost"}
+    assert "ghost" in compared.err
+    broken = from_json(run("fds", str(dirty), "--violations", "zip -> city", "--format", "json").out)
+    assert [each["repair"] for each in broken] == ["Bern", "Rome"]
+    assert_refused(run("fds", str(dirty), "--violations", "zip"), 2, "hint: ")
+    assert_refused(run("fds", str(dirty), "--nulls", "maybe"), 2, "hint: ")
+    assert_refused(run("fds", str(tmp_path / "none.csv")), 2)
+    assert_refused(run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "ask twice")

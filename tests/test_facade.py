@@ -585,7 +585,7 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "results"},
     "report": {"store"},
     "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "keys", "results"},
-    "cli": {"lake", "report", "demo", "counting", "sketches", "results"},
+    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "results"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

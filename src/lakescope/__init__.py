@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakescope.counting.count import Count
+    from lakescope.fds.find import Dependency
+    from lakescope.fds.genuineness import Custom, Model
+    from lakescope.fds.table import Nulls
     from lakescope.lake import Lake, TableProfile
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
@@ -48,6 +51,7 @@ __all__ = [
     "TableProfile",
     "__version__",
     "count",
+    "dependencies",
     "index",
     "open",
 ]
@@ -103,6 +107,30 @@ def count(
     from lakescope.counting.count import count
 
     return count(query, columns, counters=counters, error=error, memory=memory, n_max=n_max, exact=exact)
+
+
+def dependencies(
+    query: Any,
+    nulls: Nulls = "equal",
+    max_lhs: int | None = 3,
+    *,
+    error: float = 0.0,
+    missing: Sequence[str] = (),
+    model: Model | Custom = "frequency",
+    scored: int = 200,
+    budget: float | None = 60.0,
+) -> Results[Dependency]:
+    """Minimal functional dependencies of a table (a path, a URI or a frame), the most telling first.
+
+    ``nulls`` says what a missing value equals: every other (``equal``), none (``distinct``), or that rows with one do
+    not count (``skip``). ``max_lhs`` bounds the left side (None: any). ``error`` is the share of rows that may break a
+    dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in
+    (``uniform``, ``frequency``, ``conditional``, or a function) for the genuineness of the first ``scored`` answers.
+    After ``budget`` seconds what was found so far is told.
+    """
+    from lakescope.fds.find import dependencies
+
+    return dependencies(query, nulls, max_lhs, error=error, missing=missing, model=model, scored=scored, budget=budget)
 
 
 def __getattr__(name: str) -> Any:

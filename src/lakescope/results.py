@@ -66,6 +66,10 @@ class Results(Sequence[Record], Generic[Record]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    def with_note(self, note: str) -> Results[Record]:
+        """The same answer with one more note."""
+        return Results(self.kind, self._records, shown=self.shown, notes=(*self.notes, note), info=self.info)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """The records as plain dictionaries."""
         return [asdict(record) for record in self._records]  # type: ignore[call-overload]

@@ -349,6 +349,34 @@ def keys(
     keying.print_keys(_lake(index), options, diagram=diagram, sql=sql, show=show, form=form)
 
 
+@app.command(
+    epilog="Examples: lakescope fds table.csv --max-lhs 2 | lakescope fds table.csv --error 0.01 --missing '?,unknown'"
+    " | lakescope fds dirty.csv --compare clean.csv | lakescope fds table.csv --violations 'zip -> city'"
+)
+def fds(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: its path or URI.")],
+    nulls: Annotated[
+        str, typer.Option(help="What a missing value equals: equal (all), distinct (none), skip.")
+    ] = "equal",
+    max_lhs: Annotated[int, typer.Option(min=0, help="Columns on the left side, at most (0: any number).")] = 3,
+    error: Annotated[float, typer.Option(help="Share of rows that may break a dependency.")] = 0.0,
+    missing: Annotated[str | None, typer.Option(help="Texts that stand for no value, by commas: ?,unknown.")] = None,
+    compare: Annotated[str | None, typer.Option(help="A clean version: what is same, ghost or fake beside it.")] = None,
+    violations: Annotated[str | None, typer.Option(help="The rows that break one: 'zip, state -> city'.")] = None,
+    budget: Annotated[float, typer.Option(help="Seconds after which what was found so far is told.")] = 60.0,
+    limit: _LimitOption = 50,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Which functional dependencies hold, and which of them missing values only feign."""
+    from lakescope.cli import depending
+
+    options = {
+        **{"nulls": nulls, "max_lhs": max_lhs or None, "error": error, "budget": budget},
+        "missing": depending.parse_missing(missing),
+    }
+    depending.print_dependencies(table, options, compare=compare, broken=violations, limit=limit, form=form)
+
+
 @app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
 def augment(
     query: _QueryArgument,

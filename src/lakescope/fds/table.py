@@ -22,10 +22,14 @@ NULLS = ("equal", "distinct", "skip")
 
 @dataclass(frozen=True)
 class CodedTable:
-    """Columns by name, and the code of every cell: from 0 by order of appearance, -1 where it is missing."""
+    """Columns by name, and the code of every cell: from 0 by order of appearance, -1 where it is missing.
+
+    ``texts`` are the canonical texts of the codes of each column, if they were asked for.
+    """
 
     names: tuple[str, ...]
     codes: I32
+    texts: tuple[list[str], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -62,12 +66,13 @@ def check_nulls(nulls: str) -> None:
         raise BadRequest(f"no semantics {nulls!r} of missing values", hint="use equal, distinct or skip")
 
 
-def read(query: Any, missing: Sequence[str] = ()) -> CodedTable:
+def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False) -> CodedTable:
     """A table by its path or URI, or a frame; ``missing`` are texts that stand for no value in this one."""
     from lakescope.search.reading import batches_of
     from lakescope.values.cells import understand
 
     markers = {text.encode() for text in missing}
+    told: dict[str, list[str]] = {}
     known: dict[str, dict[int, int]] = {}
     parts: dict[str, list[I32]] = {}
     rows = 0
@@ -82,6 +87,8 @@ def read(query: Any, missing: Sequence[str] = ()) -> CodedTable:
                 ],
                 np.int32,
             )
+            if texts:
+                _remember(told.setdefault(column.name, []), cells, codes)
             held = parts.setdefault(column.name, [np.full(rows, -1, np.int32)] if rows else [])
             held.append(np.where(cells.places >= 0, np.append(codes, -1)[cells.places], -1).astype(np.int32))
         rows += batch.rows
@@ -91,4 +98,12 @@ def read(query: Any, missing: Sequence[str] = ()) -> CodedTable:
                 held.append(np.full(lacking, -1, np.int32))
     if not parts:
         raise BadRequest("the table has no columns", hint="give a table with a header and rows")
-    return CodedTable(tuple(parts), np.array([np.concatenate(held) for held in parts.values()], np.int32))
+    codes = np.array([np.concatenate(held) for held in parts.values()], np.int32)
+    return CodedTable(tuple(parts), codes, tuple(told[name] for name in parts) if texts else ())
+
+
+def _remember(told: list[str], cells: Any, codes: I32) -> None:
+    """Add the texts of codes that are new; codes are given in order."""
+    for place, code in enumerate(codes.tolist()):
+        if code == len(told):
+            told.append(cells.canonical_at(place).decode("utf-8", "replace"))

@@ -1,0 +1,93 @@
+"""The rows that decide about a dependency: those that share a left side and not the right one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lakescope.errors import BadRequest, NotFound
+from lakescope.fds.scores import Scorer
+from lakescope.fds.table import CodedTable, Nulls, check_nulls, read
+from lakescope.results import Results
+
+_ROWS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A left side with several right ones: which, how often each, and in which rows (from 0; the first ten).
+
+    ``repair`` is the right side of more than half of the rows, if there is one: what the others might be meant to be.
+    """
+
+    lhs: tuple[str, ...]
+    values: tuple[str, ...]
+    counts: tuple[int, ...]
+    rows: tuple[int, ...]
+    repair: str | None
+
+
+def parse(text: str) -> tuple[tuple[str, ...], str]:
+    """``zip, state -> city`` as columns."""
+    left, arrow, right = text.rpartition("->")
+    if not arrow or not right.strip():
+        raise BadRequest(f"cannot read the dependency {text!r}", hint="write it as 'zip, state -> city'")
+    return tuple(part.strip() for part in left.split(",") if part.strip()), right.strip()
+
+
+def violations(
+    query: Any, lhs: Sequence[str], rhs: str, nulls: Nulls = "equal", missing: Sequence[str] = ()
+) -> Results[Violation]:
+    """Groups of rows that break ``lhs -> rhs``, those with the most rows first."""
+    check_nulls(nulls)
+    table = read(query, missing, texts=True)
+    for name in (*lhs, rhs):
+        if name not in table.names:
+            raise NotFound.among("column", name, list(table.names))
+    columns = [table.names.index(name) for name in lhs]
+    right = table.names.index(rhs)
+    kept = np.arange(table.rows)
+    if nulls == "skip":
+        kept = np.flatnonzero((table.codes >= 0).all(axis=0))
+    scorer = Scorer(table.under(nulls))
+    groups, count, _ = scorer.group(columns)
+    score = scorer.score(columns, right)
+    found = []
+    for group in _broken(groups, scorer.codes[right], count).tolist():
+        rows = kept[groups == group]
+        values = Counter(_text(table, right, row) for row in rows.tolist()).most_common()
+        majority = values[0][0] if 2 * values[0][1] > rows.size else None
+        found.append(
+            Violation(
+                lhs=tuple(_text(table, column, int(rows[0])) for column in columns),
+                values=tuple(text for text, _ in values),
+                counts=tuple(number for _, number in values),
+                rows=tuple(rows[:_ROWS].tolist()),
+                repair=majority,
+            )
+        )
+    found.sort(key=lambda each: (-sum(each.counts), each.lhs))
+    info = {"degree": score.degree, "rows": scorer.rows, "groups": score.groups, "broken": len(found)}
+    notes = [] if found else [f"{', '.join(lhs)} -> {rhs} holds"]
+    return Results(Violation, found, notes=notes, info=info)
+
+
+def _broken(groups: Any, values: Any, count: int) -> Any:
+    """Groups of which not all rows have the same value; a missing one is the same as none."""
+    inside = groups >= 0
+    first = np.full(count, -2, np.int64)
+    first[groups[inside][::-1]] = values[inside][::-1]
+    sizes = np.bincount(groups[inside], minlength=count)
+    differs = (values[inside] != first[groups[inside]]) | (values[inside] < 0)
+    broken = np.zeros(count, np.bool_)
+    broken[groups[inside][differs]] = True
+    return np.flatnonzero(broken & (sizes > 1))
+
+
+def _text(table: CodedTable, column: int, row: int) -> str:
+    code = int(table.codes[column, row])
+    return table.texts[column][code] if code >= 0 else "(missing)"
