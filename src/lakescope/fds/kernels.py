@@ -104,6 +104,22 @@ def minimal(masks, out):
     return n
 
 
+@njit(nogil=True, inline="always", cache=True)
+def _taken_out(c, starts, incident, hits, hitter, critical):
+    """Take a column out of the set; returns how many edges no other column hits."""
+    uncovered = 0
+    for k in range(starts[c], starts[c + 1]):
+        e = incident[k]
+        hits[e] -= 1
+        hitter[e] ^= c
+        if hits[e] == 0:
+            uncovered += 1
+            critical[c] -= 1
+        elif hits[e] == 1:
+            critical[hitter[e]] += 1
+    return uncovered
+
+
 @njit(nogil=True, cache=True)
 def hitting_sets(edges, columns, most, room):
     """All minimal sets of at most ``most`` columns that share one with each edge (MMCS; Murakami and Uno 2014).
@@ -178,15 +194,7 @@ def hitting_sets(edges, columns, most, room):
                 break
             depth -= 1
             c = chosen[depth]
-            for k in range(starts[c], starts[c + 1]):
-                e = incident[k]
-                hits[e] -= 1
-                hitter[e] ^= c
-                if hits[e] == 0:
-                    uncovered += 1
-                    critical[c] -= 1
-                elif hits[e] == 1:
-                    critical[hitter[e]] += 1
+            uncovered += _taken_out(c, starts, incident, hits, hitter, critical)
             current[c >> 6] &= ~(_ONE << np.uint64(c & 63))
             candidates[depth, c >> 6] |= _ONE << np.uint64(c & 63)
         while not advanced:
@@ -219,15 +227,7 @@ def hitting_sets(edges, columns, most, room):
                     candidates[depth, w] = candidates[depth - 1, w]
                 advanced = True
             else:
-                for k in range(starts[c], starts[c + 1]):
-                    e = incident[k]
-                    hits[e] -= 1
-                    hitter[e] ^= c
-                    if hits[e] == 0:
-                        uncovered += 1
-                        critical[c] -= 1
-                    elif hits[e] == 1:
-                        critical[hitter[e]] += 1
+                uncovered += _taken_out(c, starts, incident, hits, hitter, critical)
                 candidates[depth, c >> 6] |= _ONE << np.uint64(c & 63)
         entering = advanced
         if not advanced and depth == 0:
