@@ -17,6 +17,7 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import genuineness
 from lakescope.fds.compare import compare, degrees, label
 from lakescope.fds.discover import discover
+from lakescope.fds.disguised import disguised
 from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
 from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import Scorer
@@ -447,3 +448,32 @@ def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
     assert_refused(run("fds", str(dirty), "--nulls", "maybe"), 2, "hint: ")
     assert_refused(run("fds", str(tmp_path / "none.csv")), 2)
     assert_refused(run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "ask twice")
+
+
+# --- disguised missing values -----------------------------------------------------------------------------------------
+
+
+def test_planted_values_that_stand_for_none(demo_lake: Path) -> None:
+    import json
+
+    planted = json.loads(demo_lake.with_name("lake.truth.json").read_text())["disguised"]
+    assert planted
+    for each in planted:
+        found = {(one.column, one.value): one.count for one in disguised(demo_lake / each["table"])}
+        assert found.get((each["column"], each["marker"])) == each["count"]
+    notes = lakescope.dependencies(demo_lake / planted[0]["table"], max_lhs=1).notes
+    assert any("may stand for missing values" in note and "'unknown' in smoker" in note for note in notes)
+
+
+def test_ordinary_values_are_not_suspected() -> None:
+    dice = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "age": [str(each) for each in dice.integers(0, 100, 500)],
+            "price": [f"{each:.2f}" for each in np.exp(dice.normal(3, 2, 500))],
+            "day": [f"2024-01-{each:02d}" for each in dice.integers(1, 29, 500)],
+            "word": [str(each) for each in dice.choice(["red", "green", "blue"], 500)],
+            "flag": [str(each) for each in dice.choice(["-1", "1"], 500)],
+        }
+    )
+    assert list(disguised(table)) == []

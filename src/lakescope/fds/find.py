@@ -11,6 +11,7 @@ import numpy as np
 from lakescope.errors import BadRequest
 from lakescope.fds.approximate import discover_approximate
 from lakescope.fds.discover import Discovered, discover
+from lakescope.fds.disguised import disguised_in
 from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
 from lakescope.fds.scores import Likelihood, Scorer
 from lakescope.fds.table import NULLS, CodedTable, Nulls, check_nulls, read
@@ -20,6 +21,8 @@ from lakescope.results import Results
 _NEARLY = 0.9
 #: Dependencies whose genuineness is worked out unless more is asked for.
 _SCORED = 200
+#: Values that may stand for missing ones that are told.
+_SUSPECTS = 5
 _SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
 
 
@@ -73,7 +76,7 @@ def dependencies(
         raise BadRequest(f"the error must be at least 0 and below 1, not {error}", hint="0.01: one row in a hundred")
     if max_lhs is not None and max_lhs < 0:
         raise BadRequest(f"max_lhs must be at least 0, not {max_lhs}", hint="3 is a good one; None: any number")
-    return _Finder(read(query, missing), nulls, model).find(max_lhs, error, scored, budget)
+    return _Finder(read(query, missing, texts=True), nulls, model).find(max_lhs, error, scored, budget)
 
 
 class _Finder:
@@ -157,6 +160,10 @@ class _Finder:
 
     def _notes(self, records: list[Dependency], found: Discovered) -> list[str]:
         notes = []
+        suspects = disguised_in(self.table)
+        if suspects:
+            shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[:_SUSPECTS])
+            notes.append(f"may stand for missing values: {shown}; if so, name them as missing")
         if not found.complete:
             notes.append("time was up: there may be more, and some may not be minimal; give it a larger budget")
         trivial = sum(bool(each.flags) for each in records)
