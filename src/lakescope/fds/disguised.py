@@ -22,8 +22,8 @@ F64 = npt.NDArray[np.float64]
 _WORDS = frozenset(
     (
         "unknown;not known;unspecified;not specified;not available;not applicable;not given;not provided;no data;"
-        "no value;none given;missing;undefined;tbd;to be determined;to be announced;tba;?;??;???;-;--;---;.;..;x;xx;xxx;xxxx;"
-        "unbekannt;inconnu;desconocido;sconosciuto;onbekend;empty;blank;dummy;default"
+        "no value;none given;missing;undefined;tbd;to be determined;to be announced;tba;?;??;???;-;--;---;.;..;x;xx;"
+        "xxx;xxxx;unbekannt;inconnu;desconocido;sconosciuto;onbekend;empty;blank;dummy;default"
     ).split(";")
 )
 _DAYS = ("1900-01-01", "1899-12-30", "1899-12-31", "1970-01-01", "1753-01-01", "0001-01-01", "9999-12-31", "2999-12-31")
