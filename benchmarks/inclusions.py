@@ -211,7 +211,7 @@ def keys(options: argparse.Namespace) -> Section:
                 if len(f.child_columns) == 1
             ]
             scores.setdefault(way, {})[name] = _scores(pairs, truth)
-        _, candidates = lake._reference_candidates("exact", verify=True, minimum=1.0)
+        candidates, _ = lake._keys.candidates("exact", verify=True, minimum=1.0)
         for way, pairs in _rules(candidates).items():
             scores.setdefault(way, {})[name] = _scores(pairs, truth)
         common.say(f"keys of {name} done")

@@ -74,7 +74,8 @@ def main() -> None:
             truth[child, each["child_columns"][0]] = parent, each["parent_columns"][0]
         file.unlink()
     lake = lakescope.index(folder / "lake", folder / "lake.idx")
-    facts, found = lake._reference_candidates("exact", verify=True, minimum=0.95)
+    facts = lake._keys.facts
+    found, _ = lake._keys.candidates("exact", verify=True, minimum=0.95)
     candidates = [each for each in found if each.child.folder == each.parent.folder and not _pointless(each)]
     x, y = np.array(featured(facts, candidates)), labels(candidates, truth)
     odd = np.array([int(Path(each.child.folder).name[2:]) % 2 == 1 for each in candidates])

@@ -178,6 +178,15 @@ def test_a_budget_of_time_ends_it_with_what_holds() -> None:
     assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
 
 
+def test_a_budget_that_ends_while_validating_says_so() -> None:
+    """Nothing has failed yet, but not everything was checked."""
+    codes = np.random.default_rng(1).integers(0, 30, (6, 200)).astype(np.int32)
+    assert discover(codes, budget=60.0).complete
+    found = discover(codes, budget=0.0)
+    assert not found.complete
+    assert found.validated == 1
+
+
 def test_reading_a_table(tmp_path: object) -> None:
     made = read(pa.table({"a": ["x", "y", None, "x"], "b": ["1", "?", "1.0", ""], "c": [1.5, 1.5, None, 2.0]}), ["?"])
     assert made.names == ("a", "b", "c")

@@ -210,6 +210,18 @@ def test_ways_without_intervals_say_so(shop: Lake) -> None:
     assert {(each.low, each.high, each.evidence) for each in found} == {(0.0, 1.0, "bml")}
 
 
+def test_an_index_of_profiles_only_finds_keys_too_many_to_count(tmp_path: Path, spark: SparkSession) -> None:
+    """The number of values is an estimate there: a column may be a key if the estimate allows it."""
+    (tmp_path / "lake").mkdir()
+    for number in range(6):
+        rows = "".join(f"k{number}-{i}\n" for i in range(9_000 + 500 * number))
+        (tmp_path / "lake" / f"t{number}.csv").write_text("code\n" + rows)
+    lake = lakescope.index(tmp_path / "lake", tmp_path / "i", spark=spark, joins=False)
+    found = lake.primary_keys()
+    assert [each.table for each in found] == [f"t{number}.csv" for number in range(6)]
+    assert not any(each.doubts for each in found)
+
+
 def test_bad_requests(shop: Lake) -> None:
     with pytest.raises(BadRequest, match="no method 'best'"):
         shop.foreign_keys(method="best")  # type: ignore[arg-type]

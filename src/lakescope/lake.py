@@ -38,7 +38,6 @@ from lakescope.store.segment import chosen, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakescope.keys.evidence import Candidate, ColumnFacts
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
@@ -460,7 +459,7 @@ class Lake:
     ) -> DataFrame:
         """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
 
-        Executors must see the index.
+        Pairs that sketches cannot tell are not among them, unless ``verify`` counts them. Executors must see the index.
         """
         from lakescope.keys.batch import SearchInclusions
         from lakescope.keys.search import Inclusion, check_inclusions
@@ -527,12 +526,6 @@ class Lake:
             raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
         return drawings[form](*self._keys.drawn(schema))
-
-    def _reference_candidates(
-        self, estimator: Estimator, *, verify: bool, minimum: float
-    ) -> tuple[list[ColumnFacts], list[Candidate]]:
-        """What detectors of foreign keys decide about."""
-        return self._keys.facts, self._keys.candidates(estimator, verify=verify, minimum=minimum)
 
     @cached_property
     def _keys(self) -> KeySearch:

@@ -128,10 +128,9 @@ class _Discovery:
                 whole = whole and all_there
                 found[column] = sides
             complete = complete and whole
-            failed, checked = self._validated(found, stale)
+            stale, checked, all_checked = self._validated(found, stale)
             validated += checked
-            stale = failed
-            if self._late() and stale:
+            if not all_checked or (stale and self._late()):
                 complete = False
                 found = [
                     [side for side in sides if self._known_to_hold(side, column)] for column, sides in enumerate(found)
@@ -161,8 +160,8 @@ class _Discovery:
         masks, whole = kernels.hitting_sets(edges, self.columns, self.most, _ROOM)
         return [_columns_of(mask) for mask in masks], whole
 
-    def _validated(self, found: list[list[tuple[int, ...]]], stale: set[int]) -> tuple[set[int], int]:
-        """Check what is new; columns with a failure, of which more is known now."""
+    def _validated(self, found: list[list[tuple[int, ...]]], stale: set[int]) -> tuple[set[int], int, bool]:
+        """Check what is new: columns with a failure, of which more is known now; how much was checked, and if all."""
         wanted: dict[tuple[int, ...], list[int]] = {}
         for column in sorted(stale):
             for side in found[column]:
@@ -171,6 +170,7 @@ class _Discovery:
         failed: set[int] = set()
         learnt: list[U64] = []
         pairs = np.empty((_LEARNT * self.columns, 3), np.int64)
+        checked = 0
         for side, columns in sorted(wanted.items(), key=lambda item: (len(item[0]), item[0])):
             rhs = np.array(columns, np.int64)
             count = kernels.violations(
@@ -186,11 +186,12 @@ class _Discovery:
                 for at in range(count):
                     kernels.agreement(self.codes, pairs[at, 0], pairs[at, 1], masks[at])
                 learnt.append(masks)
+            checked += 1
             if self._late():
                 break
         if learnt:
             self._learn(np.concatenate(learnt))
-        return failed, len(wanted)
+        return failed, checked, checked == len(wanted)
 
     def _known_to_hold(self, side: tuple[int, ...], column: int) -> bool:
         return column in self.known.get(repr(side).encode(), ())

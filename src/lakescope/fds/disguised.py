@@ -7,6 +7,7 @@ occurs again and again. Whoever agrees names it as missing before asking for dep
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,17 +65,44 @@ def _of_column(table: CodedTable, column: int) -> list[Disguised]:
     texts = table.texts[column]
     codes = table.codes[column]
     counts: I64 = np.bincount(codes[codes >= 0], minlength=len(texts)).astype(np.int64)
-    filled = int(counts.sum())
+    if counts.size < 2:
+        return []
     numbers = np.array([_number(text) for text in texts], np.float64)
-    numeric = filled and counts[~np.isnan(numbers)].sum() >= _MOSTLY * filled
-    found = []
+    numeric = counts[~np.isnan(numbers)].sum() >= _MOSTLY * counts.sum()
+    reasons = {code: "a word for nothing" for code, text in enumerate(texts) if text.lower() in _WORDS}
+    reasons = {code: why for code, why in reasons.items() if counts[code] > 1}
+    for code, why in _extremes(texts, numbers) if numeric else _days_and_codes(texts):
+        # More often than its like.
+        if counts[code] >= max(_FEWEST, _OFTEN * float(np.median(np.delete(counts, code)))):
+            reasons.setdefault(code, why)
+    return [
+        Disguised(table.names[column], texts[code], int(counts[code]), int(counts[code]) / table.rows, why)
+        for code, why in reasons.items()
+    ]
+
+
+def _extremes(texts: list[str], numbers: F64) -> Iterator[tuple[int, str]]:
+    """The least and the largest number, if they lie beyond all others as ordinary ones do not."""
+    known = np.flatnonzero(~np.isnan(numbers))
+    order = known[np.argsort(numbers[known], kind="stable")]
+    if order.size < 3:
+        return
+    for code, rest in ((int(order[0]), order[1:]), (int(order[-1]), order[:-1])):
+        low, high = float(numbers[rest[0]]), float(numbers[rest[-1]])
+        beyond = max(low - numbers[code], numbers[code] - high)
+        if _NUMBER.fullmatch(texts[code]):
+            yield code, "a number people write for nothing, beyond all others"
+        elif beyond > _BEYOND * (high - low) > 0:
+            yield code, "beyond all others, and again and again"
+
+
+def _days_and_codes(texts: list[str]) -> Iterator[tuple[int, str]]:
+    ends = min(texts), max(texts)
     for code, text in enumerate(texts):
-        reason = _word(text, counts, code) or (_number_reason(text, numbers, counts, code) if numeric else "")
-        reason = reason or ("" if numeric else _day_or_code(text, texts, counts, code))
-        if reason:
-            share = int(counts[code]) / table.rows
-            found.append(Disguised(table.names[column], text, int(counts[code]), share, reason))
-    return found
+        if text[:10] in _DAYS and text in ends:
+            yield code, "a day that stands for none"
+        elif _CODE.fullmatch(text):
+            yield code, "a code that stands for none"
 
 
 def _number(text: str) -> float:
@@ -83,34 +111,3 @@ def _number(text: str) -> float:
     except ValueError:
         return float("nan")
     return found if np.isfinite(found) else float("nan")
-
-
-def _word(text: str, counts: I64, code: int) -> str:
-    return "a word for nothing" if text.lower() in _WORDS and counts.size > 1 and counts[code] > 1 else ""
-
-
-def _often(counts: I64, code: int) -> bool:
-    """Whether a value occurs more often than its like."""
-    others = np.delete(counts, code)
-    return bool(counts[code] >= _FEWEST and others.size and counts[code] >= _OFTEN * np.median(others))
-
-
-def _number_reason(text: str, numbers: F64, counts: I64, code: int) -> str:
-    value = numbers[code]
-    others = np.delete(numbers, code)
-    others = others[~np.isnan(others)]
-    if np.isnan(value) or others.size < 2 or not _often(counts, code):
-        return ""
-    low, high = float(others.min()), float(others.max())
-    beyond = max(low - value, value - high)
-    if _NUMBER.fullmatch(text) and beyond > 0:
-        return "a number people write for nothing, beyond all others"
-    return "beyond all others, and again and again" if beyond > _BEYOND * (high - low) > 0 else ""
-
-
-def _day_or_code(text: str, texts: list[str], counts: I64, code: int) -> str:
-    if not _often(counts, code):
-        return ""
-    if text[:10] in _DAYS and text in (min(texts), max(texts)):
-        return "a day that stands for none"
-    return "a code that stands for none" if _CODE.fullmatch(text) else ""

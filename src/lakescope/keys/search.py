@@ -65,8 +65,6 @@ class KeySearch:
         self._index = index
         self._joins = joins
         self._schemas: dict[tuple[object, ...], Schema] = {}
-        #: Pairs that sketches could not tell and that could not be counted, of the last question.
-        self.left_out = 0
 
     @cached_property
     def records(self) -> list[dict[str, Any]]:
@@ -142,20 +140,21 @@ class KeySearch:
 
     @cached_property
     def facts(self) -> list[ColumnFacts]:
-        return facts_of(self.records, self._sizes.tolist())
+        return facts_of(self.records, self._sizes.tolist() if self._joins is not None else None)
 
-    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> list[Candidate]:
-        """Columns that are included in a key; where sketches cannot tell, values are counted if they can be."""
+    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> tuple[list[Candidate], int]:
+        """Columns that are included in a key; where sketches cannot tell, values are counted.
+
+        And how many pairs could neither be told nor counted.
+        """
         parents = [each.number for each in self.facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
         # An interval that reaches the minimum is no more than a reason to count (4.9).
         wide = (found.evidence == REGISTERS) & (found.highs - found.lows > _WIDE)
         unsure = (found.shares < minimum) | wide | (found.evidence == UNKNOWN)
-        if unsure.any():
-            counted = self._joins is not None
-            self.left_out = 0 if counted else int(unsure.sum())
-            found = self.pairs.verified(found, minimum, unsure) if counted else found.take(~unsure)
-        return self._as_candidates(found)
+        if self._joins is None:
+            return self._as_candidates(found.take(~unsure)), int(unsure.sum())
+        return self._as_candidates(self.pairs.verified(found, minimum, unsure)), 0
 
     def _as_candidates(self, found: Found) -> list[Candidate]:
         facts = self.facts
@@ -182,12 +181,11 @@ class KeySearch:
         check_inclusions(minimum, estimator)
         asked = method, estimator, verify, minimum
         if asked not in self._schemas:
-            self.left_out = 0
-            candidates = self.candidates(estimator, verify=verify, minimum=minimum)
+            candidates, left_out = self.candidates(estimator, verify=verify, minimum=minimum)
             orphans = None if self._joins is None else self._orphans_read if verify else self._orphans
             found = detect(self.facts, candidates, method, orphans)
-            if self.left_out:
-                told = f"{self.left_out:,} pairs cannot be told by sketches and were left out: {_REINDEX}"
+            if left_out:
+                told = f"{left_out:,} pairs cannot be told by sketches and were left out: {_REINDEX}"
                 found = replace(found, notes=(told,))
             self._schemas[asked] = self._with_pairs(found, minimum) if verify else found
         return self._schemas[asked]
