@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import lakescope
 from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import genuineness
+from lakescope.fds.budget import Budget
 from lakescope.fds.compare import compare, degrees, label
 from lakescope.fds.discover import discover
 from lakescope.fds.disguised import disguised
@@ -172,7 +173,7 @@ def test_more_than_sixty_four_columns() -> None:
 
 def test_a_budget_of_time_ends_it_with_what_holds() -> None:
     codes = np.random.default_rng(1).integers(0, 40, (24, 3_000)).astype(np.int32)
-    found = discover(codes, budget=0.0)
+    found = discover(codes, budget=Budget(0.0))
     assert not found.complete
     scorer = Scorer(codes)
     assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
@@ -181,10 +182,84 @@ def test_a_budget_of_time_ends_it_with_what_holds() -> None:
 def test_a_budget_that_ends_while_validating_says_so() -> None:
     """Nothing has failed yet, but not everything was checked."""
     codes = np.random.default_rng(1).integers(0, 30, (6, 200)).astype(np.int32)
-    assert discover(codes, budget=60.0).complete
-    found = discover(codes, budget=0.0)
+    assert discover(codes, budget=Budget(60.0)).complete
+    found = discover(codes, budget=_LateAfter(0))
     assert not found.complete
     assert found.validated == 1
+
+
+class _LateAfter(Budget):
+    """Time that is up once it has been asked for so often."""
+
+    def __init__(self, asked: int) -> None:
+        super().__init__(None)
+        self._left = asked
+
+    @property
+    def late(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+class _LateInRound(Budget):
+    """Time that is up in the third round of deriving left sides."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._rounds = 0
+
+    def part(self, share: float) -> Budget:
+        self._rounds += 1
+        return Budget(0.0 if self._rounds > 2 else None)
+
+
+def test_when_time_is_up_short_left_sides_have_been_found() -> None:
+    """Two hundred columns: what is told holds, is minimal, and all of it up to the size that is claimed."""
+    codes = np.random.default_rng(1).integers(0, 7, (200, 400)).astype(np.int32)
+    codes[7] = codes[3] // 2
+    codes[199] = codes[150] * 7 + codes[160]
+    found = discover(codes, None, _LateInRound())
+    assert not found.complete
+    assert found.whole == 2
+    told = {(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides}
+    assert told >= {((3,), 7), ((199,), 150), ((199,), 160), ((150, 160), 199)}
+    scorer = Scorer(codes)
+    for lhs, rhs in told:
+        assert scorer.score(lhs, rhs).degree == 0
+        assert all(scorer.score(less, rhs).degree for less in itertools.combinations(lhs, len(lhs) - 1))
+
+
+def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakescope.fds.discover._ROOM", 10)
+    codes = np.random.default_rng(1).integers(0, 4, (12, 40)).astype(np.int32)
+    frame = pa.table({f"c{place}": column.tolist() for place, column in enumerate(codes)})
+    found = lakescope.dependencies(frame, max_lhs=None)
+    assert not found.info["complete"]
+    assert any("too many to keep" in note for note in found.notes)
+
+
+def test_what_was_found_too_late_to_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakescope.fds.find._SCORING", 0.0)
+    found = lakescope.dependencies(pa.table({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}), budget=60.0)
+    assert {(each.lhs, each.rhs, each.score, each.flags) for each in found} >= {(("a",), "b", None, ("unscored",))}
+    assert any("without scores" in note for note in found.notes)
+    assert len(found.to_arrow()) == len(found)
+
+
+#: Table 4.2 of the thesis, every candidate by its degree from 0 to 4 and beyond; whether the empty left side counts.
+TABLES = {
+    "iris": (False, [5, 2, 1, 1, 7, 59]),
+    "abalone": (True, [783, 219, 122, 57, 56, 1_067]),
+    "computer": (True, [3_046, 193, 199, 168, 92, 1_422]),
+    "glass": (False, [8_624, 1_156, 536, 166, 84, 687]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_degree_tables_of_the_thesis(name: str) -> None:
+    empty, wanted = TABLES[name]
+    found = degrees(read(str(Path(__file__).parent / "tables" / f"{name}.csv")), "equal", empty=empty)
+    assert [*(found[degree] for degree in range(5)), sum(found[degree] for degree in found if degree > 4)] == wanted
 
 
 def test_reading_a_table(tmp_path: object) -> None:

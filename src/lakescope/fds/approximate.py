@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import time
 
+from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered
 from lakescope.fds.scores import Scorer
 
 
-def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, budget: float | None) -> Discovered:
+def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, budget: Budget) -> Discovered:
     """All minimal dependencies of at most ``most`` columns whose degree is at most ``error`` of the rows."""
-    ends = None if budget is None else time.monotonic() + budget
     allowed = int(error * scorer.rows + 1e-9)
     found: list[list[tuple[int, ...]]] = [[] for _ in range(columns)]
     validated = 0
     for size in range(min(most, columns - 1) + 1):
         for lhs in itertools.combinations(range(columns), size):
-            if ends is not None and time.monotonic() > ends:
-                return Discovered(found, False, size, validated)
+            if budget.late:
+                return Discovered(found, False, size - 1, False, size, validated)
             inside = set(lhs)
             for rhs in range(columns):
                 if rhs in inside or any(inside.issuperset(known) for known in found[rhs]):
@@ -26,4 +25,4 @@ def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, 
                 validated += 1
                 if scorer.score(lhs, rhs).degree <= allowed:
                     found[rhs].append(lhs)
-    return Discovered(found, True, most, validated)
+    return Discovered(found, True, most, False, most, validated)

@@ -9,13 +9,13 @@ all difference sets, hence contains a minimal set that hits the known ones, and 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.fds import kernels
+from lakescope.fds.budget import Budget, Flag
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -27,42 +27,57 @@ _ALL_PAIRS = 600
 #: Neighbours that are compared within groups, at most, and the share of new agreements that is worth another round.
 _WINDOWS = 12
 _WORTH = 0.01
+#: Agreements that are sampled, about; words of the difference sets that are taken of them for a column.
+_SAMPLED, _EDGES = 1 << 17, 1 << 14
 #: Violations of a dependency that are learnt from at once.
 _LEARNT = 16
-#: Sets that are kept room for.
-_ROOM = 1 << 22
+#: Left sides that are kept, of one column and of all.
+_ROOM, _MOST_FOUND = 1 << 18, 1 << 20
+#: Sizes of left sides after which all smaller ones are complete: when time ends, the short ones have been found.
+#: Each costs time of its own, so few for tables of few columns.
+_WIDE, _LEVELS, _FEW_LEVELS = 24, (1, 2, 3, 4, 6), (2,)
 
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """Minimal left sides (as columns) of each column, and whether that is all there are."""
+    """Minimal left sides (as columns) of each column, and whether that is all there are.
+
+    If not, all of at most ``whole`` columns are there (-1: not even that is sure), and ``full`` says if there were too
+    many to keep rather than too little time.
+    """
 
     found: list[list[tuple[int, ...]]]
     complete: bool
+    whole: int
+    full: bool
     rounds: int
     validated: int
 
 
-def discover(codes: I32, most: int | None = None, budget: float | None = None) -> Discovered:
-    """All minimal dependencies with at most ``most`` columns on the left; fewer when the ``budget`` of seconds ends."""
-    return _Discovery(codes, most, budget).run()
+def discover(codes: I32, most: int | None = None, budget: Budget | None = None) -> Discovered:
+    """All minimal dependencies with at most ``most`` columns on the left; fewer when the budget ends."""
+    return _Discovery(codes, most, budget or Budget(None)).run()
 
 
 class _Discovery:
-    def __init__(self, codes: I32, most: int | None, budget: float | None) -> None:
+    def __init__(self, codes: I32, most: int | None, budget: Budget) -> None:
         self.codes = np.ascontiguousarray(codes)
         self.columns, self.rows = codes.shape
         self.words = (self.columns + 63) // 64
-        self.most = self.columns if most is None else most
-        self.ends = None if budget is None else time.monotonic() + budget
+        self.most = self.columns - 1 if most is None else min(most, self.columns - 1)
+        self.budget = budget
+        self.full = False
         self.everything = self._mask(range(self.columns))
+        # Agreements of pairs of rows: sampled ones, and those that broke what the sampled ones left possible.
         self.agreements = np.zeros((0, self.words), np.uint64)
+        self.learnt = np.zeros((0, self.words), np.uint64)
+        self.sampled: dict[int, U64] = {}
         size = 16
         while size < 2 * self.rows:
             size *= 2
         self.slots = np.empty(size, np.int32)
         self.single = self._single()
-        self.known: dict[bytes, set[int]] = {}
+        self.known: dict[tuple[int, ...], set[int]] = {}
 
     def _mask(self, columns: range | tuple[int, ...] | list[int]) -> U64:
         mask = np.zeros(self.words, np.uint64)
@@ -83,7 +98,7 @@ class _Discovery:
     def _sample(self) -> None:
         if self.rows <= _ALL_PAIRS:
             masks = np.empty((self.rows * (self.rows - 1) // 2, self.words), np.uint64)
-            self._learn(masks[: kernels.all_agreements(self.codes, 0, self.rows, masks)])
+            self.agreements = _unique(masks[: kernels.all_agreements(self.codes, 0, self.rows, masks)])
             return
         orders = []
         for column in range(self.columns):
@@ -98,45 +113,57 @@ class _Discovery:
                 order, ordered = orders[column]
                 count = kernels.neighbours(self.codes, order, ordered, distance, room)
                 before = self.agreements.shape[0]
-                self._learn(room[:count])
+                self.agreements = _unique(np.concatenate([self.agreements, room[:count]]))
                 if self.agreements.shape[0] - before < _WORTH * count:
                     active.discard(column)
-            if not active or self._late():
-                break
-
-    def _learn(self, masks: U64) -> None:
-        """Add agreements, each once."""
-        both = np.concatenate([self.agreements, masks])
-        self.agreements = _unique(both)
+                if self.agreements.shape[0] > _SAMPLED or self.budget.late:
+                    return
 
     # --- induction and validation -------------------------------------------------------------------------------------
 
     def run(self) -> Discovered:
         self._sample()
+        self.agreements = _smallest_first(self.agreements)[::-1].copy()
         # No pair of rows is known to agree in anything: the empty agreement is always possible.
         if self.rows > 1:
-            self._learn(np.zeros((1, self.words), np.uint64)[: int(self._some_differ_everywhere())])
-        found: list[list[tuple[int, ...]]] = [[] for _ in range(self.columns)]
-        stale = set(range(self.columns))
+            self.learnt = np.zeros((int(self._some_differ_everywhere()), self.words), np.uint64)
         rounds = validated = 0
-        complete = True
-        while stale:
-            rounds += 1
-            whole = True
-            for column in sorted(stale):
-                sides, all_there = self._induced(column)
-                whole = whole and all_there
+        whole = -1
+        found: list[list[tuple[int, ...]]] = [[] for _ in range(self.columns)]
+        sure = list(found)
+        levels = _LEVELS if self.columns > _WIDE else _FEW_LEVELS
+        for most in (*(level for level in levels if level < self.most), self.most):
+            stale = set(range(self.columns))
+            while stale:
+                rounds += 1
+                all_there = self._induce(found, sorted(stale), most)
+                stale, checked, all_checked = self._validated(found, stale)
+                validated += checked
+                if not all_there or not all_checked or (stale and self.budget.late):
+                    # What hits all that is known and holds is minimal: a smaller one would miss a pair that breaks it.
+                    held = [
+                        sorted({*sure[at], *(each for each in sides if self._holds(each, at))}, key=_by_size)
+                        for at, sides in enumerate(found)
+                    ]
+                    return Discovered(held, False, whole, self.full, rounds, validated)
+            whole, sure = most, list(found)
+        return Discovered(found, True, whole, False, rounds, validated)
+
+    def _induce(self, found: list[list[tuple[int, ...]]], columns: list[int], most: int) -> bool:
+        """Derive the left sides of columns from what is known; whether all of them."""
+        for column in columns:
+            found[column] = []
+        kept = sum(len(sides) for sides in found)
+        # The rest of the time is for validation: what has not been validated is not told.
+        with self.budget.part(0.5).flag() as late:
+            for column in columns:
+                sides, all_there = self._induced(column, most, min(_ROOM, _MOST_FOUND - kept), late)
                 found[column] = sides
-            complete = complete and whole
-            stale, checked, all_checked = self._validated(found, stale)
-            validated += checked
-            if not all_checked or (stale and self._late()):
-                complete = False
-                found = [
-                    [side for side in sides if self._known_to_hold(side, column)] for column, sides in enumerate(found)
-                ]
-                break
-        return Discovered(found, complete, rounds, validated)
+                kept += len(sides)
+                if not all_there:
+                    self.full = not late[0]
+                    return False
+        return True
 
     def _some_differ_everywhere(self) -> bool:
         """Whether some pair of rows agrees in nothing; tried on neighbours only, validation finds the rest."""
@@ -147,38 +174,48 @@ class _Discovery:
                 return True
         return False
 
-    def _induced(self, column: int) -> tuple[list[tuple[int, ...]], bool]:
+    def _induced(self, column: int, most: int, room: int, late: Flag) -> tuple[list[tuple[int, ...]], bool]:
         """Minimal sets of columns that hit all known difference sets of a column."""
-        room = np.empty_like(self.agreements)
-        count = kernels.differences(self.agreements, column, self.everything, room)
-        edges = _unique(room[:count])
-        edges = edges[np.argsort(kernels.sizes(edges), kind="stable")]
+        if column not in self.sampled:
+            self.sampled[column] = self._differences(self.agreements, column)
+        edges = np.concatenate([self.sampled[column], self._differences(self.learnt, column)])
+        edges = _smallest_first(edges)
         if edges.shape[0] and not edges[0].any():
             return [], True
-        kept = np.empty_like(edges)
-        edges = np.ascontiguousarray(kept[: kernels.minimal(edges, kept)])
-        masks, whole = kernels.hitting_sets(edges, self.columns, self.most, _ROOM)
+        masks, whole = kernels.hitting_sets(edges, self.columns, most, room, late)
         return [_columns_of(mask) for mask in masks], whole
+
+    def _differences(self, agreements: U64, column: int) -> U64:
+        """Columns in which pairs of rows differ that differ in one: the smallest sets, none within another.
+
+        The largest agreements come first. Only so many of the sampled ones are taken, but all that were learnt.
+        """
+        count = agreements.shape[0] if agreements is self.learnt else _EDGES // self.words
+        differing = np.empty_like(agreements)
+        found = kernels.differences(agreements, column, self.everything, differing)
+        edges = _smallest_first(differing[: min(found, count)])
+        kept = np.empty_like(edges)
+        return kept[: kernels.minimal(edges, kept)]
 
     def _validated(self, found: list[list[tuple[int, ...]]], stale: set[int]) -> tuple[set[int], int, bool]:
         """Check what is new: columns with a failure, of which more is known now; how much was checked, and if all."""
         wanted: dict[tuple[int, ...], list[int]] = {}
         for column in sorted(stale):
             for side in found[column]:
-                if not self._known_to_hold(side, column):
+                if not self._holds(side, column):
                     wanted.setdefault(side, []).append(column)
         failed: set[int] = set()
         learnt: list[U64] = []
         pairs = np.empty((_LEARNT * self.columns, 3), np.int64)
         checked = 0
-        for side, columns in sorted(wanted.items(), key=lambda item: (len(item[0]), item[0])):
+        for side, columns in sorted(wanted.items(), key=lambda item: _by_size(item[0])):
             rhs = np.array(columns, np.int64)
             count = kernels.violations(
                 self.codes, self.single, np.array(side, np.int64), rhs, self.slots, _LEARNT, pairs
             )
             broken = set(pairs[:count, 2].tolist())
             failed |= {columns[place] for place in broken}
-            self.known.setdefault(repr(side).encode(), set()).update(
+            self.known.setdefault(side, set()).update(
                 column for place, column in enumerate(columns) if place not in broken
             )
             if count:
@@ -187,17 +224,18 @@ class _Discovery:
                     kernels.agreement(self.codes, pairs[at, 0], pairs[at, 1], masks[at])
                 learnt.append(masks)
             checked += 1
-            if self._late():
+            if self.budget.late:
                 break
         if learnt:
-            self._learn(np.concatenate(learnt))
+            self.learnt = _unique(np.concatenate([self.learnt, *learnt]))
         return failed, checked, checked == len(wanted)
 
-    def _known_to_hold(self, side: tuple[int, ...], column: int) -> bool:
-        return column in self.known.get(repr(side).encode(), ())
+    def _holds(self, side: tuple[int, ...], column: int) -> bool:
+        return column in self.known.get(side, ())
 
-    def _late(self) -> bool:
-        return self.ends is not None and time.monotonic() > self.ends
+
+def _by_size(side: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return len(side), side
 
 
 def _unique(masks: U64) -> U64:
@@ -209,6 +247,12 @@ def _unique(masks: U64) -> U64:
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     found: U64 = ordered[new]
     return found
+
+
+def _smallest_first(masks: U64) -> U64:
+    """Sets, each once, in order of their sizes."""
+    found = _unique(masks)
+    return found[np.argsort(kernels.sizes(found), kind="stable")]
 
 
 def _columns_of(mask: U64) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from lakescope.errors import BadRequest
 from lakescope.fds.approximate import discover_approximate
+from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, discover
 from lakescope.fds.disguised import disguised_in
 from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
@@ -21,6 +22,8 @@ from lakescope.results import Results
 _NEARLY = 0.9
 #: Dependencies whose genuineness is worked out unless more is asked for.
 _SCORED = 200
+#: Shares of the time: for finding, of what is left then for scoring, and of the rest for genuineness.
+_FINDING, _SCORING = 0.6, 0.6
 #: Values that may stand for missing ones that are told.
 _SUSPECTS = 5
 _SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
@@ -35,15 +38,16 @@ class Dependency:
     row where missing values count as one value, ``gs`` the chance that it holds if they are filled in at random
     (between ``gs_low`` and ``gs_high``), ``strength`` the word for it: strong, weak or none. ``score`` is how much it
     tells beyond chance: what answers are in order of. ``flags``: ``key`` if no two rows share a left side,
-    ``constant`` if the right side never changes, ``vacuous`` if there were no two rows to compare.
+    ``constant`` if the right side never changes, ``vacuous`` if there were no two rows to compare, ``unscored`` if time
+    was up before its scores were known.
     """
 
     lhs: tuple[str, ...]
     rhs: str
     degree: int
-    score: float
-    pv: float
-    pt: float
+    score: float | None
+    pv: float | None
+    pt: float | None
     gs: float | None
     gs_low: float | None
     gs_high: float | None
@@ -79,6 +83,9 @@ def dependencies(
     return _Finder(read(query, missing, texts=True), nulls, model).find(max_lhs, error, scored, budget)
 
 
+Judged = tuple[Dependency, tuple[int, ...], int]
+
+
 class _Finder:
     def __init__(self, table: CodedTable, nulls: Nulls, model: Model | Custom) -> None:
         self.table = table
@@ -87,22 +94,40 @@ class _Finder:
         self.genuineness = GenuinenessScorer(table, model)
         self.missing = table.missing()
 
-    def find(self, most: int | None, error: float, scored: int, budget: float | None) -> Results[Dependency]:
+    def find(self, most: int | None, error: float, scored: int, seconds: float | None) -> Results[Dependency]:
+        budget = Budget(seconds)
         scorer = self.scorers[self.nulls]
         if error:
             bound = self.table.columns if most is None else most
-            found = discover_approximate(scorer, self.table.columns, bound, error, budget)
+            found = discover_approximate(scorer, self.table.columns, bound, error, budget.part(_FINDING))
         else:
-            found = discover(scorer.codes, most, budget)
-        judged = [self._judged(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
-        judged.sort(key=lambda each: (bool(each[0].flags), -each[0].score, -each[0].pv, len(each[1]), each[1], each[2]))
+            found = discover(scorer.codes, most, budget.part(_FINDING))
+        judged = self._all_judged(found, budget.part(_SCORING))
         records = [
-            self._with_genuineness(record, lhs, rhs) if place < scored else record
+            self._with_genuineness(record, lhs, rhs) if place < scored and not budget.late else record
             for place, (record, lhs, rhs) in enumerate(judged)
         ]
         return Results(Dependency, records, shown=_SHOWN, notes=self._notes(records, found), info=self._info(found))
 
-    def _judged(self, lhs: tuple[int, ...], rhs: int) -> tuple[Dependency, tuple[int, ...], int]:
+    def _all_judged(self, found: Discovered, budget: Budget) -> list[Judged]:
+        """What was found with its scores, in order; what time does not suffice for comes last."""
+        # In order of left sides: rows are grouped by each once.
+        sides = sorted((lhs, rhs) for rhs, each in enumerate(found.found) for lhs in each)
+        judged = [self._unscored(lhs, rhs) if budget.late else self._judged(lhs, rhs) for lhs, rhs in sides]
+
+        def order(each: Judged) -> tuple[object, ...]:
+            record, lhs, rhs = each
+            return bool(record.flags), -(record.score or 0.0), -(record.pv or 0.0), len(lhs), lhs, rhs
+
+        return sorted(judged, key=order)
+
+    def _unscored(self, lhs: tuple[int, ...], rhs: int) -> Judged:
+        names = self.table.names
+        left = tuple(names[each] for each in lhs)
+        unknown = (None, None, None, None, None, None)
+        return Dependency(left, names[rhs], 0, *unknown, "unknown", (self.nulls,), ("unscored",), ()), lhs, rhs
+
+    def _judged(self, lhs: tuple[int, ...], rhs: int) -> Judged:
         scores = {each: self.scorers[each].score(lhs, rhs) for each in NULLS}
         asked, equal = scores[self.nulls], scores["equal"]
         holds = tuple(each for each in NULLS if not scores[each].degree and self.scorers[each].rows > 1)
@@ -165,8 +190,13 @@ class _Finder:
             shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[:_SUSPECTS])
             notes.append(f"may stand for missing values: {shown}; if so, name them as missing")
         if not found.complete:
-            notes.append("time was up: there may be more, and some may not be minimal; give it a larger budget")
-        trivial = sum(bool(each.flags) for each in records)
+            why = "there are too many to keep" if found.full else "time was up; give it a larger budget"
+            sure = f"all left sides of up to {found.whole} columns" if found.whole > 0 else "those that were met"
+            notes.append(f"not complete: {sure} are told, {why}")
+        unscored = sum("unscored" in each.flags for each in records)
+        if unscored:
+            notes.append(f"{unscored:,} are without scores, last in order: time was up")
+        trivial = sum(bool(each.flags) for each in records) - unscored
         if trivial:
             notes.append(f"{trivial:,} follow from keys, constants or too few rows: flagged, and last in order")
         rows = self.scorers[self.nulls].rows
@@ -179,6 +209,7 @@ class _Finder:
             "rows": self.table.rows,
             "columns": self.table.columns,
             "complete": found.complete,
+            "complete_up_to": found.whole,
             "rounds": found.rounds,
             "validated": found.validated,
         }

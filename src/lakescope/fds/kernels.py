@@ -120,12 +120,37 @@ def _taken_out(c, starts, incident, hits, hitter, critical):
     return uncovered
 
 
+@njit(nogil=True, inline="always", cache=True)
+def _choose(edges, hits, candidates, last, branch):
+    """The columns to try next: those of the edge that leaves the fewest; for the last one, those in every edge."""
+    words = edges.shape[1]
+    best, fewest = -1, 1 << 60
+    branch[:] = candidates
+    for e in range(edges.shape[0]):
+        if hits[e] == 0:
+            left = 0
+            if last:
+                for w in range(words):
+                    branch[w] &= edges[e, w]
+                    left += _ones(branch[w])
+            else:
+                for w in range(words):
+                    left += _ones(edges[e, w] & candidates[w])
+            if left < fewest:
+                best, fewest = e, left
+            if left == 0 or (left == 1 and not last):
+                break
+    if not last:
+        for w in range(words):
+            branch[w] = edges[best, w] & candidates[w]
+
+
 @njit(nogil=True, cache=True)
-def hitting_sets(edges, columns, most, room):
+def hitting_sets(edges, columns, most, room, late):
     """All minimal sets of at most ``most`` columns that share one with each edge (MMCS; Murakami and Uno 2014).
 
     A column may join as long as every column before it still hits an edge alone. Returns the sets, or fewer than there
-    are if ``room`` is not enough: then the second value is False.
+    are if ``room`` is not enough or the flag ``late`` is raised meanwhile: then the second value is False.
     """
     words = edges.shape[1]
     count = edges.shape[0]
@@ -158,11 +183,13 @@ def hitting_sets(edges, columns, most, room):
         candidates[0, c >> 6] |= _ONE << np.uint64(c & 63)
     entering = True
     while True:
+        if late[0]:
+            return found[:n], False
         if entering:
             if uncovered == 0:
+                if n >= room:
+                    return found[:n], False
                 if n == found.shape[0]:
-                    if n >= room:
-                        return found[:n], False
                     larger = np.zeros((2 * n, words), np.uint64)
                     larger[:n] = found
                     found = larger
@@ -172,19 +199,8 @@ def hitting_sets(edges, columns, most, room):
             elif depth >= most:
                 entering = False
             else:
-                # The edge that leaves the fewest choices.
-                best, fewest = -1, 1 << 60
-                for e in range(count):
-                    if hits[e] == 0:
-                        left = 0
-                        for w in range(words):
-                            left += _ones(edges[e, w] & candidates[depth, w])
-                        if left < fewest:
-                            best, fewest = e, left
-                            if left <= 1:
-                                break
+                _choose(edges, hits, candidates[depth], depth == most - 1, branch[depth])
                 for w in range(words):
-                    branch[depth, w] = edges[best, w] & candidates[depth, w]
                     candidates[depth, w] &= ~branch[depth, w]
         # Take the next choice of this level, or go back.
         advanced = False
@@ -246,8 +262,11 @@ def violations(codes, single, lhs, rhs, slots, most, pairs):
     slots[:] = -1
     last = np.uint64(slots.size - 1)
     met = np.zeros(rhs.size, np.int64)
+    open_ = rhs.size
     n = 0
     for row in range(rows):
+        if not open_:
+            break
         skip = False
         h = np.uint64(0)
         for k in range(lhs.size):
@@ -282,6 +301,7 @@ def violations(codes, single, lhs, rhs, slots, most, pairs):
                 pairs[n, 2] = k
                 n += 1
                 met[k] += 1
+                open_ -= met[k] == most
     return n
 
 
