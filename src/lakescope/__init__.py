@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakescope.counting.count import Count
-    from lakescope.fds.find import Dependency
+    from lakescope.fds.find import Dependency, Order
     from lakescope.fds.genuineness import Custom, Model
     from lakescope.fds.table import Nulls
     from lakescope.lake import Lake, TableProfile
@@ -119,6 +119,8 @@ def dependencies(
     model: Model | Custom = "frequency",
     scored: int = 200,
     budget: float | None = 60.0,
+    by: Order = "score",
+    spark: SparkSession | None = None,
 ) -> Results[Dependency]:
     """Minimal functional dependencies of a table (a path, a URI or a frame), the most telling first.
 
@@ -126,11 +128,18 @@ def dependencies(
     not count (``skip``). ``max_lhs`` bounds the left side (None: any). ``error`` is the share of rows that may break a
     dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in
     (``uniform``, ``frequency``, ``conditional``, or a function) for the genuineness of the first ``scored`` answers.
-    After ``budget`` seconds what was found so far is told.
+    After ``budget`` seconds what was found so far is told. Answers are in order of ``by``: ``score``, ``pv``, ``pt`` or
+    ``gs``. With ``spark`` the table may be larger than memory: candidates come from a sample, and are validated and
+    scored by the executors; ``gs`` is not worked out then.
     """
+    if spark is not None:
+        from lakescope.fds.distributed import dependencies_on
+
+        return dependencies_on(spark, query, nulls, max_lhs, error=error, missing=missing, budget=budget, by=by)
     from lakescope.fds.find import dependencies
 
-    return dependencies(query, nulls, max_lhs, error=error, missing=missing, model=model, scored=scored, budget=budget)
+    options: dict[str, Any] = {"model": model, "scored": scored, "budget": budget, "by": by}
+    return dependencies(query, nulls, max_lhs, error=error, missing=missing, **options)
 
 
 def __getattr__(name: str) -> Any:

@@ -38,6 +38,7 @@ from lakescope.store.segment import chosen, rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakescope.fds.table import Nulls
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
@@ -471,6 +472,33 @@ class Lake:
         parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
         return over_numbers(spark, parts, task, arrow_schema(Inclusion))
+
+    def dependencies_batch(
+        self,
+        nulls: Nulls = "equal",
+        max_lhs: int | None = 3,
+        *,
+        spark: SparkSession,
+        error: float = 0.0,
+        missing: Sequence[str] = (),
+        budget: float | None = 20.0,
+    ) -> DataFrame:
+        """Functional dependencies of every table, as a Spark DataFrame: executors read the tables, each once.
+
+        ``budget`` are seconds for a table; the rest is as in :func:`lakescope.dependencies`. A table that cannot be
+        read has one row with the flag ``unread``, one too large for a worker ``large``: ask for that one alone, with
+        ``lakescope.dependencies(location, spark=spark)``. Executors must see the index and the tables.
+        """
+        from lakescope.fds.batch import FindDependencies, LakeDependency
+        from lakescope.fds.find import check_request
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+
+        check_request(nulls, max_lhs, error, "score")
+        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        options = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "budget": budget}
+        task = FindDependencies(path, generation, options, tuple(missing))
+        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(LakeDependency))
 
     def foreign_keys(
         self,

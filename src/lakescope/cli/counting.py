@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from lakescope.cli.output import Format, print_records, print_results
-from lakescope.cli.progress import duration
+from lakescope.cli.progress import ShareLine
 from lakescope.errors import BadRequest
 
 _UNITS = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -56,27 +54,6 @@ def split_column(path: str) -> tuple[str, str | None]:
     return location, column
 
 
-class _Line:
-    """A living line of progress with the time left."""
-
-    def __init__(self, verb: str, *, quiet: bool) -> None:
-        self._verb = verb
-        self._shown = sys.stderr.isatty() and not quiet
-        self._began = time.monotonic()
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._shown and total:
-            spent = time.monotonic() - self._began
-            left = spent * (total - done) / done if done else 0.0
-            sys.stderr.write(f"\r{self._verb} {done / total:4.0%}, about {duration(left)} left   ")
-            sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r" + " " * 60 + "\r")
-            sys.stderr.flush()
-
-
 def print_counts(
     path: str,
     names: Sequence[str],
@@ -92,7 +69,7 @@ def print_counts(
     from lakescope.counting.count import count
 
     location, column = split_column(path)
-    line = _Line("counting", quiet=quiet)
+    line = ShareLine("counting", quiet=quiet)
     try:
         results = count(
             location,
@@ -143,7 +120,7 @@ def run_study(
     from lakescope.counting.count import count
     from lakescope.counting.study import study, write_report
 
-    line = _Line("studying", quiet=quiet)
+    line = ShareLine("studying", quiet=quiet)
     try:
         trials = study(largest, counters=names, error=error, seeds=seeds, progress=line)
         sketches = [name for name in names if name != "exact"]

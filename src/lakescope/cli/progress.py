@@ -66,3 +66,25 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+class ShareLine:
+    """A living line of how much of some work is done, with the time left."""
+
+    def __init__(self, verb: str, *, quiet: bool) -> None:
+        self._verb = verb
+        self._shown = sys.stderr.isatty() and not quiet
+        self._began = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._shown and total:
+            spent = time.monotonic() - self._began
+            left = spent * (total - done) / done if done else 0.0
+            sys.stderr.write(f"\r{self._verb} {done / total:4.0%}, about {duration(left)} left   ")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._shown:
+            sys.stderr.write("\r" + " " * 60 + "\r")
+            sys.stderr.flush()

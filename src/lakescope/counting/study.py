@@ -6,23 +6,19 @@ for a 1% error. Values are real ones, turned into text and hashed like those of 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from html import escape
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakescope._version import __version__
 from lakescope.counting.count import Count
 from lakescope.errors import BadRequest
 from lakescope.report.charts import line_chart
+from lakescope.report.study import html_table, write_study
 from lakescope.results import Results
 from lakescope.sketches.design import BASELINES, BY_NAME, TWELVE, counter_kind, design
 from lakescope.sketches.gee import GEE
@@ -171,22 +167,21 @@ def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float,
 
 def write_report(folder: str | Path, trials: Results[Trial], own: Results[Count] | None = None) -> Path:
     """Write ``study.html`` with charts, and the numbers as CSV and JSON; returns the page."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    rows = trials.to_dicts()
-    (target / "study.json").write_text(json.dumps(rows, indent=1), "utf-8")
-    (target / "study.csv").write_text(_csv(rows), "utf-8")
-    page = target / "study.html"
-    page.write_text(_page(trials, own), "utf-8")
-    return page
-
-
-def _csv(rows: list[dict[str, object]]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [field.name for field in fields(Trial)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+    sampled = ((f"{rate:.0%}", round(found, 3), round(expected, 3)) for rate, found, expected in gee_errors())
+    sections = {
+        "Sampling (GEE), 100,000 distinct values": html_table(("rate", "mean error", "1 - sqrt(rate)"), sampled)
+    }
+    if own is not None:
+        sections["Own tables"] = html_table(own.shown, ([getattr(each, name) for name in own.shown] for each in own))
+    return write_study(
+        folder,
+        trials.to_dicts(),
+        title="Counting distinct values",
+        about="every estimator sized for the same error, on columns of distinct values; means over seeds.",
+        charts=_charts(trials),
+        shown=trials.shown,
+        sections=sections,
+    )
 
 
 def _charts(trials: Results[Trial]) -> Iterator[str]:
@@ -214,38 +209,3 @@ def _charts(trials: Results[Trial]) -> Iterator[str]:
     yield line_chart(
         lines(list(BY_NAME), lambda trial: float(trial.bytes)), title="Memory of the synopsis", x=x, y="bytes (log)"
     )
-
-
-def _page(trials: Results[Trial], own: Results[Count] | None) -> str:
-    charts = "".join(f"<figure>{chart}</figure>" for chart in _charts(trials) if chart)
-    gee = "".join(
-        f"<tr><td>{rate:.0%}</td><td>{found:.3f}</td><td>{expected:.3f}</td></tr>"
-        for rate, found, expected in gee_errors()
-    )
-    tables = f"<h2>Own tables</h2>{_table(own)}" if own is not None else ""
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Counting distinct values</title><style>"
-        "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
-        "figure{display:inline-block;width:480px;margin:0}svg{width:100%}"
-        "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px 2px 0;text-align:left}"
-        "@media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}</style></head><body>"
-        f"<h1>Counting distinct values</h1><p>lakescope {escape(__version__)}: every estimator sized for the same "
-        "error, on columns of distinct values; means over seeds.</p>"
-        f"{charts}<h2>Sampling (GEE), 100,000 distinct values</h2><table><tr><th>rate</th><th>mean error</th>"
-        f"<th>1 - sqrt(rate)</th></tr>{gee}</table>{tables}<h2>Numbers</h2>{_table(trials)}</body></html>"
-    )
-
-
-def _table(results: Results[Trial] | Results[Count]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in results.shown)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(getattr(record, name)))}</td>" for name in results.shown) + "</tr>"
-        for record in results
-    )
-    return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    return f"{value:,}" if isinstance(value, int) else ("" if value is None else str(value))

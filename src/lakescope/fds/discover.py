@@ -9,6 +9,7 @@ all difference sets, hence contains a minimal set that hits the known ones, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Bits = npt.NDArray[np.bool_]
+Side = tuple[int, ...]
 
 #: Rows up to which all pairs are compared at once.
 _ALL_PAIRS = 600
@@ -46,7 +48,7 @@ class Discovered:
     many to keep rather than too little time.
     """
 
-    found: list[list[tuple[int, ...]]]
+    found: list[list[Side]]
     complete: bool
     whole: int
     full: bool
@@ -56,10 +58,12 @@ class Discovered:
 
 def discover(codes: I32, most: int | None = None, budget: Budget | None = None) -> Discovered:
     """All minimal dependencies with at most ``most`` columns on the left; fewer when the budget ends."""
-    return _Discovery(codes, most, budget or Budget(None)).run()
+    return Discovery(codes, most, budget or Budget(None)).run()
 
 
-class _Discovery:
+class Discovery:
+    """One search: what is known of pairs of rows, and what of left sides."""
+
     def __init__(self, codes: I32, most: int | None, budget: Budget) -> None:
         self.codes = np.ascontiguousarray(codes)
         self.columns, self.rows = codes.shape
@@ -77,7 +81,7 @@ class _Discovery:
             size *= 2
         self.slots = np.empty(size, np.int32)
         self.single = self._single()
-        self.known: dict[tuple[int, ...], set[int]] = {}
+        self.known: dict[Side, set[int]] = {}
 
     def _mask(self, columns: range | tuple[int, ...] | list[int]) -> U64:
         mask = np.zeros(self.words, np.uint64)
@@ -129,7 +133,7 @@ class _Discovery:
             self.learnt = np.zeros((int(self._some_differ_everywhere()), self.words), np.uint64)
         rounds = validated = 0
         whole = -1
-        found: list[list[tuple[int, ...]]] = [[] for _ in range(self.columns)]
+        found: list[list[Side]] = [[] for _ in range(self.columns)]
         sure = list(found)
         levels = _LEVELS if self.columns > _WIDE else _FEW_LEVELS
         for most in (*(level for level in levels if level < self.most), self.most):
@@ -149,7 +153,7 @@ class _Discovery:
             whole, sure = most, list(found)
         return Discovered(found, True, whole, False, rounds, validated)
 
-    def _induce(self, found: list[list[tuple[int, ...]]], columns: list[int], most: int) -> bool:
+    def _induce(self, found: list[list[Side]], columns: list[int], most: int) -> bool:
         """Derive the left sides of columns from what is known; whether all of them."""
         for column in columns:
             found[column] = []
@@ -174,7 +178,7 @@ class _Discovery:
                 return True
         return False
 
-    def _induced(self, column: int, most: int, room: int, late: Flag) -> tuple[list[tuple[int, ...]], bool]:
+    def _induced(self, column: int, most: int, room: int, late: Flag) -> tuple[list[Side], bool]:
         """Minimal sets of columns that hit all known difference sets of a column."""
         if column not in self.sampled:
             self.sampled[column] = self._differences(self.agreements, column)
@@ -197,44 +201,46 @@ class _Discovery:
         kept = np.empty_like(edges)
         return kept[: kernels.minimal(edges, kept)]
 
-    def _validated(self, found: list[list[tuple[int, ...]]], stale: set[int]) -> tuple[set[int], int, bool]:
+    def _validated(self, found: list[list[Side]], stale: set[int]) -> tuple[set[int], int, bool]:
         """Check what is new: columns with a failure, of which more is known now; how much was checked, and if all."""
-        wanted: dict[tuple[int, ...], list[int]] = {}
+        wanted: dict[Side, list[int]] = {}
         for column in sorted(stale):
             for side in found[column]:
                 if not self._holds(side, column):
                     wanted.setdefault(side, []).append(column)
         failed: set[int] = set()
         learnt: list[U64] = []
-        pairs = np.empty((_LEARNT * self.columns, 3), np.int64)
         checked = 0
+        for side, held, masks in self._checked(wanted):
+            self.known.setdefault(side, set()).update(held)
+            failed.update(column for column in wanted[side] if column not in held)
+            learnt.append(masks)
+            checked += 1
+        if learnt:
+            self.learnt = _unique(np.concatenate([self.learnt, *learnt]))
+        return failed, checked, checked == len(wanted)
+
+    def _checked(self, wanted: dict[Side, list[int]]) -> Iterator[tuple[Side, list[int], U64]]:
+        """Check left sides until the time is up: columns they determine, agreements of pairs of rows that break one."""
+        pairs = np.empty((_LEARNT * self.columns, 3), np.int64)
         for side, columns in sorted(wanted.items(), key=lambda item: _by_size(item[0])):
             rhs = np.array(columns, np.int64)
             count = kernels.violations(
                 self.codes, self.single, np.array(side, np.int64), rhs, self.slots, _LEARNT, pairs
             )
             broken = set(pairs[:count, 2].tolist())
-            failed |= {columns[place] for place in broken}
-            self.known.setdefault(side, set()).update(
-                column for place, column in enumerate(columns) if place not in broken
-            )
-            if count:
-                masks = np.empty((count, self.words), np.uint64)
-                for at in range(count):
-                    kernels.agreement(self.codes, pairs[at, 0], pairs[at, 1], masks[at])
-                learnt.append(masks)
-            checked += 1
+            masks = np.empty((count, self.words), np.uint64)
+            for at in range(count):
+                kernels.agreement(self.codes, pairs[at, 0], pairs[at, 1], masks[at])
+            yield side, [column for place, column in enumerate(columns) if place not in broken], masks
             if self.budget.late:
                 break
-        if learnt:
-            self.learnt = _unique(np.concatenate([self.learnt, *learnt]))
-        return failed, checked, checked == len(wanted)
 
-    def _holds(self, side: tuple[int, ...], column: int) -> bool:
+    def _holds(self, side: Side, column: int) -> bool:
         return column in self.known.get(side, ())
 
 
-def _by_size(side: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+def _by_size(side: Side) -> tuple[int, tuple[int, ...]]:
     return len(side), side
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from lakescope.errors import BadRequest
 from lakescope.fds.approximate import discover_approximate
@@ -14,7 +12,7 @@ from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, discover
 from lakescope.fds.disguised import disguised_in
 from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
-from lakescope.fds.scores import Likelihood, Scorer
+from lakescope.fds.scores import Likelihood, Scorer, beyond_chance
 from lakescope.fds.table import NULLS, CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
@@ -26,6 +24,8 @@ _SCORED = 200
 _FINDING, _SCORING = 0.6, 0.6
 #: Values that may stand for missing ones that are told.
 _SUSPECTS = 5
+Order = Literal["score", "pv", "pt", "gs"]
+ORDERS = ("score", "pv", "pt", "gs")
 _SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
 
 
@@ -67,49 +67,91 @@ def dependencies(
     model: Model | Custom = "frequency",
     scored: int = _SCORED,
     budget: float | None = 60.0,
+    by: Order = "score",
 ) -> Results[Dependency]:
-    """Minimal dependencies of a table: a path, a URI or a frame; the most telling first.
+    """Minimal dependencies of a table: a path, a URI or a frame; in order ``by`` how much they tell, PV, PT or GS.
 
     ``nulls`` says what a missing value equals: every other (``equal``), none (``distinct``), or that rows with one do
     not count (``skip``). ``max_lhs`` bounds the left side (None: any). ``error`` is the share of rows that may break a
     dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in for the
     genuineness of the first ``scored`` answers. After ``budget`` seconds what was found so far is told.
     """
+    check_request(nulls, max_lhs, error, by)
+    table = query if isinstance(query, CodedTable) else read(query, missing, texts=True)
+    time = Budget(budget)
+    scorers = {each: Scorer(table.under(each)) for each in NULLS}  # type: ignore[arg-type]
+    found = _found(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
+    judge = Judge(table.names, nulls, scorers, table.missing().tolist(), GenuinenessScorer(table, model))
+    return judge.results(found, by, scored, time, _suspicions(table))
+
+
+def check_request(nulls: str, max_lhs: int | None, error: float, by: str) -> None:
+    """Refuse what cannot be asked for."""
     check_nulls(nulls)
     if not 0 <= error < 1:
         raise BadRequest(f"the error must be at least 0 and below 1, not {error}", hint="0.01: one row in a hundred")
     if max_lhs is not None and max_lhs < 0:
         raise BadRequest(f"max_lhs must be at least 0, not {max_lhs}", hint="3 is a good one; None: any number")
-    return _Finder(read(query, missing, texts=True), nulls, model).find(max_lhs, error, scored, budget)
+    if by not in ORDERS:
+        raise BadRequest(f"cannot order dependencies by {by!r}", hint=f"use {', '.join(ORDERS)}")
+
+
+def _found(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
+    if error:
+        return discover_approximate(scorer, columns, columns if most is None else most, error, budget)
+    return discover(scorer.codes, most, budget)
+
+
+def _suspicions(table: CodedTable) -> list[str]:
+    suspects = disguised_in(table)
+    if not suspects:
+        return []
+    shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[:_SUSPECTS])
+    return [f"may stand for missing values: {shown}; if so, name them as missing"]
 
 
 Judged = tuple[Dependency, tuple[int, ...], int]
 
 
-class _Finder:
-    def __init__(self, table: CodedTable, nulls: Nulls, model: Model | Custom) -> None:
-        self.table = table
-        self.nulls = nulls
-        self.scorers = {each: Scorer(table.under(each)) for each in NULLS}  # type: ignore[arg-type]
-        self.genuineness = GenuinenessScorer(table, model)
-        self.missing = table.missing()
+class Scores(Protocol):
+    """Likelihoods of a table under one semantics."""
 
-    def find(self, most: int | None, error: float, scored: int, seconds: float | None) -> Results[Dependency]:
-        budget = Budget(seconds)
-        scorer = self.scorers[self.nulls]
-        if error:
-            bound = self.table.columns if most is None else most
-            found = discover_approximate(scorer, self.table.columns, bound, error, budget.part(_FINDING))
-        else:
-            found = discover(scorer.codes, most, budget.part(_FINDING))
-        judged = self._all_judged(found, budget.part(_SCORING))
+    rows: int
+
+    def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
+        """Degree, PV and PT of ``lhs -> rhs``."""
+
+
+class Judge:
+    """Puts what was found in order, with scores and doubts."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        nulls: Nulls,
+        scores: Mapping[str, Scores],
+        missing: Sequence[int],
+        genuineness: GenuinenessScorer | None = None,
+    ) -> None:
+        self.names, self.nulls, self.scores, self.missing = names, nulls, scores, missing
+        self.genuineness = genuineness
+        self.rows = scores[nulls].rows
+
+    def results(
+        self, found: Discovered, by: Order, scored: int, budget: Budget, notes: Sequence[str] = ()
+    ) -> Results[Dependency]:
+        """What was found as records."""
+        judged = self._all_judged(found, budget.part(_SCORING), by)
         records = [
             self._with_genuineness(record, lhs, rhs) if place < scored and not budget.late else record
             for place, (record, lhs, rhs) in enumerate(judged)
         ]
-        return Results(Dependency, records, shown=_SHOWN, notes=self._notes(records, found), info=self._info(found))
+        if by == "gs":
+            records.sort(key=lambda each: (bool(each.flags), each.gs is None, -(each.gs or 0.0)))
+        told = [*notes, *self._notes(records, found)]
+        return Results(Dependency, records, shown=_SHOWN, notes=told, info=self._info(found))
 
-    def _all_judged(self, found: Discovered, budget: Budget) -> list[Judged]:
+    def _all_judged(self, found: Discovered, budget: Budget, by: Order) -> list[Judged]:
         """What was found with its scores, in order; what time does not suffice for comes last."""
         # In order of left sides: rows are grouped by each once.
         sides = sorted((lhs, rhs) for rhs, each in enumerate(found.found) for lhs in each)
@@ -117,27 +159,27 @@ class _Finder:
 
         def order(each: Judged) -> tuple[object, ...]:
             record, lhs, rhs = each
-            return bool(record.flags), -(record.score or 0.0), -(record.pv or 0.0), len(lhs), lhs, rhs
+            first = {"pv": record.pv, "pt": record.pt}.get(by, record.score)
+            return bool(record.flags), -(first or 0.0), -(record.score or 0.0), -(record.pv or 0.0), len(lhs), lhs, rhs
 
         return sorted(judged, key=order)
 
     def _unscored(self, lhs: tuple[int, ...], rhs: int) -> Judged:
-        names = self.table.names
-        left = tuple(names[each] for each in lhs)
+        left = tuple(self.names[each] for each in lhs)
         unknown = (None, None, None, None, None, None)
-        return Dependency(left, names[rhs], 0, *unknown, "unknown", (self.nulls,), ("unscored",), ()), lhs, rhs
+        return Dependency(left, self.names[rhs], 0, *unknown, "unknown", (self.nulls,), ("unscored",), ()), lhs, rhs
 
     def _judged(self, lhs: tuple[int, ...], rhs: int) -> Judged:
-        scores = {each: self.scorers[each].score(lhs, rhs) for each in NULLS}
+        scores = {each: self.scores[each].score(lhs, rhs) for each in NULLS}
         asked, equal = scores[self.nulls], scores["equal"]
-        holds = tuple(each for each in NULLS if not scores[each].degree and self.scorers[each].rows > 1)
+        holds = tuple(each for each in NULLS if not scores[each].degree and self.scores[each].rows > 1)
         flags, reasons = self._doubts(lhs, rhs, asked, holds)
-        names = self.table.names
+        all_rows = self.scores["equal"]
         record = Dependency(
-            lhs=tuple(names[each] for each in lhs),
-            rhs=names[rhs],
+            lhs=tuple(self.names[each] for each in lhs),
+            rhs=self.names[rhs],
             degree=asked.degree,
-            score=self.scorers["equal"].beyond_chance(equal, rhs),
+            score=beyond_chance(equal, all_rows.score((), rhs), all_rows.rows),
             pv=equal.pv,
             pt=equal.pt,
             gs=None,
@@ -154,7 +196,7 @@ class _Finder:
         self, lhs: tuple[int, ...], rhs: int, score: Likelihood, holds: tuple[str, ...]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What makes a dependency trivial, and what makes it doubtful."""
-        rows = self.scorers[self.nulls].rows
+        rows = self.rows
         flags, reasons = [], []
         if rows < 2:
             flags.append("vacuous")
@@ -163,12 +205,12 @@ class _Finder:
             flags.append("key")
         elif score.groups > _NEARLY * rows:
             reasons.append(f"nearly a key: {score.groups:,} different left sides in {rows:,} rows")
-        values = self.scorers[self.nulls].codes[rhs]
-        if rows and (values == values[0]).all() and values[0] >= 0:
+        most = self.scores[self.nulls].score((), rhs).pt
+        if rows and most == 1:
             flags.append("constant")
-        elif rows and np.bincount(np.maximum(values, 0)).max() > _NEARLY * rows:
+        elif rows and most > _NEARLY:
             reasons.append("the right side hardly changes")
-        lacking = int(self.missing[[*lhs, rhs]].sum())
+        lacking = sum(int(self.missing[each]) for each in (*lhs, rhs))
         if lacking:
             reasons.append(f"{lacking:,} cells are missing")
             if holds and len(holds) < len(NULLS):
@@ -176,8 +218,8 @@ class _Finder:
         return tuple(flags), tuple(reasons)
 
     def _with_genuineness(self, record: Dependency, lhs: tuple[int, ...], rhs: int) -> Dependency:
-        from dataclasses import replace
-
+        if self.genuineness is None:
+            return record
         found = self.genuineness.score(lhs, rhs)
         sure = found.exact and found.value == 1.0
         strength = "strong" if sure else "weak" if found.low > 0 else "none" if found.high == 0 else "unknown"
@@ -185,10 +227,6 @@ class _Finder:
 
     def _notes(self, records: list[Dependency], found: Discovered) -> list[str]:
         notes = []
-        suspects = disguised_in(self.table)
-        if suspects:
-            shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[:_SUSPECTS])
-            notes.append(f"may stand for missing values: {shown}; if so, name them as missing")
         if not found.complete:
             why = "there are too many to keep" if found.full else "time was up; give it a larger budget"
             sure = f"all left sides of up to {found.whole} columns" if found.whole > 0 else "those that were met"
@@ -199,15 +237,15 @@ class _Finder:
         trivial = sum(bool(each.flags) for each in records) - unscored
         if trivial:
             notes.append(f"{trivial:,} follow from keys, constants or too few rows: flagged, and last in order")
-        rows = self.scorers[self.nulls].rows
-        if self.nulls == "skip" and rows < self.table.rows:
-            notes.append(f"{self.table.rows - rows:,} of {self.table.rows:,} rows lack a value and were left out")
+        every = self.scores["equal"].rows
+        if self.rows < every:
+            notes.append(f"{every - self.rows:,} of {every:,} rows lack a value and were left out")
         return notes
 
     def _info(self, found: Discovered) -> dict[str, Any]:
         return {
-            "rows": self.table.rows,
-            "columns": self.table.columns,
+            "rows": self.scores["equal"].rows,
+            "columns": len(self.names),
             "complete": found.complete,
             "complete_up_to": found.whole,
             "rounds": found.rounds,

@@ -96,15 +96,17 @@ class Scorer:
         )
 
     def beyond_chance(self, score: Likelihood, rhs: int) -> float:
-        """How much a left side tells beyond what any of as many groups would: 0 for nothing, 1 for all.
+        """What a left side tells about a column beyond chance."""
+        return beyond_chance(score, self.score((), rhs), self.rows)
 
-        The measure mu of Piatetsky-Shapiro and Matheus, less the share of rows whose group is their own: a key tells
-        everything, but nothing that one could use.
-        """
-        if self.rows < 2 or score.groups >= self.rows:
-            return 0.0
-        alone = self.score((), rhs).pdep
-        if alone >= 1:
-            return 0.0
-        mu = 1 - (1 - score.pdep) / (1 - alone) * (self.rows - 1) / (self.rows - score.groups)
-        return max(0.0, mu) * (1 - score.groups / self.rows)
+
+def beyond_chance(score: Likelihood, alone: Likelihood, rows: int) -> float:
+    """How much a left side tells beyond what any of as many groups would: 0 for nothing, 1 for all.
+
+    ``alone`` is the score of the empty left side. The measure mu of Piatetsky-Shapiro and Matheus, less the share of
+    rows whose group is their own: a key tells everything, but nothing that one could use.
+    """
+    if rows < 2 or score.groups >= rows or alone.pdep >= 1:
+        return 0.0
+    mu = 1 - (1 - score.pdep) / (1 - alone.pdep) * (rows - 1) / (rows - score.groups)
+    return max(0.0, mu) * (1 - score.groups / rows)

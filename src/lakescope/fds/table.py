@@ -18,6 +18,8 @@ I32 = npt.NDArray[np.int32]
 Nulls = Literal["equal", "distinct", "skip"]
 
 NULLS = ("equal", "distinct", "skip")
+#: Cells of a table that is held in memory: twelve bytes each under the three semantics.
+MOST_CELLS = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,11 @@ def check_nulls(nulls: str) -> None:
         raise BadRequest(f"no semantics {nulls!r} of missing values", hint="use equal, distinct or skip")
 
 
-def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False) -> CodedTable:
+class TooLarge(BadRequest):
+    """A table of more cells than are held in memory."""
+
+
+def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False, most_cells: int = MOST_CELLS) -> CodedTable:
     """A table by its path or URI, or a frame; ``missing`` are texts that stand for no value in this one."""
     from lakescope.search.reading import batches_of
     from lakescope.values.cells import understand
@@ -92,6 +98,11 @@ def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False) -> Cod
             held = parts.setdefault(column.name, [np.full(rows, -1, np.int32)] if rows else [])
             held.append(np.where(cells.places >= 0, np.append(codes, -1)[cells.places], -1).astype(np.int32))
         rows += batch.rows
+        if rows * len(parts) > most_cells:
+            raise TooLarge(
+                f"the table has more than {most_cells:,} cells, which are not held in memory",
+                hint="ask on Spark: `spark=` in Python",
+            )
         for held in parts.values():
             lacking = rows - sum(part.size for part in held)
             if lacking:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 #: Tasks, at most: many more than cores, so that none waits long for the slowest.
 MOST_TASKS = 256
-_TYPES = {"string": "string", "int64": "bigint", "double": "double", "bool": "boolean"}
+_TYPES = {
+    "string": "string",
+    "int64": "bigint",
+    "double": "double",
+    "bool": "boolean",
+    "list<item: string>": "array<string>",
+}
 
 
 def over_numbers(

@@ -16,12 +16,14 @@ _COLOURS = (
 )
 
 
-def line_chart(series: Mapping[str, Points], *, title: str, x: str, y: str, log_y: bool = True) -> str:
-    """Lines over a logarithmic x axis; on a logarithmic y axis zeros lie at its foot."""
+def line_chart(
+    series: Mapping[str, Points], *, title: str, x: str, y: str, log_x: bool = True, log_y: bool = True
+) -> str:
+    """Lines over two axes; on a logarithmic one zeros lie at its foot."""
     points = [point for line in series.values() for point in line]
     if not points:
         return ""
-    across = _Axis([a for a, _ in points], log=True)
+    across = _Axis([a for a, _ in points], log=log_x)
     up = _Axis([b for _, b in points], log=log_y)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '

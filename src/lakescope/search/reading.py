@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope import sources
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, NotFound
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import OverlapSearch
 from lakescope.search.query import QueryColumn
 from lakescope.sketches.minhash import MinHash
 from lakescope.sources.discover import discover
 from lakescope.sources.frames import as_batches
-from lakescope.sources.model import Batch
+from lakescope.sources.model import Batch, Unit
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -104,17 +104,30 @@ def batches_of(query: Any) -> Iterable[Batch]:
     return _batches_of_path(str(query)) if is_path else _batches_of_frame(query)
 
 
-def _batches_of_path(location: str) -> Iterator[Batch]:
+def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
+    """The pieces of the one table at a path or URI; ``::name`` after it chooses a sheet or a database's table."""
     found, problems = discover([location])
+    wanted = ""
+    if not found and "::" in location:
+        location, _, wanted = location.partition("::")
+        found, problems = discover([location])
     if not found:
         detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
         raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
-    units = [unit for each in found for unit in sources.plan(each, _WHOLE)]
+    units = [unit for each in found for unit in sources.plan(each, size)]
     tables = list(dict.fromkeys(unit.table for unit in units))
-    if len(tables) != 1:
+    if wanted:
+        units = [unit for unit in units if unit.table.partition("::")[2] == wanted]
+        if not units:
+            raise NotFound.among("table", wanted, [table.partition("::")[2] for table in tables])
+    elif len(tables) != 1:
         shown = ", ".join(tables[:5])
-        raise BadRequest(f"{location} holds {len(tables)} tables: {shown}", hint="give one table at a time")
-    for unit in units:
+        raise BadRequest(f"{location} holds {len(tables)} tables: {shown}", hint="give one of them: path::name")
+    return units
+
+
+def _batches_of_path(location: str) -> Iterator[Batch]:
+    for unit in units_of(location):
         yield from sources.read(unit, lambda problem: None)
 
 

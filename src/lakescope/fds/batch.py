@@ -1,0 +1,98 @@
+"""Dependencies of every table of a lake on Spark: a task that reads tables and finds theirs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+
+from lakescope.errors import LakescopeError
+from lakescope.fds.find import Dependency, dependencies
+from lakescope.fds.table import TooLarge, read
+from lakescope.results import arrow_schema
+from lakescope.store.index import Index
+
+#: Cells of a table that a worker holds; larger ones are flagged, to be asked for alone.
+WORKER_CELLS = 30_000_000
+#: Dependencies of a table whose genuineness is worked out.
+_SCORED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LakeDependency:
+    """A dependency of a table of the lake: the fields of a :class:`Dependency`.
+
+    A table whose dependencies are not known has one record without sides and with a flag: ``unread``, and why, or
+    ``large`` if it is too large for a worker.
+    """
+
+    table: str
+    lhs: tuple[str, ...]
+    rhs: str
+    degree: int
+    score: float | None
+    pv: float | None
+    pt: float | None
+    gs: float | None
+    gs_low: float | None
+    gs_high: float | None
+    strength: str
+    holds: tuple[str, ...]
+    flags: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def of_table(table: str, found: Sequence[Dependency]) -> list[LakeDependency]:
+    """Dependencies as those of a table of the lake."""
+    names = [field.name for field in fields(Dependency)]
+    return [LakeDependency(table, *(getattr(each, name) for name in names)) for each in found]
+
+
+def unknown(table: str, flag: str, why: str) -> LakeDependency:
+    """The record of a table whose dependencies are not known."""
+    return LakeDependency(table, (), "", 0, None, None, None, None, None, None, "unknown", (), (flag,), (why,))
+
+
+@functools.lru_cache(maxsize=2)
+def _tables(path: str, generation: int) -> list[tuple[str, str]]:
+    """Tables of an index and where they lie, as a worker knows them."""
+    return locations(Index(path))
+
+
+def locations(index: Index) -> list[tuple[str, str]]:
+    """Tables of an index, and where each lies."""
+    tables = index.catalog("tables")
+    found = []
+    for table, uri in zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True):
+        part = table.partition("::")[2]
+        found.append((table, f"{uri}::{part}" if part else uri))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FindDependencies:
+    """Task: each input row is the number of a table."""
+
+    path: str
+    generation: int
+    options: dict[str, Any]
+    missing: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = _tables(self.path, self.generation)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                records = [asdict(each) for each in self._found(*tables[number])]
+                yield pa.RecordBatch.from_pylist(records, schema=arrow_schema(LakeDependency))
+
+    def _found(self, table: str, location: str) -> list[LakeDependency]:
+        try:
+            coded = read(location, self.missing, texts=True, most_cells=WORKER_CELLS)
+            return of_table(table, dependencies(coded, scored=_SCORED, **self.options))
+        except TooLarge as error:
+            return [unknown(table, "large", error.message)]
+        except (LakescopeError, OSError) as error:
+            return [unknown(table, "unread", str(error))]
