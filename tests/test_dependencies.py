@@ -531,7 +531,9 @@ def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
     assert_refused(run("fds", str(dirty), "--violations", "zip"), 2, "hint: ")
     assert_refused(run("fds", str(dirty), "--nulls", "maybe"), 2, "hint: ")
     assert_refused(run("fds", str(tmp_path / "none.csv")), 2)
-    assert_refused(run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "ask twice")
+    assert_refused(
+        run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "one question at a time"
+    )
 
 
 # --- disguised missing values -----------------------------------------------------------------------------------------

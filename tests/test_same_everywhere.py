@@ -633,6 +633,7 @@ def batches_with(spark: SparkSession, path: str) -> dict[str, list[str]]:
         "joins": lake.joinable_batch(spark=spark, k=3),
         "correlations": lake.correlated_batch(spark=spark, k=3),
         "inclusions": lake.inclusions_batch(0.9, spark=spark),
+        "dependencies": lake.dependencies_batch(max_lhs=2, budget=None, spark=spark),
     }
     return {name: sorted(json.dumps(row.asDict()) for row in frame.collect()) for name, frame in frames.items()}
 

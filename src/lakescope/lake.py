@@ -269,10 +269,14 @@ class Lake:
             left = side_of(query, found.query_column)
         return join_code(left, right, dialect)
 
-    def _side(self, table: str, column: str) -> Side:
-        record = self._table(table)
+    def location(self, table: str) -> str:
+        """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         part = table.partition("::")[2]
-        return Side(f"{record['uri']}::{part}" if part else str(record["uri"]), str(record["format"]), column)
+        uri = str(self._table(table)["uri"])
+        return f"{uri}::{part}" if part else uri
+
+    def _side(self, table: str, column: str) -> Side:
+        return Side(self.location(table), str(self._table(table)["format"]), column)
 
     def _query(self, query: Any, on: str | None) -> tuple[list[QueryColumn], str | None]:
         """The columns of a query, or the one that is named, and the table it is, if it is one of the lake."""

@@ -350,31 +350,79 @@ def keys(
 
 
 @app.command(
-    epilog="Examples: lakescope fds table.csv --max-lhs 2 | lakescope fds table.csv --error 0.01 --missing '?,unknown'"
+    epilog="Examples: lakescope fds table.csv --missing '?' | lakescope fds table.csv --error 0.01"
     " | lakescope fds dirty.csv --compare clean.csv | lakescope fds table.csv --violations 'zip -> city'"
+    " | lakescope fds table.csv --split | lakescope fds lake.idx --all"
+    " | lakescope fds table.csv --study --missing 0.05,0.1,0.2,0.4 --pattern pareto --out report/"
 )
 def fds(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: its path or URI.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: its path or URI; with --all, an index.")],
     nulls: Annotated[
         str, typer.Option(help="What a missing value equals: equal (all), distinct (none), skip.")
     ] = "equal",
-    max_lhs: Annotated[int, typer.Option(min=0, help="Columns on the left side, at most (0: any number).")] = 3,
+    max_lhs: Annotated[int | None, typer.Option(min=0, help="Columns on the left side, at most (0: any).")] = None,
     error: Annotated[float, typer.Option(help="Share of rows that may break a dependency.")] = 0.0,
-    missing: Annotated[str | None, typer.Option(help="Texts that stand for no value, by commas: ?,unknown.")] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="Texts that stand for no value, by commas: ?,unknown. With --study, shares to take out."),
+    ] = None,
+    by: Annotated[str, typer.Option(help="What the answers are in order of: score, pv, pt or gs.")] = "score",
     compare: Annotated[str | None, typer.Option(help="A clean version: what is same, ghost or fake beside it.")] = None,
     violations: Annotated[str | None, typer.Option(help="The rows that break one: 'zip, state -> city'.")] = None,
+    split: Annotated[bool, typer.Option("--split", help="Which columns to split off into other tables.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every table of an index, by one Spark job.")] = False,
+    study: Annotated[bool, typer.Option("--study", help="What missing values do to the dependencies.")] = False,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="What holds however missing values are filled in: PMM, RI and QUAD.")
+    ] = False,
+    bins: Annotated[int, typer.Option(min=0, help="With --reference: intervals to cut numbers into.")] = 0,
+    pattern: Annotated[str, typer.Option(help="With --study: uniform, pareto or target.")] = "uniform",
+    target: Annotated[
+        str | None,
+        typer.Option(help="With --pattern target: columns, by commas, or most-distinct (default), least-distinct."),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="With --study: shares of cells (default if uniform) or of tuples (else)."),
+    ] = None,
+    versions: Annotated[int, typer.Option(min=1, help="With --study: versions of the table for each share.")] = 10,
+    seed: Annotated[int, typer.Option(help="With --study and --reference: where chance begins.")] = 1,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="With --study: folder; with --all: Parquet.")] = None,
+    master: Annotated[str | None, typer.Option(help="Ask on Spark: local[*], spark://host:7077 or sc://host.")] = None,
     budget: Annotated[float, typer.Option(help="Seconds after which what was found so far is told.")] = 60.0,
     limit: _LimitOption = 50,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Which functional dependencies hold, and which of them missing values only feign."""
     from lakescope.cli import depending
 
-    options = {
-        **{"nulls": nulls, "max_lhs": max_lhs or None, "error": error, "budget": budget},
-        "missing": depending.parse_missing(missing),
+    ways = {"--compare": compare, "--violations": violations, "--split": split, "--all": every, "--study": study}
+    chosen = [name for name, given in {**ways, "--reference": reference}.items() if given]
+    if len(chosen) > 1:
+        raise BadRequest(f"either {' or '.join(chosen)}", hint="ask one question at a time")
+    most = None if max_lhs == 0 else 3 if max_lhs is None else max_lhs
+    options: dict[str, Any] = {
+        **{"nulls": nulls, "max_lhs": most, "error": error, "budget": budget},
+        **{"by": by, "missing": depending.parse_missing(missing)},
     }
-    depending.print_dependencies(table, options, compare=compare, broken=violations, limit=limit, form=form)
+    shape: dict[str, Any] = {"limit": limit, "form": form}
+    if compare is not None:
+        depending.print_compared(table, compare, options, **shape)
+    elif violations is not None:
+        depending.print_violations(table, violations, options, **shape)
+    elif split:
+        depending.print_splits(table, options, form=form)
+    elif every:
+        depending.print_all(_lake(table), options, master=master, out=out, quiet=quiet, **shape)
+    elif study:
+        chance: dict[str, Any] = {"pattern": pattern, "unit": unit, "versions": versions, "seed": seed}
+        chance |= {"max_lhs": max_lhs or None, "target": depending.parse_missing(target)}
+        depending.print_study(table, missing, chance, out=out, quiet=quiet, form=form)
+    elif reference:
+        depending.print_reference(table, options, bins=bins, seed=seed, **shape)
+    else:
+        depending.print_dependencies(table, options, master=master, **shape)
 
 
 @app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from lakescope.cli.output import Format, print_results
+from lakescope.cli.progress import ShareLine
 from lakescope.errors import BadRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakescope.fds.batch import LakeDependency
+    from lakescope.lake import Lake
+    from lakescope.results import Results
 
 
 def parse_missing(text: str | None) -> tuple[str, ...]:
@@ -13,34 +26,156 @@ def parse_missing(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def print_dependencies(
-    table: str, options: dict[str, Any], *, compare: str | None, broken: str | None, limit: int, form: Format
-) -> None:
-    """Print the dependencies of a table, what became of them beside a clean one, or the rows that break one."""
-    if compare is not None and broken is not None:
-        raise BadRequest("either --compare or --violations", hint="ask twice")
-    results: Any
-    if compare is not None:
-        results = _compared(table, compare, options)
-        empty = "no dependency holds in either"
-    elif broken is not None:
-        from lakescope.fds.violations import parse, violations
+def print_dependencies(table: str, options: dict[str, Any], *, master: str | None, limit: int, form: Format) -> None:
+    """Print the dependencies of a table; of one that no memory holds, or if a master is given, by Spark."""
+    import lakescope
+    from lakescope.fds.table import TooLarge
 
-        lhs, rhs = parse(broken)
-        results = violations(table, lhs, rhs, options["nulls"], options["missing"])
-        empty = "no row breaks it"
-    else:
-        import lakescope
-
-        results = lakescope.dependencies(table, **options)
-        empty = "no dependency was found"
-    print_results(results[:limit] if limit else results, form, empty=empty)
+    results = None
+    if master is None:
+        try:
+            results = lakescope.dependencies(table, **options)
+        except TooLarge as error:
+            typer.echo(f"note: {error.message}: starting Spark ...", err=True)
+    if results is None:
+        with _spark(master) as spark:
+            results = lakescope.dependencies(table, **options, spark=spark)
+    print_results(results[:limit] if limit else results, form, empty="no dependency was found")
 
 
-def _compared(table: str, clean: str, options: dict[str, Any]) -> Any:
+@contextlib.contextmanager
+def _spark(master: str | None) -> Iterator[SparkSession]:
+    from lakescope.pipeline.session import spark_session
+
+    with spark_session(None, master) as session:
+        yield session
+
+
+def print_compared(table: str, clean: str, options: dict[str, Any], *, limit: int, form: Format) -> None:
+    """Print what became of dependencies beside a clean version of a table."""
     from lakescope.fds.compare import compare
 
     most = options["max_lhs"]
     found = compare(table, clean, options["nulls"], 1_000 if most is None else most, missing=tuple(options["missing"]))
     counts = ", ".join(f"{found.info[word]:,} {word}" for word in ("same", "ghost", "fake", "genuine"))
-    return found.with_note(counts)
+    noted = found.with_note(counts)
+    print_results(noted[:limit] if limit else noted, form, empty="no dependency holds in either")
+
+
+def print_violations(table: str, broken: str, options: dict[str, Any], *, limit: int, form: Format) -> None:
+    """Print the rows that break a dependency."""
+    from lakescope.fds.violations import parse, violations
+
+    lhs, rhs = parse(broken)
+    found = violations(table, lhs, rhs, options["nulls"], options["missing"])
+    print_results(found[:limit] if limit else found, form, empty="no row breaks it")
+
+
+def print_splits(table: str, options: dict[str, Any], *, form: Format) -> None:
+    """Print what to split off a table."""
+    from lakescope.fds.split import splits
+
+    name = Path(table.partition("::")[0]).stem or "this_table"
+    chosen = {key: options[key] for key in ("nulls", "max_lhs", "error", "missing", "budget")}
+    print_results(splits(table, **chosen, name=name), form, empty="nothing to split off")
+
+
+def print_reference(table: str, options: dict[str, Any], *, bins: int, seed: int, limit: int, form: Format) -> None:
+    """Print what holds however missing values are filled in."""
+    from lakescope.fds.reference import reference
+
+    chosen = {key: options[key] for key in ("max_lhs", "missing", "budget")}
+    found = reference(table, **chosen, bins=bins, seed=seed)
+    print_results(found[:limit] if limit else found, form, empty="no dependency was found")
+
+
+def print_study(
+    table: str, missing: str | None, options: dict[str, Any], *, out: str | None, quiet: bool, form: Format
+) -> None:
+    """Print what missing values do to the dependencies of a table; write a report if asked to."""
+    from lakescope.fds.study import study, write_report
+
+    shares, texts = _shares(parse_missing(missing))
+    if shares:
+        options["shares"] = shares
+    line = ShareLine("studying", quiet=quiet)
+    try:
+        effects = study(table, missing=texts, progress=line, **options)
+    finally:
+        line.close()
+    print_results(effects, form, empty="")
+    if out is not None:
+        typer.echo(f"report: {write_report(out, effects)}", err=True)
+
+
+def _shares(parts: Sequence[str]) -> tuple[list[float], list[str]]:
+    """Shares of missing values, and texts that stand for one."""
+    shares, texts = [], []
+    for part in parts:
+        try:
+            shares.append(float(part))
+        except ValueError:
+            texts.append(part)
+    return shares, texts
+
+
+def print_all(
+    lake: Lake, options: dict[str, Any], *, master: str | None, out: str | None, limit: int, quiet: bool, form: Format
+) -> None:
+    """Print the best dependencies of all tables of a lake, found by one Spark job; write them all if asked to."""
+    if out is not None and Path(out).exists():
+        raise BadRequest(f"{out} is there already", hint="give a path that is not, or remove it")
+    if not quiet:
+        typer.echo("starting Spark ...", err=True)
+    asked = {key: value for key, value in options.items() if key != "by"}
+    with _spark(master) as spark:
+        frame = lake.dependencies_batch(spark=spark, **asked).cache()
+        try:
+            results = _best(lake, frame, limit, asked, spark)
+            if out is not None:
+                frame.write.parquet(out)
+                typer.echo(f"all of them: {out}", err=True)
+        finally:
+            frame.unpersist()
+    print_results(results, form, empty="no dependency was found")
+
+
+def _best(
+    lake: Lake, frame: DataFrame, limit: int, options: dict[str, Any], spark: SparkSession
+) -> Results[LakeDependency]:
+    """The most telling dependencies of all tables, and what must be said of the rest."""
+    from pyspark.sql import functions as f
+
+    from lakescope.fds.batch import LakeDependency
+    from lakescope.results import Results
+
+    unknown = frame.where(f.array_contains("flags", "unread") | f.array_contains("flags", "large"))
+    told = frame.where(f.size("flags") == 0)
+    first = told.orderBy(f.desc("score"), "table", "lhs", "rhs")
+    records = [_record(row) for row in (first.limit(limit) if limit else first).collect()]
+    counts = frame.agg(f.countDistinct("table"), f.count("*")).collect()[0]
+    notes = [f"{counts[1]:,} in {counts[0]:,} tables, with those that follow from keys and constants"]
+    for row in unknown.limit(limit or 1_000).collect():
+        if "large" in row["flags"]:
+            records += _of_large(lake, row["table"], options, spark)
+        else:
+            notes.append(f"{row['table']} could not be read: {row['reasons'][0]}")
+    records.sort(key=lambda each: (-(each.score or 0.0), each.table, each.lhs, each.rhs))
+    shown = ("table", "lhs", "rhs", "degree", "score", "pv", "gs", "holds", "reasons")
+    return Results(LakeDependency, records[: limit or None], shown=shown, notes=notes)
+
+
+def _record(row: Any) -> LakeDependency:
+    from lakescope.fds.batch import LakeDependency
+
+    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in row]
+    return LakeDependency(*values)
+
+
+def _of_large(lake: Lake, table: str, options: dict[str, Any], spark: SparkSession) -> list[LakeDependency]:
+    """A table that no worker holds is asked for alone."""
+    import lakescope
+    from lakescope.fds.batch import of_table
+
+    found = lakescope.dependencies(lake.location(table), **{**options, "budget": None}, spark=spark)
+    return [each for each in of_table(table, found) if not each.flags]

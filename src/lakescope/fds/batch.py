@@ -95,4 +95,4 @@ class FindDependencies:
         except TooLarge as error:
             return [unknown(table, "large", error.message)]
         except (LakescopeError, OSError) as error:
-            return [unknown(table, "unread", str(error))]
+            return [unknown(table, "unread", getattr(error, "message", str(error)))]

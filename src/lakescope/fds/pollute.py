@@ -47,7 +47,7 @@ def polluted(
         if count > cells.shape[0]:
             raise BadRequest(
                 f"{count:,} values cannot be missing in {len(columns)} columns that have {cells.shape[0]:,}",
-                hint="ask for fewer, or count them by rows: unit='tuples'",
+                hint="ask for fewer, or count them by rows: unit tuples",
             )
         gone = cells[dice.choice(cells.shape[0], count, replace=False)]
         codes[gone[:, 0], gone[:, 1]] = -1

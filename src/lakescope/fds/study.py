@@ -80,7 +80,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scores:
+class Scored:
     """Of every candidate: degree, PV, PT and what it tells beyond chance."""
 
     degrees: I64
@@ -95,7 +95,7 @@ def study(
     pattern: Pattern = "uniform",
     *,
     versions: int = 10,
-    unit: Unit = "cells",
+    unit: Unit | None = None,
     target: Sequence[str] = (),
     max_lhs: int | None = None,
     missing: Sequence[str] = (),
@@ -105,9 +105,10 @@ def study(
 ) -> Results[Effect]:
     """Take so many values out of a table, several times, and see what becomes of its dependencies.
 
-    ``pattern``: evenly, four fifths in a fifth of the columns, or in ``target`` columns. Every left side of at most
-    ``max_lhs`` columns is a candidate; by default as many columns as leave few enough of them. Of more than ``rows``
-    rows so many are drawn.
+    ``pattern``: evenly, four fifths in a fifth of the columns, or in ``target`` columns (names, ``most-distinct``, the
+    default, or ``least-distinct``). Shares are of all cells where values are taken out evenly, else of rows
+    (``tuples``), for few columns do not hold more. Every left side of at most ``max_lhs`` columns is a candidate; by
+    default as many columns as leave few enough of them. Of more than ``rows`` rows so many are drawn.
     """
     if versions < 1:
         raise BadRequest("the study needs at least one version", hint="versions=10")
@@ -117,17 +118,23 @@ def study(
         chosen = np.sort(np.random.default_rng(seed).choice(table.rows, rows, replace=False))
         notes.append(f"on {rows:,} of {table.rows:,} rows, drawn by chance")
         table = CodedTable(table.names, np.ascontiguousarray(table.codes[:, chosen]))
-    columns = [_place(table, name) for name in target]
+    unit = unit or ("cells" if pattern == "uniform" else "tuples")
+    columns = [_place(table, name) for name in target or ("most-distinct",)] if pattern == "target" else []
+    where = f", in {', '.join(table.names[each] for each in columns)}" if columns else ""
+    notes.append(f"shares of missing values are of all {unit}{where}")
     most = _bounded(table.columns) if max_lhs is None else max_lhs
     if most < table.columns - 1:
         notes.append(f"left sides of at most {most} of {table.columns} columns")
-    candidates = list(_candidates(table.columns, most))
+    candidates = list(candidates_of(table.columns, most))
     if not candidates:
         raise BadRequest("there is no dependency to study in one column", hint="give a table of several columns")
-    return _Study(table, candidates).run(shares, pattern, unit, columns, versions, seed, progress, notes)
+    return Experiment(table, candidates).run(shares, pattern, unit, columns, versions, seed, progress, notes)
 
 
 def _place(table: CodedTable, name: str) -> int:
+    if name in ("most-distinct", "least-distinct") and name not in table.names:
+        sizes = table.codes.max(axis=1)
+        return int(sizes.argmax() if name == "most-distinct" else sizes.argmin())
     if name not in table.names:
         raise NotFound.among("column", name, list(table.names))
     return table.names.index(name)
@@ -143,7 +150,8 @@ def _bounded(columns: int) -> int:
     return columns - 1
 
 
-def _candidates(columns: int, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+def candidates_of(columns: int, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Every left side of at most so many columns, with every column that is not in it."""
     sides = [
         lhs for size in range(1, min(most, columns - 1) + 1) for lhs in itertools.combinations(range(columns), size)
     ]
@@ -152,18 +160,21 @@ def _candidates(columns: int, most: int) -> Iterator[tuple[tuple[int, ...], int]
         yield from ((lhs, rhs) for rhs in range(columns) if rhs not in lhs)
 
 
-class _Study:
+class Experiment:
+    """A table, its candidates, and what is known of them before values go missing."""
+
     def __init__(self, table: CodedTable, candidates: list[tuple[tuple[int, ...], int]]) -> None:
         self.table = table
         self.candidates = candidates
-        self.clean = {each: self._scored(table, each) for each in NULLS}  # type: ignore[arg-type]
+        self.clean = {each: self.scored(table, each) for each in NULLS}  # type: ignore[arg-type]
 
-    def _scored(self, table: CodedTable, nulls: Nulls) -> _Scores:
+    def scored(self, table: CodedTable, nulls: Nulls) -> Scored:
+        """Degrees and scores of all candidates in a version of the table."""
         scorer = Scorer(table.under(nulls))
         found = [scorer.score(lhs, rhs) for lhs, rhs in self.candidates]
         beyond = [scorer.beyond_chance(each, rhs) for each, (_, rhs) in zip(found, self.candidates, strict=True)]
         pv, pt = (np.array([getattr(each, name) for each in found], np.float64) for name in ("pv", "pt"))
-        return _Scores(np.array([each.degree for each in found], np.int64), pv, pt, np.array(beyond, np.float64))
+        return Scored(np.array([each.degree for each in found], np.int64), pv, pt, np.array(beyond, np.float64))
 
     def run(
         self,
@@ -192,7 +203,7 @@ class _Study:
         return Results(Effect, records, shown=_SHOWN, notes=notes, info=info)
 
     def _measured(self, damaged: CodedTable) -> dict[str, dict[str, float]]:
-        scored = {each: self._scored(damaged, each) for each in NULLS}  # type: ignore[arg-type]
+        scored = {each: self.scored(damaged, each) for each in NULLS}  # type: ignore[arg-type]
         # What holds among complete rows; two of them at least, or everything would.
         whole = int((damaged.codes >= 0).all(axis=0).sum())
         holding = (scored["skip"].degrees == 0) & (whole > 1)
@@ -218,7 +229,7 @@ def _changes(before: I64, after: I64) -> dict[str, float]:
     }
 
 
-def _quality(scores: _Scores, holding: Bits, held: Bits, *, known: bool) -> dict[str, float]:
+def _quality(scores: Scored, holding: Bits, held: Bits, *, known: bool) -> dict[str, float]:
     """How well scores tell what held among what holds now; nothing is known of rows that were left out."""
     labels = held[holding]
     found = {"base": float(labels.mean()) if labels.size else math.nan}
