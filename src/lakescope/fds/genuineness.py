@@ -32,8 +32,11 @@ Custom = Callable[[int, int], F64]
 MODELS = ("uniform", "frequency", "conditional")
 #: Ways to fill in one row, and states of a part, that are gone through one by one: beyond, drawing is sooner done.
 _OPTIONS, _STATES = 500, 400
-#: Worlds that are drawn at a time.
-_BATCH = 64
+#: Cells that are drawn at a time, about.
+_DRAWN = 2_000_000
+#: Worlds of a first look, and incomplete rows of it, if there are more; the chance that an interval is wrong is halved
+#: between that look and the rest.
+_SCREENING, _SCREENED, _RISK = 256, 1_000, 0.025
 #: What a value never seen beside a predictor weighs, in rows.
 _SMOOTHING = 0.5
 
@@ -152,8 +155,13 @@ class GenuinenessScorer:
             return Genuineness(0.0, 0.0, 0.0)
         if not lacking.size:
             return Genuineness(1.0, 1.0, 1.0)
-        fixed = {tuple(each[:-1]): each[-1] for each in certain.T.tolist()}
-        found = self._exactly(sides, codes[:, lacking], lacking, fixed)
+        if lacking.size > _SCREENED:
+            few = np.sort(np.random.default_rng(self.seed).choice(lacking, _SCREENED, replace=False))
+            held, drawn = self._held(sides, codes[:, few], few, certain, _SCREENING)
+            if not held:
+                # What breaks with some of the rows filled in breaks with all.
+                return Genuineness(0.0, 0.0, 1 - _RISK ** (1 / drawn))
+        found = self._exactly(sides, codes[:, lacking], lacking, _fixed(certain, codes[:, lacking]))
         if found is not None:
             value = min(1.0, max(0.0, found))
             return Genuineness(value, value, value)
@@ -213,27 +221,46 @@ class GenuinenessScorer:
     # --- by drawing ---------------------------------------------------------------------------------------------------
 
     def _drawn(self, sides: list[int], rows: I32, numbers: I64, certain: I32) -> Genuineness:
-        dice = np.random.default_rng([self.seed, *sides])
-        wanted = hoeffding_worlds(self.error)
+        """The share of worlds in which it holds, with Hoeffding's bound, after a first look whether it ever does."""
+        held, drawn = self._held(sides, rows, numbers, certain, _SCREENING)
+        if held in (0, drawn):
+            bound = 1 - _RISK ** (1 / drawn)
+            return Genuineness(float(held > 0), 1 - bound if held else 0.0, 1.0 if held else bound)
+        held, drawn = self._held(sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - _RISK))
+        share = held / drawn
+        bound = math.sqrt(math.log(2 / _RISK) / (2 * drawn))
+        return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound))
+
+    def _held(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
+        """In how many worlds it holds, of how many that were drawn."""
+        dice = np.random.default_rng([self.seed, wanted, *sides])
+        batch = max(1, min(wanted, _DRAWN // max(1, rows.size)))
         held = drawn = 0
         while drawn < wanted:
-            worlds = np.repeat(rows[None, :, :], _BATCH, axis=0)
+            worlds = np.repeat(rows[None, :, :], batch, axis=0)
             for place, column in enumerate(sides):
                 lacking = np.flatnonzero(rows[place] < 0)
                 if not lacking.size:
                     continue
                 if self.imputation.same_for_all_rows:
                     chances = self.imputation.distribution(column, 0)
-                    worlds[:, place, lacking] = dice.choice(chances.size, (_BATCH, lacking.size), p=chances)
+                    worlds[:, place, lacking] = dice.choice(chances.size, (batch, lacking.size), p=chances)
                 else:
                     for at in lacking.tolist():
                         chances = self.imputation.distribution(column, int(numbers[at]))
-                        worlds[:, place, at] = dice.choice(chances.size, _BATCH, p=chances)
+                        worlds[:, place, at] = dice.choice(chances.size, batch, p=chances)
             held += kernels.worlds_that_hold(certain, worlds)
-            drawn += _BATCH
-        share = held / drawn
-        bound = math.sqrt(math.log(2 / 0.05) / (2 * drawn))
-        return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound))
+            drawn += batch
+        return held, drawn
+
+
+def _fixed(certain: I32, lacking: I32) -> dict[tuple[int, ...], int]:
+    """What certain rows say of left sides that incomplete ones may have."""
+    kept = np.ones(certain.shape[1], np.bool_)
+    for known, wanted in zip(certain[:-1], lacking[:-1], strict=True):
+        if (wanted >= 0).all():
+            kept &= np.isin(known, wanted)
+    return {tuple(each[:-1]): each[-1] for each in certain[:, kept].T.tolist()}
 
 
 def _contradicts(certain: I32) -> bool:

@@ -306,126 +306,148 @@ def violations(codes, single, lhs, rhs, slots, most, pairs):
 
 
 @njit(nogil=True, cache=True)
-def refined(groups, count, values, domain, numbers, out):
-    """Groups cut by the values of another column, numbered by appearance; -1 where a row lacks a value of any.
+def refined(order, bounds, groups, values, counts, places, out, out_bounds):
+    """Groups of rows cut by the values of a column; what becomes alone leaves (a stripped partition; TANE, 1999).
 
-    ``numbers`` has room for every pair of a group and a value. Returns how many groups there are.
+    Rows of a group lie together in ``order``, from one of ``bounds`` to the next. ``counts`` has room for every value
+    and is zero, ``places`` has as much. Returns how many groups there are then, and how many rows became alone, because
+    nobody shares their value or because they lack one.
     """
-    numbers[: count * domain] = -1
     n = 0
-    for row in range(groups.size):
-        group, value = groups[row], values[row]
-        if group < 0 or value < 0:
-            out[row] = -1
-            continue
-        place = group * domain + value
-        if numbers[place] < 0:
-            numbers[place] = n
-            n += 1
-        out[row] = numbers[place]
-    return n
+    end = 0
+    alone = 0
+    out_bounds[0] = 0
+    for group in range(groups):
+        begin, stop = bounds[group], bounds[group + 1]
+        for i in range(begin, stop):
+            value = values[order[i]]
+            if value >= 0:
+                counts[value] += 1
+        for i in range(begin, stop):
+            value = values[order[i]]
+            if value < 0:
+                alone += 1
+                continue
+            if counts[value] > 0:  # met first
+                if counts[value] == 1:
+                    alone += 1
+                    counts[value] = 0
+                    places[value] = -1
+                    continue
+                places[value] = end
+                end += counts[value]
+                n += 1
+                out_bounds[n] = end
+                counts[value] = -counts[value]
+            elif counts[value] == 0:  # alone
+                continue
+            out[places[value]] = order[i]
+            places[value] += 1
+        for i in range(begin, stop):
+            value = values[order[i]]
+            if value >= 0:
+                counts[value] = 0
+    return n, alone
 
 
 @njit(nogil=True, cache=True)
-def refined_hashed(groups, values, slots, out):
-    """The same where pairs of groups and values would take too much room: ``slots`` holds a row for each there is."""
-    slots[:] = -1
-    last = np.uint64(slots.size - 1)
-    n = 0
-    for row in range(groups.size):
-        group, value = groups[row], values[row]
-        if group < 0 or value < 0:
-            out[row] = -1
-            continue
-        slot = _mixed(group, value) & last
-        other = np.int64(slots[slot])
-        while other >= 0 and (groups[other] != group or values[other] != value):
-            slot = (slot + _ONE) & last
-            other = np.int64(slots[slot])
-        if other < 0:
-            slots[slot] = row
-            out[row] = n
-            n += 1
-        else:
-            out[row] = out[other]
-    return n
+def likelihoods(order, bounds, groups, values, domain, counts, more):
+    """Sums over groups of the rows that share the most frequent value, of their share, and of the squares' share.
 
-
-@njit(nogil=True, inline="always", cache=True)
-def _mixed(group, value):
-    h = (np.uint64(group) * _MULTIPLIER) ^ np.uint64(value)
-    h *= _MULTIPLIER
-    return h ^ (h >> np.uint64(31))
-
-
-@njit(nogil=True, cache=True)
-def likelihoods(groups, count, values, domain, sizes, parts, squares, tallies):
-    """Rows of each group, how many of them at most share a value, and the sum of squares of those that share one.
-
-    A missing value shares with none. ``tallies`` has room for every pair of a group and a value. Returns the sums over
-    groups of the largest part, of its share, and of the squares' share.
+    A missing value is shared by none. ``counts`` and ``more`` have room for every value and are zero.
     """
-    sizes[:count] = 0
-    parts[:count] = 0
-    squares[:count] = 0
-    tallies[: count * domain] = 0
-    for row in range(groups.size):
-        group, value = groups[row], values[row]
-        if group < 0:
-            continue
-        sizes[group] += 1
-        if value < 0:
-            parts[group] = max(parts[group], 1)
-            squares[group] += 1
-            continue
-        place = group * domain + value
-        tallies[place] += 1
-        parts[group] = max(parts[group], tallies[place])
-        squares[group] += 2 * np.int64(tallies[place]) - 1
-    return _summed(count, sizes, parts, squares)
-
-
-@njit(nogil=True, cache=True)
-def likelihoods_hashed(groups, count, values, sizes, parts, squares, slots, tallies):
-    """The same where pairs of groups and values would take too much room."""
-    sizes[:count] = 0
-    parts[:count] = 0
-    squares[:count] = 0
-    slots[:] = -1
-    last = np.uint64(slots.size - 1)
-    for row in range(groups.size):
-        group, value = groups[row], values[row]
-        if group < 0:
-            continue
-        sizes[group] += 1
-        if value < 0:
-            parts[group] = max(parts[group], 1)
-            squares[group] += 1
-            continue
-        slot = _mixed(group, value) & last
-        other = np.int64(slots[slot])
-        while other >= 0 and (groups[other] != group or values[other] != value):
-            slot = (slot + _ONE) & last
-            other = np.int64(slots[slot])
-        if other < 0:
-            slots[slot] = row
-            tallies[slot] = 1
-        else:
-            tallies[slot] += 1
-        parts[group] = max(parts[group], tallies[slot])
-        squares[group] += 2 * np.int64(tallies[slot]) - 1
-    return _summed(count, sizes, parts, squares)
-
-
-@njit(nogil=True, inline="always", cache=True)
-def _summed(count, sizes, parts, squares):
     kept = 0
     shares = concentrated = 0.0
-    for group in range(count):
-        kept += parts[group]
-        shares += parts[group] / sizes[group]
-        concentrated += squares[group] / sizes[group]
+    for group in range(groups):
+        begin, stop = bounds[group], bounds[group + 1]
+        size = stop - begin
+        if size <= 4:
+            most, squares = _paired(order, begin, stop, values)
+        elif size > 4 * domain:
+            most, squares = _tallied(order, begin, stop, values, domain, counts, more)
+        else:
+            most, squares = _counted(order, begin, stop, values, counts)
+        kept += most
+        if most == size:
+            shares += 1.0
+            concentrated += size
+        else:
+            shares += most / size
+            concentrated += squares / size
     return kept, shares, concentrated
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _paired(order, begin, stop, values):
+    """The largest count of a value, and the sum of squares of the counts, of four rows at most: by equal pairs."""
+    pairs = 0
+    for i in range(begin, stop):
+        value = values[order[i]]
+        for j in range(begin, i):
+            pairs += (value >= 0) & (value == values[order[j]])
+    # 0, 1, 2 (two twos), 3 and 6 are all that is possible.
+    most = 1 if pairs == 0 else 2 if pairs < 3 else 3 if pairs == 3 else 4
+    return most, stop - begin + 2 * pairs
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _counted(order, begin, stop, values, counts):
+    """The same of a few more rows."""
+    most = 0
+    squares = 0
+    for i in range(begin, stop):
+        value = values[order[i]]
+        if value < 0:
+            most = max(most, 1)
+            squares += 1
+            continue
+        counts[value] += 1
+        most = max(most, counts[value])
+        squares += 2 * counts[value] - 1
+    if most == stop - begin:
+        counts[values[order[begin]]] = 0  # one value only
+    else:
+        for i in range(begin, stop):
+            value = values[order[i]]
+            if value >= 0:
+                counts[value] = 0
+    return most, squares
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _tallied(order, begin, stop, values, domain, counts, more):
+    """The same of many more rows than values: these are gone through once, at the end.
+
+    Two rows are counted at a time, apart, so that the second need not wait for the first.
+    """
+    lacking = 0
+    i = begin
+    while i + 1 < stop:
+        one, other = values[order[i]], values[order[i + 1]]
+        if one >= 0:
+            counts[one] += 1
+        else:
+            lacking += 1
+        if other >= 0:
+            more[other] += 1
+        else:
+            lacking += 1
+        i += 2
+    if i < stop:
+        one = values[order[i]]
+        if one >= 0:
+            counts[one] += 1
+        else:
+            lacking += 1
+    most = min(1, lacking)
+    squares = lacking
+    for value in range(domain):
+        count = np.int64(counts[value]) + more[value]
+        counts[value] = 0
+        more[value] = 0
+        most = max(most, count)
+        squares += count * count
+    return most, squares
 
 
 @njit(nogil=True, cache=True)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.fds import kernels
+from lakescope.search.threads import in_parts
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -33,8 +34,24 @@ class Likelihood(NamedTuple):
     groups: int
 
 
-#: Pairs of a group and a value that are counted in a table of their own, for each row.
-_ROOM = 4
+class Partition(NamedTuple):
+    """Rows by the values of some columns, without those that share them with no other: the groups lie together.
+
+    ``order`` are the rows, ``bounds`` where each group begins and the last ends; ``alone`` rows are in none.
+    """
+
+    order: I32
+    bounds: I32
+    alone: int
+
+    @property
+    def groups(self) -> int:
+        """Different left sides."""
+        return self.bounds.size - 1 + self.alone
+
+    def rows_of(self, group: int) -> I32:
+        """The rows of a group, in order."""
+        return self.order[self.bounds[group] : self.bounds[group + 1]]
 
 
 class Scorer:
@@ -44,60 +61,70 @@ class Scorer:
         self.codes = np.ascontiguousarray(codes)
         self.rows = int(codes.shape[1])
         self._domains = [int(each.max(initial=-1)) + 1 for each in self.codes]
-        size = 16
-        while size < 2 * self.rows:
-            size *= 2
-        self._slots = np.empty(size, np.int32)
-        self._tallies = np.empty(max(size, _ROOM * self.rows), np.int32)
-        self._sizes, self._parts = (np.empty(max(1, self.rows), np.int32) for _ in range(2))
-        self._squares = np.empty(max(1, self.rows), np.int64)
-        # Groups by the first columns of the last left side: the next one often begins alike.
-        self._prefixes: list[tuple[int, I32, int]] = []
+        self._counts, self._places, self._more = (np.zeros(max(1, *self._domains), np.int32) for _ in range(3))
+        # Rows by the first columns of the last left side: the next one often begins alike.
+        self._prefixes: list[tuple[int, Partition]] = []
+        whole = np.array([0, self.rows] if self.rows > 1 else [0], np.int32)
+        self._all = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
 
-    def _fits(self, count: int, column: int) -> bool:
-        return count * self._domains[column] <= _ROOM * self.rows
-
-    def group(self, lhs: Sequence[int]) -> tuple[I32, int, int]:
-        """Rows by some columns: the group of each (-1 where it lacks a value), how many there are, and rows in none."""
+    def partition(self, lhs: Sequence[int]) -> Partition:
+        """Rows by some columns."""
         shared = 0
         while shared < min(len(lhs), len(self._prefixes)) and self._prefixes[shared][0] == lhs[shared]:
             shared += 1
         del self._prefixes[shared:]
-        groups = self._prefixes[-1][1] if self._prefixes else np.zeros(self.rows, np.int32)
-        count = self._prefixes[-1][2] if self._prefixes else min(1, self.rows)
+        found = self._prefixes[-1][1] if self._prefixes else self._all
         for column in lhs[shared:]:
-            out = np.empty(self.rows, np.int32)
-            if self._fits(count, column):
-                count = kernels.refined(groups, count, self.codes[column], self._domains[column], self._tallies, out)
-            else:
-                count = kernels.refined_hashed(groups, self.codes[column], self._slots, out)
-            groups = out
-            self._prefixes.append((column, groups, count))
-        return groups, count, int((groups < 0).sum())
+            found = self._refined(found, column)
+            self._prefixes.append((column, found))
+        return found
+
+    def _refined(self, given: Partition, column: int) -> Partition:
+        order = np.empty(given.order.size, np.int32)
+        bounds = np.empty(given.order.size // 2 + 2, np.int32)
+        groups, alone = kernels.refined(
+            *(given.order, given.bounds, given.bounds.size - 1, self.codes[column]),
+            *(self._counts, self._places, order, bounds),
+        )
+        end = int(bounds[groups])
+        # What is kept is as large as it must be: a table of a hundred columns has long left sides.
+        return Partition(order[:end].copy(), bounds[: groups + 1].copy(), given.alone + alone)
 
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
         if not self.rows:
             return Likelihood(0, float("nan"), float("nan"), float("nan"), 0)
-        groups, count, alone = self.group(lhs)
-        room = (self._sizes, self._parts, self._squares)
-        if self._fits(count, rhs):
-            found = kernels.likelihoods(groups, count, self.codes[rhs], self._domains[rhs], *room, self._tallies)
-        else:
-            found = kernels.likelihoods_hashed(groups, count, self.codes[rhs], *room, self._slots, self._tallies)
-        # A row that lacks a value on the left is a group of its own, which agrees with itself.
-        kept, shares, concentrated = (each + alone for each in found)
+        by = self.partition(lhs)
+        found = kernels.likelihoods(
+            *(by.order, by.bounds, by.bounds.size - 1, self.codes[rhs], self._domains[rhs]),
+            *(self._counts, self._more),
+        )
+        # A row that shares its left side with none agrees with itself.
+        kept, shares, concentrated = (each + by.alone for each in found)
         return Likelihood(
             degree=self.rows - kept,
-            pv=shares / (count + alone),
+            pv=shares / by.groups,
             pt=kept / self.rows,
             pdep=concentrated / self.rows,
-            groups=count + alone,
+            groups=by.groups,
         )
 
     def beyond_chance(self, score: Likelihood, rhs: int) -> float:
         """What a left side tells about a column beyond chance."""
         return beyond_chance(score, self.score((), rhs), self.rows)
+
+
+def score_all(codes: I32, candidates: Sequence[tuple[Sequence[int], int]]) -> list[Likelihood]:
+    """Scores of many dependencies, on all cores; those that lie together should have left sides that begin alike."""
+    found: list[Likelihood | None] = [None] * len(candidates)
+
+    def part(begin: int, end: int) -> None:
+        scorer = Scorer(codes)
+        for place in range(begin, end):
+            found[place] = scorer.score(*candidates[place])
+
+    in_parts(part, np.full(len(candidates), codes.shape[1], np.int64))
+    return [each for each in found if each is not None]
 
 
 def beyond_chance(score: Likelihood, alone: Likelihood, rows: int) -> float:

@@ -84,7 +84,7 @@ class _Splitter:
             movable = [name for name in self.table.names if name in columns and self.home[name] == within]
             if within is None or not movable:
                 continue
-            rows = self.scorer.group([self.table.names.index(each) for each in key])[1]
+            rows = self.scorer.partition([self.table.names.index(each) for each in key]).groups
             saved = self.rows[within] * len(movable) - rows * (len(movable) + len(key))
             if saved > 0:
                 made.append(self._split(key, movable, rows, saved, within))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.fds.pollute import Pattern, Unit, polluted
-from lakescope.fds.scores import Scorer
+from lakescope.fds.scores import beyond_chance, score_all
 from lakescope.fds.table import NULLS, CodedTable, Nulls, read
 from lakescope.report.charts import line_chart
 from lakescope.report.study import write_study
@@ -170,9 +170,13 @@ class Experiment:
 
     def scored(self, table: CodedTable, nulls: Nulls) -> Scored:
         """Degrees and scores of all candidates in a version of the table."""
-        scorer = Scorer(table.under(nulls))
-        found = [scorer.score(lhs, rhs) for lhs, rhs in self.candidates]
-        beyond = [scorer.beyond_chance(each, rhs) for each, (_, rhs) in zip(found, self.candidates, strict=True)]
+        codes = table.under(nulls)
+        found = score_all(codes, self.candidates)
+        alone = score_all(codes, [((), rhs) for rhs in range(table.columns)])
+        beyond = [
+            beyond_chance(each, alone[rhs], codes.shape[1])
+            for each, (_, rhs) in zip(found, self.candidates, strict=True)
+        ]
         pv, pt = (np.array([getattr(each, name) for each in found], np.float64) for name in ("pv", "pt"))
         return Scored(np.array([each.degree for each in found], np.int64), pv, pt, np.array(beyond, np.float64))
 

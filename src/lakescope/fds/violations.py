@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from lakescope.errors import BadRequest, NotFound
-from lakescope.fds.scores import Scorer
-from lakescope.fds.table import CodedTable, Nulls, check_nulls, read
+from lakescope.fds.scores import Partition, Scorer
+from lakescope.fds.table import I32, CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
 _ROWS = 10
@@ -54,11 +54,11 @@ def violations(
     if nulls == "skip":
         kept = np.flatnonzero((table.codes >= 0).all(axis=0))
     scorer = Scorer(table.under(nulls))
-    groups, count, _ = scorer.group(columns)
     score = scorer.score(columns, right)
+    by = scorer.partition(columns)
     found = []
-    for group in _broken(groups, scorer.codes[right], count).tolist():
-        rows = kept[groups == group]
+    for group in _broken(by, scorer.codes[right]):
+        rows = np.sort(kept[by.rows_of(group)])
         values = Counter(_text(table, right, row) for row in rows.tolist()).most_common()
         majority = values[0][0] if 2 * values[0][1] > rows.size else None
         found.append(
@@ -76,16 +76,14 @@ def violations(
     return Results(Violation, found, notes=notes, info=info)
 
 
-def _broken(groups: Any, values: Any, count: int) -> Any:
+def _broken(by: Partition, values: I32) -> list[int]:
     """Groups of which not all rows have the same value; a missing one is the same as none."""
-    inside = groups >= 0
-    first = np.full(count, -2, np.int64)
-    first[groups[inside][::-1]] = values[inside][::-1]
-    sizes = np.bincount(groups[inside], minlength=count)
-    differs = (values[inside] != first[groups[inside]]) | (values[inside] < 0)
-    broken = np.zeros(count, np.bool_)
-    broken[groups[inside][differs]] = True
-    return np.flatnonzero(broken & (sizes > 1))
+    held = values[by.order]
+    begins = by.bounds[:-1]
+    if not begins.size:
+        return []
+    differs = (held != np.repeat(held[begins], np.diff(by.bounds))) | (held < 0)
+    return np.flatnonzero(np.logical_or.reduceat(differs, begins)).tolist()
 
 
 def _text(table: CodedTable, column: int, row: int) -> str:
