@@ -121,6 +121,7 @@ def dependencies(
     budget: float | None = 60.0,
     by: Order = "score",
     spark: SparkSession | None = None,
+    master: str | None = None,
 ) -> Results[Dependency]:
     """Minimal functional dependencies of a table (a path, a URI or a frame), the most telling first.
 
@@ -129,17 +130,24 @@ def dependencies(
     dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in
     (``uniform``, ``frequency``, ``conditional``, or a function) for the genuineness of the first ``scored`` answers.
     After ``budget`` seconds what was found so far is told. Answers are in order of ``by``: ``score``, ``pv``, ``pt`` or
-    ``gs``. With ``spark`` the table may be larger than memory: candidates come from a sample, and are validated and
-    scored by the executors; ``gs`` is not worked out then.
+    ``gs``. With ``spark``, or a session started at ``master``, or if a file is larger than memory, candidates come from
+    a sample, and are validated and scored by the executors; ``gs`` is not worked out then.
     """
-    if spark is not None:
-        from lakescope.fds.distributed import dependencies_on
-
-        return dependencies_on(spark, query, nulls, max_lhs, error=error, missing=missing, budget=budget, by=by)
+    from lakescope.fds.distributed import dependencies_on
     from lakescope.fds.find import dependencies
+    from lakescope.fds.table import TooLarge
 
-    options: dict[str, Any] = {"model": model, "scored": scored, "budget": budget, "by": by}
-    return dependencies(query, nulls, max_lhs, error=error, missing=missing, **options)
+    shared: dict[str, Any] = {"error": error, "missing": missing, "budget": budget, "by": by}
+    if spark is None and master is None:
+        try:
+            return dependencies(query, nulls, max_lhs, model=model, scored=scored, **shared)
+        except TooLarge:
+            if not isinstance(query, str) and not hasattr(query, "__fspath__"):
+                raise
+    from lakescope.pipeline.session import spark_session
+
+    with spark_session(spark, master) as session:
+        return dependencies_on(session, query, nulls, max_lhs, **shared)
 
 
 def __getattr__(name: str) -> Any:

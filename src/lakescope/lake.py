@@ -36,8 +36,11 @@ from lakescope.store.index import Index
 from lakescope.store.segment import chosen, rows_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakescope.fds.batch import LakeDependency
     from lakescope.fds.table import Nulls
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
@@ -476,6 +479,33 @@ class Lake:
         parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
         return over_numbers(spark, parts, task, arrow_schema(Inclusion))
+
+    def dependencies(
+        self,
+        nulls: Nulls = "equal",
+        max_lhs: int | None = 3,
+        *,
+        error: float = 0.0,
+        missing: Sequence[str] = (),
+        budget: float | None = 20.0,
+        limit: int | None = 100,
+        out: str | Path | None = None,
+        spark: SparkSession | None = None,
+        master: str | None = None,
+    ) -> Results[LakeDependency]:
+        """The most telling functional dependencies of all tables, found on Spark; all of them in Parquet at ``out``.
+
+        ``budget`` are seconds for a table. A session is started at ``master``, or locally, unless one is given. Keys
+        and constants are not among the best. Tables that could not be read are named in the notes.
+        """
+        from lakescope.fds.lake_wide import lake_dependencies
+
+        options: dict[str, Any] = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "missing": tuple(missing)}
+
+        def batch(session: SparkSession) -> DataFrame:
+            return self.dependencies_batch(**options, budget=budget, spark=session)
+
+        return lake_dependencies(batch, self.location, options, limit, out, spark, master)
 
     def dependencies_batch(
         self,

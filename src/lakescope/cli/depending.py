@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,9 @@ import typer
 
 from lakescope.cli.output import Format, print_results
 from lakescope.cli.progress import ShareLine
-from lakescope.errors import BadRequest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from lakescope.fds.batch import LakeDependency
     from lakescope.lake import Lake
-    from lakescope.results import Results
 
 
 def parse_missing(text: str | None) -> tuple[str, ...]:
@@ -29,26 +23,9 @@ def parse_missing(text: str | None) -> tuple[str, ...]:
 def print_dependencies(table: str, options: dict[str, Any], *, master: str | None, limit: int, form: Format) -> None:
     """Print the dependencies of a table; of one that no memory holds, or if a master is given, by Spark."""
     import lakescope
-    from lakescope.fds.table import TooLarge
 
-    results = None
-    if master is None:
-        try:
-            results = lakescope.dependencies(table, **options)
-        except TooLarge as error:
-            typer.echo(f"note: {error.message}: starting Spark ...", err=True)
-    if results is None:
-        with _spark(master) as spark:
-            results = lakescope.dependencies(table, **options, spark=spark)
+    results = lakescope.dependencies(table, **options, master=master)
     print_results(results[:limit] if limit else results, form, empty="no dependency was found")
-
-
-@contextlib.contextmanager
-def _spark(master: str | None) -> Iterator[SparkSession]:
-    from lakescope.pipeline.session import spark_session
-
-    with spark_session(None, master) as session:
-        yield session
 
 
 def print_compared(table: str, clean: str, options: dict[str, Any], *, limit: int, form: Format) -> None:
@@ -123,59 +100,10 @@ def print_all(
     lake: Lake, options: dict[str, Any], *, master: str | None, out: str | None, limit: int, quiet: bool, form: Format
 ) -> None:
     """Print the best dependencies of all tables of a lake, found by one Spark job; write them all if asked to."""
-    if out is not None and Path(out).exists():
-        raise BadRequest(f"{out} is there already", hint="give a path that is not, or remove it")
     if not quiet:
         typer.echo("starting Spark ...", err=True)
     asked = {key: value for key, value in options.items() if key != "by"}
-    with _spark(master) as spark:
-        frame = lake.dependencies_batch(spark=spark, **asked).cache()
-        try:
-            results = _best(lake, frame, limit, asked, spark)
-            if out is not None:
-                frame.write.parquet(out)
-                typer.echo(f"all of them: {out}", err=True)
-        finally:
-            frame.unpersist()
-    print_results(results, form, empty="no dependency was found")
-
-
-def _best(
-    lake: Lake, frame: DataFrame, limit: int, options: dict[str, Any], spark: SparkSession
-) -> Results[LakeDependency]:
-    """The most telling dependencies of all tables, and what must be said of the rest."""
-    from pyspark.sql import functions as f
-
-    from lakescope.fds.batch import LakeDependency
-    from lakescope.results import Results
-
-    unknown = frame.where(f.array_contains("flags", "unread") | f.array_contains("flags", "large"))
-    told = frame.where(f.size("flags") == 0)
-    first = told.orderBy(f.desc("score"), "table", "lhs", "rhs")
-    records = [_record(row) for row in (first.limit(limit) if limit else first).collect()]
-    counts = frame.agg(f.countDistinct("table"), f.count("*")).collect()[0]
-    notes = [f"{counts[1]:,} in {counts[0]:,} tables, with those that follow from keys and constants"]
-    for row in unknown.limit(limit or 1_000).collect():
-        if "large" in row["flags"]:
-            records += _of_large(lake, row["table"], options, spark)
-        else:
-            notes.append(f"{row['table']} could not be read: {row['reasons'][0]}")
-    records.sort(key=lambda each: (-(each.score or 0.0), each.table, each.lhs, each.rhs))
-    shown = ("table", "lhs", "rhs", "degree", "score", "pv", "gs", "holds", "reasons")
-    return Results(LakeDependency, records[: limit or None], shown=shown, notes=notes)
-
-
-def _record(row: Any) -> LakeDependency:
-    from lakescope.fds.batch import LakeDependency
-
-    values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in row]
-    return LakeDependency(*values)
-
-
-def _of_large(lake: Lake, table: str, options: dict[str, Any], spark: SparkSession) -> list[LakeDependency]:
-    """A table that no worker holds is asked for alone."""
-    import lakescope
-    from lakescope.fds.batch import of_table
-
-    found = lakescope.dependencies(lake.location(table), **{**options, "budget": None}, spark=spark)
-    return [each for each in of_table(table, found) if not each.flags]
+    found = lake.dependencies(**asked, limit=limit or None, out=out, master=master)
+    print_results(found, form, empty="no dependency was found")
+    if out is not None:
+        typer.echo(f"all of them: {out}", err=True)

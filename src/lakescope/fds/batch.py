@@ -56,6 +56,12 @@ def unknown(table: str, flag: str, why: str) -> LakeDependency:
     return LakeDependency(table, (), "", 0, None, None, None, None, None, None, "unknown", (), (flag,), (why,))
 
 
+def from_row(row: list[Any]) -> LakeDependency:
+    """A record as Spark returns it."""
+    values: list[Any] = [tuple(each) if isinstance(each, list) else each for each in row]
+    return LakeDependency(*values)
+
+
 @functools.lru_cache(maxsize=2)
 def _tables(path: str, generation: int) -> list[tuple[str, str]]:
     """Tables of an index and where they lie, as a worker knows them."""

@@ -101,7 +101,7 @@ def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False, most_c
         if rows * len(parts) > most_cells:
             raise TooLarge(
                 f"the table has more than {most_cells:,} cells, which are not held in memory",
-                hint="ask on Spark: `spark=` in Python",
+                hint="give its path, or a Spark DataFrame with spark=",
             )
         for held in parts.values():
             lacking = rows - sum(part.size for part in held)

@@ -323,3 +323,33 @@ def likelihoods(table: HashedRows, fds: Sequence[tuple[Side, int, str]]) -> list
     )
     found = {row[0]: (int(row[1]), float(row[2]), float(row[3]), int(row[4]), int(row[5])) for row in sums.collect()}
     return [found.get(number, (0, 0.0, 0.0, 0, 0)) for number in range(len(fds))]
+
+
+# --- every table of a lake --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of the dependencies of many tables: the best rows, rows of tables that have none, and how many."""
+
+    best: list[list[Any]]
+    unknown: list[list[Any]]
+    dependencies: int
+    tables: int
+
+
+def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | None) -> Told:
+    """The rows with the highest scores and no flag, and those with a flag of these; all are written to ``out``."""
+    from pyspark.sql import functions as f
+
+    kept = frame.cache()
+    try:
+        if out is not None:
+            kept.write.parquet(out)
+        first = kept.where(f.size("flags") == 0).orderBy(f.desc("score"), "table", "lhs", "rhs").limit(limit)
+        strange = kept.where(f.arrays_overlap("flags", f.array(*map(f.lit, unknown)))).orderBy("table").limit(limit)
+        counts = kept.agg(f.count("*"), f.countDistinct("table")).collect()[0]
+        best, rest = ([list(row) for row in part.collect()] for part in (first, strange))
+        return Told(best, rest, counts[0], counts[1])
+    finally:
+        kept.unpersist()
