@@ -526,6 +526,7 @@ def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
     compared = run("fds", str(dirty), "--compare", str(clean), "--format", "json")
     assert {each["label"] for each in from_json(compared.out)} == {"same", "ghost"}
     assert "ghost" in compared.err
+    assert "note: degree 2: " in compared.err
     broken = from_json(run("fds", str(dirty), "--violations", "zip -> city", "--format", "json").out)
     assert [each["repair"] for each in broken] == ["Bern", "Rome"]
     assert_refused(run("fds", str(dirty), "--violations", "zip"), 2, "hint: ")

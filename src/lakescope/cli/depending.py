@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from lakescope.lake import Lake
 
 
+#: Degrees from which on they are counted together, as in the thesis.
+_MANY = 5
+
+
 def parse_missing(text: str | None) -> tuple[str, ...]:
     """``?,unknown,999`` as texts."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
@@ -34,9 +38,23 @@ def print_compared(table: str, clean: str, options: dict[str, Any], *, limit: in
 
     most = options["max_lhs"]
     found = compare(table, clean, options["nulls"], 1_000 if most is None else most, missing=tuple(options["missing"]))
-    counts = ", ".join(f"{found.info[word]:,} {word}" for word in ("same", "ghost", "fake", "genuine"))
-    noted = found.with_note(counts)
+    noted = found.with_note(", ".join(f"{found.info[word]:,} {word}" for word in ("same", "ghost", "fake", "genuine")))
+    for line in _by_degree(found.info["degrees"]):
+        noted = noted.with_note(line)
     print_results(noted[:limit] if limit else noted, form, empty="no dependency holds in either")
+
+
+def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
+    """How many of each label there are of each degree, those of five and more together."""
+    found: dict[int, dict[str, int]] = {}
+    for label, degree, count in counts:
+        beside = found.setdefault(min(degree, _MANY), {})
+        beside[label] = beside.get(label, 0) + count
+    return [
+        f"degree {degree}{' and more' if degree == _MANY else ''}: "
+        + ", ".join(f"{each[label]:,} {label}" for label in ("same", "ghost", "fake") if label in each)
+        for degree, each in sorted(found.items())
+    ]
 
 
 def print_violations(table: str, broken: str, options: dict[str, Any], *, limit: int, form: Format) -> None:

@@ -47,7 +47,7 @@ def compare(
     universe: Universe = "minimal",
     missing: tuple[str, ...] = (),
 ) -> Results[Compared]:
-    """Dependencies of a table beside those of its clean version; both must have the same columns in the same order.
+    """Dependencies of a table beside those of its clean version, what changed first; both have the same columns.
 
     ``universe``: ``minimal`` compares what holds minimally in either, ``all`` every candidate, as the thesis counts.
     ``info["degrees"]`` tells how many of each label there are by degree in the damaged table.
@@ -66,6 +66,8 @@ def compare(
         degrees = before.score(lhs, rhs).degree, after.score(lhs, rhs).degree
         names = tuple(whole.names[each] for each in lhs)
         records.append(Compared(names, whole.names[rhs], *degrees, label(*degrees)))
+    # What changed first; short left sides before long ones, as they are.
+    records.sort(key=lambda each: ("fake", "ghost", "same").index(each.label))
     counts = Counter(each.label for each in records)
     degrees_of = Counter((each.label, each.degree) for each in records)
     info = {
