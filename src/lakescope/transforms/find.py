@@ -1,0 +1,267 @@
+"""Finding the programs that join a source table to a target one: pairs, subsets, programs, coverage (Algorithm 5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
+from lakescope.transforms.guard import Met, doubt, doubt_of_addition
+from lakescope.transforms.keys import Key
+from lakescope.transforms.learn import Example, Learner
+from lakescope.transforms.pairs import Column, Group, Pair, gram_pairs, token_pairs
+from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program
+from lakescope.transforms.sampling import Rates, rates
+from lakescope.transforms.texts import Texts
+from lakescope.transforms.union import Joined, joined, one_to_one
+
+I64 = npt.NDArray[np.int64]
+
+#: Examples of a set, sets of a group, sets in all; pairs of a group that sets are drawn from.
+EXAMPLES = 3
+_SETS = 24
+_TRIALS = 96
+_DRAWN = 64
+#: Groups that are looked at, and programs of them whose coverage is measured.
+_GROUPS = 8
+_MEASURED = 12
+#: Programs of a union, and what each must add: a share of the smaller side, and a number of rows.
+PROGRAMS = 8
+_ADDED = 0.004
+_ADDED_LEAST = 2
+#: Rows that coverage is measured on: all, or this many drawn by chance.
+_ROWS = 20_000
+#: Shares of target rows that join which samples are made for: at first, and when nothing was found.
+_PARTICIPATION = (0.1, 0.01)
+#: Columns of a source that programs may use.
+_COLUMNS = 24
+_SEED = 5
+
+
+@dataclass
+class Found:
+    """Programs of one direction in order, the key of each, what they join of the rows measured, and why not more."""
+
+    programs: list[Program] = field(default_factory=list)
+    keys: dict[tuple[Piece, ...], Key] = field(default_factory=dict)
+    joined: Joined | None = None
+    measured: I64 = field(default_factory=lambda: np.empty(0, np.int64))
+    single: bool = True
+    evidence: list[tuple[dict[str, str], str, str]] = field(default_factory=list)
+    sampled: Rates | None = None
+    doubts: dict[str, str] = field(default_factory=dict)
+    trials: int = 0
+    complete: bool = True
+
+    @property
+    def pairs(self) -> int:
+        return 0 if self.joined is None else self.joined.pairs
+
+
+class Finder:
+    """Finds programs from one table to the keys of another."""
+
+    def __init__(self, source: Texts, target: Texts, keys: Sequence[Key], deadline: float | None) -> None:
+        self.source, self.target, self.deadline = source, target, deadline
+        self.keys = list(keys)
+        self.rng = np.random.default_rng(_SEED)
+        self.found = Found(keys={key.pieces: key for key in keys})
+        every = np.arange(source.rows)
+        drawn = every if source.rows <= _ROWS else np.sort(self.rng.choice(every, _ROWS, replace=False))
+        self.found.measured = drawn
+        self.rows = source.at(drawn) if source.rows > _ROWS else source
+        self._met: dict[Program, Met] = {}
+
+    def find(self) -> Found:
+        """The best program, then what adds to it; nothing if no program is believed."""
+        for participation in _PARTICIPATION:
+            self._first(participation)
+            whole = self.found.sampled is None or min(self.found.sampled.source, self.found.sampled.target) >= 1
+            if self.found.programs or whole or self._late():
+                break
+        while self.found.programs and len(self.found.programs) < PROGRAMS and not self._late():
+            if not self._more():
+                break
+        self.found.complete = not self._late()
+        return self.found
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
+
+    # --- the first program, and more ---------------------------------------------------------------------------------
+
+    def _first(self, participation: float) -> None:
+        drawn = rates(self.source.rows, self.target.rows, participation)
+        self.found.sampled = drawn
+        source = self._sample(np.arange(self.source.rows), drawn.source)
+        target = self._sample(np.arange(self.target.rows), drawn.target)
+        candidates = [*self._equal(), *self._learnt(source, target)]
+        ranked = sorted(dict.fromkeys(candidates), key=lambda each: (-self._coverage(each), each.rank))
+        for program in ranked:
+            met = self._meet(program)
+            why = doubt(met, self.found.keys[program.keys], rows=self.rows.rows, **self._traits(program))
+            if why is None:
+                self.found.programs.append(program)
+                self.found.single = one_to_one(met.targets)
+                self._settle()
+                break
+            self.found.doubts.setdefault(program.words(), why)
+        if self.found.programs:
+            self._add(ranked)
+
+    def _more(self) -> bool:
+        """Learn from rows that are not joined yet; whether that added anything."""
+        assert self.found.joined is not None
+        open_rows = self.found.measured[self.found.joined.targets < 0]
+        taken = np.zeros(self.target.rows, bool)
+        if self.found.single:
+            taken[self.found.joined.targets[self.found.joined.targets >= 0]] = True
+        open_targets = np.flatnonzero(~taken)
+        if open_rows.size < _ADDED_LEAST or open_targets.size < _ADDED_LEAST:
+            return False
+        drawn = rates(open_rows.size, open_targets.size, _PARTICIPATION[0])
+        learnt = self._learnt(self._sample(open_rows, drawn.source), self._sample(open_targets, drawn.target))
+        return self._add(learnt)
+
+    def _add(self, candidates: Sequence[Program]) -> bool:
+        """Add the programs that add most, as long as they are believed."""
+        added = False
+        waiting = [each for each in dict.fromkeys(candidates) if each not in self.found.programs]
+        least = max(_ADDED_LEAST, _ADDED * min(self.rows.rows, self.target.rows))
+        while waiting and len(self.found.programs) < PROGRAMS and not self._late():
+            assert self.found.joined is not None
+            before = self.found.joined
+            gains = {each: self._union([*self.found.programs, each]).pairs - before.pairs for each in waiting}
+            best = min(waiting, key=lambda each: (-gains[each], each.rank))
+            if gains[best] < least:
+                break
+            waiting.remove(best)
+            pieces = self._traits(best)["pieces"]
+            why = doubt_of_addition(self._meet(best), self.found.keys[best.keys], before.targets, pieces=pieces)
+            if why is None:
+                self.found.programs.append(best)
+                self._settle()
+                added = True
+            else:
+                self.found.doubts.setdefault(best.words(), why)
+            waiting = [each for each in waiting if gains[each] >= least]
+        return added
+
+    def _settle(self) -> None:
+        self.found.joined = self._union(self.found.programs)
+
+    def _union(self, programs: Sequence[Program]) -> Joined:
+        return joined([self._meet(each).targets for each in programs], self.found.single)
+
+    def _traits(self, program: Program) -> dict[str, int]:
+        """What doubt asks of a program: whether the columns have one name, and how many pieces it puts together."""
+        pieces = [each for output in program.outputs for each in output.operators if isinstance(each, Piece)]
+        names = {piece.column.casefold() for piece in pieces}
+        same = program.identity and names == {piece.column.casefold() for piece in program.keys}
+        return {"same_name": same, "pieces": len(pieces)}
+
+    def _meet(self, program: Program) -> Met:
+        if program not in self._met:
+            texts = derived(program.outputs, self.rows)
+            targets = self.found.keys[program.keys].look_up(hashes_of(texts))
+            self._met[program] = Met(texts.to_pylist(), targets)
+        return self._met[program]
+
+    def _coverage(self, program: Program) -> int:
+        """Target keys that a program meets; rows that lay claim to the same key count once."""
+        targets = self._meet(program).targets
+        return int(np.unique(targets[targets >= 0]).size)
+
+    # --- candidates --------------------------------------------------------------------------------------------------
+
+    def _sample(self, rows: I64, rate: float) -> I64:
+        wanted = max(EXAMPLES, round(rate * rows.size))
+        return rows if wanted >= rows.size else np.sort(self.rng.choice(rows, wanted, replace=False))
+
+    def _equal(self) -> list[Program]:
+        """Programs that take columns as they are (4.10, 7)."""
+        found = []
+        for key in self.keys:
+            if len(key.pieces) == 1:
+                found += [Program((Expression((Piece(name),)),), key.pieces) for name in self.source.names[:_COLUMNS]]
+        return [program for program in found if self._coverage(program) >= _ADDED_LEAST]
+
+    def _learnt(self, source: I64, target: I64) -> list[Program]:
+        """Programs learnt from pairs of sampled rows, those that fit most pairs first."""
+        names = self.source.names[:_COLUMNS]
+        rows = self.source.chosen(names).taken(source)
+        columns = {name: Column([row.get(name) for row in rows]) for name in names}
+        target_rows = self.target.at(target)
+        ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
+        for key in self.keys:
+            outputs = [Expression((piece,)) for piece in key.pieces]
+            texts = derived(outputs, target_rows).to_pylist()
+            for group in [*gram_pairs(columns, Column(texts)), *_token_group(rows, texts)]:
+                if len(group.pairs) >= 2:
+                    ranked.append((group.mean * min(len(group.pairs), _DRAWN), len(ranked), group, key, texts))
+            if self._late():
+                break
+        ranked.sort(key=lambda each: (-each[0], each[1]))
+        programs: dict[Program, int] = {}
+        for _, _, group, key, texts in ranked[:_GROUPS]:
+            for program, fits in self._of_group(group, key, rows, texts).items():
+                programs[program] = max(fits, programs.get(program, 0))
+        best = sorted(programs, key=lambda each: (-programs[each], each.rank))
+        return best[:_MEASURED]
+
+    def _of_group(
+        self, group: Group, key: Key, rows: Sequence[dict[str, str]], texts: Sequence[str | None]
+    ) -> dict[Program, int]:
+        pairs = self._best_pairs(group.pairs)
+        pool = [Example(rows[each.source], str(texts[each.target])) for each in pairs]
+        learner = Learner(self.source.names[:_COLUMNS], pool, self.deadline)
+        found: dict[Program, int] = {}
+        size = min(EXAMPLES, len(pool))
+        for _ in range(_SETS):
+            if self._late() or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
+                break
+            self.found.trials += 1
+            chosen = sorted(self.rng.choice(len(pool), size, replace=False).tolist())
+            expression = learner.learn([pool[place] for place in chosen])
+            program = None if expression is None else program_of(expression, key.pieces)
+            if program is None or program in found:
+                continue
+            assert expression is not None
+            found[program] = sum(expression.apply(each.row) == each.key for each in pool)
+            if len(self.found.evidence) < 5:
+                self.found.evidence += [(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
+            if found[program] == len(pool):
+                break
+        return found
+
+    def _best_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Pairs to draw examples from: of the best score, in an order of chance."""
+        shuffled = [pairs[place] for place in self.rng.permutation(len(pairs)).tolist()]
+        shuffled.sort(key=lambda each: -each.score)
+        return shuffled[:_DRAWN]
+
+
+def _token_group(rows: Sequence[dict[str, str]], texts: Sequence[str | None]) -> list[Group]:
+    pairs = token_pairs([list(row.values()) for row in rows], texts)
+    return [Group(None, tuple(pairs))] if pairs else []
+
+
+def program_of(expression: Expression, keys: tuple[Piece, ...]) -> Program | None:
+    """A program of an expression for a key of several columns, cut where these meet; None if it cannot be cut."""
+    outputs: list[list[Operator]] = [[]]
+    for operator in expression.operators:
+        if isinstance(operator, Constant) and BETWEEN in operator.text:
+            first, *others = operator.text.split(BETWEEN)
+            outputs[-1] += [Constant(first)] if first else []
+            for text in others:
+                outputs.append([Constant(text)] if text else [])
+        else:
+            outputs[-1].append(operator)
+    if len(outputs) != len(keys) or not all(any(isinstance(each, Piece) for each in output) for output in outputs):
+        return None
+    return Program(tuple(Expression(tuple(output)) for output in outputs), keys)
