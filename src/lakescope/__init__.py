@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
     from lakescope.results import Results
+    from lakescope.transforms.plan import Plan
 
 __all__ = [
     "BadRequest",
@@ -50,6 +51,7 @@ __all__ = [
     "SourceError",
     "TableProfile",
     "__version__",
+    "autojoin",
     "count",
     "dependencies",
     "index",
@@ -131,6 +133,18 @@ def dependencies(
     from lakescope.fds.find import dependencies
 
     return dependencies(query, nulls, max_lhs, error=error, missing=missing, model=model, scored=scored, budget=budget)
+
+
+def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None = 30.0) -> Plan:
+    """Join two tables whose keys are written differently: learn the programs that rewrite one into the other.
+
+    ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
+    to one key. After ``budget`` seconds what was found so far is told. The plan is empty (false) if no program is
+    believed; it says why.
+    """
+    from lakescope.transforms.autojoin import autojoin
+
+    return autojoin(left, right, fuzzy=fuzzy, budget=budget)
 
 
 def __getattr__(name: str) -> Any:

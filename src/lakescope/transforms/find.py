@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +14,7 @@ from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
 from lakescope.transforms.guard import Met, doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
-from lakescope.transforms.pairs import Column, Group, Pair, gram_pairs, token_pairs
+from lakescope.transforms.pairs import Column, Group, Pair, folded, gram_pairs, token_pairs
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program
 from lakescope.transforms.sampling import Rates, rates
 from lakescope.transforms.texts import Texts
@@ -24,8 +24,13 @@ I64 = npt.NDArray[np.int64]
 
 #: Examples of a set, sets of a group, sets in all; pairs of a group that sets are drawn from.
 EXAMPLES = 3
-_SETS = 24
-_TRIALS = 96
+_SETS = 32
+_TRIALS = 128
+#: Sets in a row that bring nothing new, and the share of pairs that a program must fit, before learning ends.
+_IDLE = 10
+_ENOUGH = 0.95
+#: Kinds of pairs that are alike which sets are drawn from.
+_CLUSTERS = 6
 _DRAWN = 64
 #: Groups that are looked at, and programs of them whose coverage is measured.
 _GROUPS = 8
@@ -33,11 +38,13 @@ _MEASURED = 12
 #: Programs of a union, and what each must add: a share of the smaller side, and a number of rows.
 PROGRAMS = 8
 _ADDED = 0.004
-_ADDED_LEAST = 2
+_ADDED_LEAST = 3
 #: Rows that coverage is measured on: all, or this many drawn by chance.
 _ROWS = 20_000
 #: Shares of target rows that join which samples are made for: at first, and when nothing was found.
 _PARTICIPATION = (0.1, 0.01)
+#: Tables of so few rows are not sampled.
+_SMALL = 4000
 #: Columns of a source that programs may use.
 _COLUMNS = 24
 _SEED = 5
@@ -96,7 +103,7 @@ class Finder:
     # --- the first program, and more ---------------------------------------------------------------------------------
 
     def _first(self, participation: float) -> None:
-        drawn = rates(self.source.rows, self.target.rows, participation)
+        drawn = self._rates(self.source.rows, self.target.rows, participation)
         self.found.sampled = drawn
         source = self._sample(np.arange(self.source.rows), drawn.source)
         target = self._sample(np.arange(self.target.rows), drawn.target)
@@ -124,7 +131,7 @@ class Finder:
         open_targets = np.flatnonzero(~taken)
         if open_rows.size < _ADDED_LEAST or open_targets.size < _ADDED_LEAST:
             return False
-        drawn = rates(open_rows.size, open_targets.size, _PARTICIPATION[0])
+        drawn = self._rates(open_rows.size, open_targets.size, _PARTICIPATION[0])
         learnt = self._learnt(self._sample(open_rows, drawn.source), self._sample(open_targets, drawn.target))
         return self._add(learnt)
 
@@ -141,6 +148,9 @@ class Finder:
             if gains[best] < least:
                 break
             waiting.remove(best)
+            if gains[best] < best.size:
+                self.found.doubts.setdefault(best.words(), "it says more than it joins")
+                continue
             pieces = self._traits(best)["pieces"]
             why = doubt_of_addition(self._meet(best), self.found.keys[best.keys], before.targets, pieces=pieces)
             if why is None:
@@ -149,7 +159,6 @@ class Finder:
                 added = True
             else:
                 self.found.doubts.setdefault(best.words(), why)
-            waiting = [each for each in waiting if gains[each] >= least]
         return added
 
     def _settle(self) -> None:
@@ -178,6 +187,11 @@ class Finder:
         return int(np.unique(targets[targets >= 0]).size)
 
     # --- candidates --------------------------------------------------------------------------------------------------
+
+    def _rates(self, source: int, target: int, participation: float) -> Rates:
+        if max(source, target) <= _SMALL:
+            return Rates(1.0, 1.0, 0.0)
+        return rates(source, target, participation)
 
     def _sample(self, rows: I64, rate: float) -> I64:
         wanted = max(EXAMPLES, round(rate * rows.size))
@@ -221,29 +235,66 @@ class Finder:
         pool = [Example(rows[each.source], str(texts[each.target])) for each in pairs]
         learner = Learner(self.source.names[:_COLUMNS], pool, self.deadline)
         found: dict[Program, int] = {}
-        size = min(EXAMPLES, len(pool))
-        for _ in range(_SETS):
-            if self._late() or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
+        idle = 0
+        for chosen in self._sets(pairs, pool):
+            if self._late() or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
                 break
             self.found.trials += 1
-            chosen = sorted(self.rng.choice(len(pool), size, replace=False).tolist())
+            idle += 1
             expression = learner.learn([pool[place] for place in chosen])
             program = None if expression is None else program_of(expression, key.pieces)
             if program is None or program in found:
                 continue
             assert expression is not None
             found[program] = sum(expression.apply(each.row) == each.key for each in pool)
-            if len(self.found.evidence) < 5:
+            if found[program] > EXAMPLES:
+                idle = 0
+            if len(self.found.evidence) < 2 * EXAMPLES:
                 self.found.evidence += [(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
-            if found[program] == len(pool):
+            if found[program] >= _ENOUGH * len(pool):
                 break
         return found
+
+    def _sets(self, pairs: Sequence[Pair], pool: Sequence[Example]) -> Iterator[list[int]]:
+        """Sets of examples, by turns drawn from all pairs and from pairs that are alike.
+
+        Pairs are alike if the same text stands around what they share: where keys are written in several ways, a set
+        drawn from all of them rarely follows one.
+        """
+        alike: dict[tuple[str, str], list[int]] = {}
+        for place, (pair, example) in enumerate(zip(pairs, pool, strict=True)):
+            before, shared, after = surroundings(example.row.values(), example.key, pair.evidence)
+            if shared:
+                alike.setdefault((before, after), []).append(place)
+        clusters = sorted((each for each in alike.values() if len(each) >= 2), key=lambda each: -len(each))
+        for turn in range(_SETS):
+            cluster = clusters[turn // 2 % min(len(clusters), _CLUSTERS)] if clusters and turn % 2 else range(len(pool))
+            size = min(EXAMPLES, len(cluster))
+            yield sorted(cluster[place] for place in self.rng.choice(len(cluster), size, replace=False).tolist())
 
     def _best_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
         """Pairs to draw examples from: of the best score, in an order of chance."""
         shuffled = [pairs[place] for place in self.rng.permutation(len(pairs)).tolist()]
         shuffled.sort(key=lambda each: -each.score)
         return shuffled[:_DRAWN]
+
+
+def surroundings(cells: Iterable[str], key: str, gram: str) -> tuple[str, str, str]:
+    """What stands before and after the text that a key shares with a row, and the text: a q-gram made longer."""
+    folded_key = folded(key)
+    best = ("", "", "")
+    for cell in map(folded, cells):
+        at, there = folded_key.find(gram), cell.find(gram)
+        if at < 0 or there < 0 or len(folded_key) != len(key):
+            continue
+        start, end = at, at + len(gram)
+        while start > 0 and there > at - start and folded_key[start - 1] == cell[there - (at - start) - 1]:
+            start -= 1
+        while end < len(key) and there + end - at < len(cell) and folded_key[end] == cell[there + end - at]:
+            end += 1
+        if end - start > len(best[1]):
+            best = (key[:start], key[start:end], key[end:])
+    return best
 
 
 def _token_group(rows: Sequence[dict[str, str]], texts: Sequence[str | None]) -> list[Group]:

@@ -32,13 +32,16 @@ from lakescope.transforms.steps import (
 #: Operators of a program, at most; the longest separator; operators tried at each node; nodes of one attempt.
 OPERATORS = 16
 _SEPARATOR = 3
-_TRIED = 32
-_NODES = 60
+_TRIED = 24
+_NODES = 40
 #: Pieces of a split that are looked at, from the front and from the back.
 _FRONT, _BACK = 8, 4
 _WORDS = re.compile(r"\w{2,}")
+_WORDS_OR_NUMBERS = re.compile(r"[0-9]+|[^\W\d_]+")
 #: Pieces of one attempt: that are looked for in keys, and that slices are cut from; the longest of the latter.
 _BASES, _SLICED, _SLICED_LENGTH = 800, 80, 64
+#: The longest piece of one format that slices are cut out of the middle of.
+_FORMATTED = 24
 #: Separators of a cell, and of a piece that is split once more.
 _SEPARATORS, _SECOND = 16, 4
 #: Ways to write the same piece that are kept to choose from.
@@ -68,6 +71,8 @@ class Learner:
 
     def learn(self, examples: Sequence[Example]) -> Expression | None:
         """A program that is right on all examples, or None."""
+        if _lacking(examples):
+            return None
         attempt = _Attempt(self, examples)
         found = attempt.learn(tuple(each.key for each in examples), OPERATORS)
         return None if found is None else Expression(merged(found))
@@ -144,13 +149,10 @@ class _Attempt:
         found: dict[Vector, list[Piece]] = {}
         for vector, pieces in self.whole.items():
             if all(text in key for text, key in zip(vector, keys, strict=True)):
-                found.setdefault(vector, []).extend(pieces)
+                _add(found, vector, pieces, ())
         for vector, pieces in self.sliced.items():
             for cut in _slices(vector, keys):
-                made = tuple(cut.apply(text) for text in vector)
-                found.setdefault(made, []).extend(
-                    Piece(each.column, (*each.steps, cut)) for each in pieces[:2]
-                )
+                _add(found, tuple(cut.apply(text) for text in vector), pieces[:2], (cut,))
         constants = {(text,) * len(keys): Constant(text) for text in _constants(keys)}
         ranked = sorted({*found, *constants}, key=lambda made: (-sum(map(len, made)), made))[:_TRIED]
         chosen: list[tuple[float, Operator, Vector]] = []
@@ -158,7 +160,8 @@ class _Attempt:
             progress = sum(map(len, made))
             if made in constants:
                 operator = constants[made]
-                chosen.append((progress * (1 + self.learner.constant_support(operator)), operator, made))
+                weight = len(keys) * _weight(operator.text)
+                chosen.append((weight * (1 + self.learner.constant_support(operator)), operator, made))
             if made in found:
                 piece = self._best(found[made])
                 chosen.append((progress * (1 + self.learner.support(piece)), piece, made))
@@ -169,7 +172,7 @@ class _Attempt:
         """Of pieces that are the same on the examples, the one that fits most other pairs, then the simplest."""
         if len(pieces) == 1:
             return pieces[0]
-        return min(pieces, key=lambda each: (-self.learner.support(each), each.cost, repr(each)))
+        return min(pieces, key=lambda each: (-self.learner.support(each), each.cost))
 
 
 def _add(into: dict[Vector, list[Piece]], made: Vector, pieces: Iterable[Piece], steps: tuple[Step, ...]) -> None:
@@ -177,6 +180,27 @@ def _add(into: dict[Vector, list[Piece]], made: Vector, pieces: Iterable[Piece],
     for piece in pieces:
         if len(held) < _ALTERNATIVES:
             held.append(Piece(piece.column, (*piece.steps, *steps)))
+
+
+def _weight(constant: str) -> float:
+    """The progress that a constant makes: letters and digits count half, since they may come from the row."""
+    return sum(0.5 if char.isalnum() else 1.0 for char in constant)
+
+
+def _lacking(examples: Sequence[Example]) -> bool:
+    """Whether a key has a character that no operator could make: not in its row, and not in all keys."""
+    keys = [set(_folded(each.key)) for each in examples]
+    everywhere = set.intersection(*keys)
+    for each, key in zip(examples, keys, strict=True):
+        text = _folded(" ".join(each.row.values()))
+        missing = key - everywhere - set(text) - {"0"}
+        if missing and not any(run.lower() in MONTH_FORMS["name"] for run in _WORDS_OR_NUMBERS.findall(text)):
+            return True
+    return False
+
+
+def _folded(text: str) -> str:
+    return text.translate(TO_BARE).translate(TO_SMALL)
 
 
 # --- pieces of rows ---------------------------------------------------------------------------------------------------
@@ -309,7 +333,7 @@ def _slices(vector: Vector, keys: Vector) -> list[Slice]:
         lost = max(len(text) - size for text, size in zip(vector, kept, strict=True))
         if 0 < lost < shortest:
             found.append(Slice(lost, None))
-    if shortest == longest:  # of one format
+    if shortest == longest <= _FORMATTED:
         found += _windows(vector, keys, shortest)
     return found
 

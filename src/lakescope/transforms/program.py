@@ -28,7 +28,7 @@ class Constant:
         return 1
 
     def words(self) -> str:
-        return "a space" if self.text == " " else repr(self.text)
+        return repr(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Piece:
 
     def words(self) -> str:
         told = self.column
-        for step in self.steps:
-            told = step.words(told)
+        for number, step in enumerate(self.steps):
+            told = step.words(f"({told})" if number else told)
         return told
 
 
@@ -68,7 +68,7 @@ def _trouble(step: Step) -> int:
     if isinstance(step, Split):
         return abs(step.index) + len(step.separator)
     if isinstance(step, Run):
-        return abs(step.index) + 2
+        return abs(step.index) + (2 if step.kind != "capitalised" else 4)
     if isinstance(step, Slice):
         return 2
     return 0
@@ -98,13 +98,17 @@ class Expression:
         return tuple(dict.fromkeys(each.column for each in self.operators if isinstance(each, Piece)))
 
     @property
-    def rank(self) -> tuple[int, int, int]:
-        """Fewer operators first, then fewer constants, then less trouble (4.10, 11)."""
-        constants = sum(isinstance(each, Constant) for each in self.operators)
-        return len(self.operators), constants, sum(each.cost for each in self.operators)
+    def rank(self) -> tuple[int, int, int, int]:
+        """Of programs that cover as much: fewer letters of its own first, then fewer operators (4.10, 11).
+
+        Fewer constants come third, then less trouble.
+        """
+        constants = [each.text for each in self.operators if isinstance(each, Constant)]
+        letters = sum(map(str.isalnum, "".join(constants)))
+        return letters, len(self.operators), len(constants), sum(each.cost for each in self.operators)
 
     def words(self) -> str:
-        return ", then ".join(each.words() for each in self.operators)
+        return " + ".join(each.words() for each in self.operators)
 
     @property
     def identity(self) -> bool:
@@ -130,6 +134,11 @@ class Program:
     def columns(self) -> tuple[str, ...]:
         """Columns of the source that it reads."""
         return tuple(dict.fromkeys(name for output in self.outputs for name in output.columns))
+
+    @property
+    def size(self) -> int:
+        """The number of operators."""
+        return sum(len(output.operators) for output in self.outputs)
 
     @property
     def rank(self) -> tuple[int, ...]:

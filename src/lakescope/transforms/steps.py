@@ -21,7 +21,7 @@ from lakescope.transforms.alphabet import (
 )
 
 #: Runs of one kind of character, as a pattern that Python, Java, RE2 and Rust read alike.
-RUNS = {"digits": "[0-9]+", "word": r"[^ -/:-@\[-`{-~]+", "capitalised": "[A-Z][^A-Z]*"}
+RUNS = {"digits": "[0-9]+", "word": r"[^ -/:-@\[-`{-~]+", "capitalised": r"[A-Z][^A-Z -/:-@\[-`{-~]*"}
 #: The first letter of every word: what stays of the first group.
 INITIALS = "([^ ])[^ ]* *"
 
@@ -51,8 +51,12 @@ class Split:
         return pieces[self.index] if -len(pieces) <= self.index < len(pieces) else ""
 
     def words(self, of: str) -> str:
-        separator = "spaces" if self.separator == " " else repr(self.separator)
-        return f"{ordinal(self.index, 'piece')} of {of} split at {separator}"
+        separator = "a space" if self.separator == " " else repr(self.separator)
+        if self.index == 0:
+            return f"{of} before {separator}"
+        if self.index == -1:
+            return f"{of} after the last {separator.removeprefix('a ')}"
+        return f"{ordinal(self.index, 'part')} of {of} between {repr(self.separator) if separator[0] != 'a' else 'spaces'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Run:
         return str(runs[self.index]) if -len(runs) <= self.index < len(runs) else ""
 
     def words(self, of: str) -> str:
-        what = {"digits": "number", "word": "word", "capitalised": "part from one capital to the next"}[self.kind]
+        what = {"digits": "number", "word": "word", "capitalised": "capitalised part"}[self.kind]
         return f"{ordinal(self.index, what)} in {of}"
 
 
