@@ -33,7 +33,8 @@ def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None 
     tables = read(left), read(right)
     search = _Search(tables, None if budget is None else time.monotonic() + budget)
     search.run()
-    plan = replace(search.plan(fuzzy), left=left, right=right)
+    names = {"left_names": tables[0].names, "right_names": tables[1].names}
+    plan = replace(search.plan(fuzzy), left=left, right=right, **names)  # type: ignore[arg-type]
     plan.__dict__["_texts"] = tables
     if search.joined is not None:
         plan.__dict__["_joined"] = search.joined

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
 from lakescope.transforms.guard import Met, doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
-from lakescope.transforms.pairs import Column, Group, Pair, folded, gram_pairs, token_pairs
-from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program
+from lakescope.transforms.pairs import Column, Group, Pair, folded, gram_pairs, run_together, token_pairs
+from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program, Row
 from lakescope.transforms.sampling import Rates, rates
 from lakescope.transforms.texts import Texts
 from lakescope.transforms.union import Joined, joined, one_to_one
@@ -59,7 +58,7 @@ class Found:
     joined: Joined | None = None
     measured: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     single: bool = True
-    evidence: list[tuple[dict[str, str], str, str]] = field(default_factory=list)
+    evidence: list[tuple[Row, str, str]] = field(default_factory=list)
     sampled: Rates | None = None
     doubts: dict[str, str] = field(default_factory=dict)
     trials: int = 0
@@ -111,7 +110,8 @@ class Finder:
         ranked = sorted(dict.fromkeys(candidates), key=lambda each: (-self._coverage(each), each.rank))
         for program in ranked:
             met = self._meet(program)
-            why = doubt(met, self.found.keys[program.keys], rows=self.rows.rows, **self._traits(program))
+            key, named = self.found.keys[program.keys], self._same_name(program)
+            why = doubt(met, key, same_name=named, pieces=_pieces(program), rows=self.rows.rows)
             if why is None:
                 self.found.programs.append(program)
                 self.found.single = one_to_one(met.targets)
@@ -138,7 +138,8 @@ class Finder:
     def _add(self, candidates: Sequence[Program]) -> bool:
         """Add the programs that add most, as long as they are believed."""
         added = False
-        waiting = [each for each in dict.fromkeys(candidates) if each not in self.found.programs]
+        known, keys = set(self.found.programs), self.found.programs[0].keys
+        waiting = [each for each in dict.fromkeys(candidates) if each not in known and each.keys == keys]
         least = max(_ADDED_LEAST, _ADDED * min(self.rows.rows, self.target.rows))
         while waiting and len(self.found.programs) < PROGRAMS and not self._late():
             assert self.found.joined is not None
@@ -151,8 +152,8 @@ class Finder:
             if gains[best] < best.size:
                 self.found.doubts.setdefault(best.words(), "it says more than it joins")
                 continue
-            pieces = self._traits(best)["pieces"]
-            why = doubt_of_addition(self._meet(best), self.found.keys[best.keys], before.targets, pieces=pieces)
+            key = self.found.keys[best.keys]
+            why = doubt_of_addition(self._meet(best), key, before.targets, pieces=_pieces(best))
             if why is None:
                 self.found.programs.append(best)
                 self._settle()
@@ -167,12 +168,10 @@ class Finder:
     def _union(self, programs: Sequence[Program]) -> Joined:
         return joined([self._meet(each).targets for each in programs], self.found.single)
 
-    def _traits(self, program: Program) -> dict[str, int]:
-        """What doubt asks of a program: whether the columns have one name, and how many pieces it puts together."""
-        pieces = [each for output in program.outputs for each in output.operators if isinstance(each, Piece)]
-        names = {piece.column.casefold() for piece in pieces}
-        same = program.identity and names == {piece.column.casefold() for piece in program.keys}
-        return {"same_name": same, "pieces": len(pieces)}
+    def _same_name(self, program: Program) -> bool:
+        """Whether a program takes columns as they are, to columns of the same name."""
+        names = {piece.column.casefold() for piece in program.keys}
+        return program.identity and names == {name.casefold() for name in program.columns}
 
     def _meet(self, program: Program) -> Met:
         if program not in self._met:
@@ -209,13 +208,19 @@ class Finder:
         """Programs learnt from pairs of sampled rows, those that fit most pairs first."""
         names = self.source.names[:_COLUMNS]
         rows = self.source.chosen(names).taken(source)
-        columns = {name: Column([row.get(name) for row in rows]) for name in names}
+        cells = {name: [row.get(name) for row in rows] for name in names}
+        columns = {name: Column(column) for name, column in cells.items()}
+        together = [Column(column) for column in run_together(cells)]
         target_rows = self.target.at(target)
         ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
         for key in self.keys:
             outputs = [Expression((piece,)) for piece in key.pieces]
             texts = derived(outputs, target_rows).to_pylist()
-            for group in [*gram_pairs(columns, Column(texts)), *_token_group(rows, texts)]:
+            column = Column(texts)
+            groups = [*gram_pairs(columns, column), *_token_group(rows, texts)]
+            for each in together:
+                groups += [Group(None, group.pairs) for group in gram_pairs({"": each}, column)]
+            for group in groups:
                 if len(group.pairs) >= 2:
                     ranked.append((group.mean * min(len(group.pairs), _DRAWN), len(ranked), group, key, texts))
             if self._late():
@@ -295,6 +300,11 @@ def surroundings(cells: Iterable[str], key: str, gram: str) -> tuple[str, str, s
         if end - start > len(best[1]):
             best = (key[:start], key[start:end], key[end:])
     return best
+
+
+def _pieces(program: Program) -> int:
+    """How many pieces of a row a program puts together."""
+    return sum(isinstance(each, Piece) for output in program.outputs for each in output.operators)
 
 
 def _token_group(rows: Sequence[dict[str, str]], texts: Sequence[str | None]) -> list[Group]:

@@ -222,7 +222,9 @@ def constrained(near: Nearest, *, one_to_one: bool = True) -> float:
     return max((away for away, _, _ in pairs if away < violation), default=-1.0)
 
 
-def expected(near: Nearest, neighbours: Neighbours, distance: str, usable: npt.NDArray[np.bool_], target: float) -> Fuzzy:
+def expected(
+    near: Nearest, neighbours: Neighbours, distance: str, usable: npt.NDArray[np.bool_], target: float
+) -> Fuzzy:
     """The largest threshold at which the expected share of right meetings is at least ``target``."""
     rows = np.flatnonzero(usable & (near.place >= 0) & (near.first < near.second) & (near.first < 1))
     rows = rows[np.argsort(near.first[rows], kind="stable")]

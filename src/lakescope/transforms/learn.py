@@ -128,7 +128,7 @@ class _Attempt:
     def _around(
         self, operator: Operator, made: Vector, keys: Vector, cut: Callable[[str, str], int], budget: int
     ) -> list[Operator] | None:
-        """The operator with what is left and right of it; where it occurs more than once, at the first or last place."""
+        """The operator with what is left and right of it, at the first or last place that it occurs at."""
         places = [cut(key, text) for key, text in zip(keys, made, strict=True)]
         left = tuple(key[:at] for key, at in zip(keys, places, strict=True))
         right = tuple(key[at + len(text) :] for key, at, text in zip(keys, places, made, strict=True))
@@ -243,7 +243,7 @@ def _parts(values: Vector, separators: int, front: int, back: int) -> Iterator[t
 def _runs(values: Vector) -> Iterator[tuple[Vector, Run]]:
     for kind in ("digits", "word", "capitalised"):
         for index in [*range(_FRONT), *range(-1, -_BACK - 1, -1)]:
-            run = Run(kind, index)  # type: ignore[arg-type]
+            run = Run(kind, index)
             vector = tuple(run.apply(value) for value in values)
             if all(vector):
                 yield vector, run
@@ -296,7 +296,7 @@ def _rewritten(vector: Vector) -> Iterator[tuple[Vector, tuple[Step, ...]]]:
         changes += [(Digits(width),) for width in (1, 2, 3, 4, 5, 6, 8)]
     ways += [(*change, *case) for change in changes for case in _CASES]
     if all(text.translate(TO_SMALL) in MONTH_FORMS["name"] for text in vector):
-        ways += [(Month(form),) for form in ("number", "two digits", "name", "short")]  # type: ignore[arg-type]
+        ways += [(Month(form),) for form in ("number", "two digits", "name", "short")]
         ways += [(Month("name"), Case("upper")), (Month("short"), Case("upper"))]
     for steps in ways:
         made = tuple(_stepped(text, steps) for text in vector)

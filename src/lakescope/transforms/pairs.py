@@ -31,8 +31,16 @@ _LONGEST = 512
 _PRODUCT = 100
 #: Tokens of more than this share of rows tell nothing.
 _COMMON = 0.34
+#: Mean length of cells that are too short for q-grams of their own.
+_SHORT = 4
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+")
 _BASE = 0x9E3779B97F4A7C15 | 1
+#: Bits of a number that hold the value, and the rest, which hold the hash of a q-gram.
+_BITS = np.uint64(20)
+_OWNER = np.uint64((1 << 20) - 1)
+_HASH = np.uint64((1 << 44) - 1)
+#: Distinct values of a column that are looked at: as many as have a number.
+MOST_VALUES = 1 << 20
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
@@ -84,7 +92,7 @@ class Column:
     def __init__(self, values: Sequence[str | None]) -> None:
         first: dict[str, int] = {}
         for row, value in enumerate(values):
-            if value:
+            if value and len(first) < MOST_VALUES:
                 first.setdefault(folded(value), row)
         self.values = list(first)
         #: The first row of each distinct value.
@@ -104,19 +112,26 @@ class Column:
         """All q-grams of one length: a window's hash is a difference of two sums, moved to the origin."""
         starts = np.arange(max(0, self.size - q + 1))
         starts = starts[self.owner[starts] == self.owner[starts + q - 1]]
-        hashes = _mixed((self._sums[starts + q] - self._sums[starts]) * self._inverses[starts])
-        order = np.argsort(hashes, kind="stable")  # places are in order of values: these stay so within a hash
-        ranked, owners = hashes[order], self.owner[starts[order]]
-        fresh = np.ones(ranked.size, bool)
-        fresh[1:] = (ranked[1:] != ranked[:-1]) | (owners[1:] != owners[:-1])
-        ranked, owners = ranked[fresh], owners[fresh]
-        distinct, begins = np.unique(ranked, return_index=True)
-        return Grams(hashes, starts, distinct, np.append(begins, ranked.size), owners)
+        hashes = _mixed((self._sums[starts + q] - self._sums[starts]) * self._inverses[starts]) & _HASH
+        # Hash and value in one number: a plain sort brings equal q-grams together, their values in order.
+        keyed = np.sort((hashes << _BITS) | self.owner[starts].astype(np.uint64))
+        keyed = keyed[_changes(keyed)]
+        ranked = keyed >> _BITS
+        begins = np.flatnonzero(_changes(ranked))
+        owners = (keyed & _OWNER).astype(np.int64)
+        return Grams(hashes, starts, ranked[begins], np.append(begins, ranked.size), owners)
 
     def gram(self, place: int, q: int) -> str:
         owner = int(self.owner[place])
         start = place - int(self.begins[owner])
         return self.values[owner][start : start + q]
+
+
+def _changes(ranked: U64) -> npt.NDArray[np.bool_]:
+    """Where a sorted array has another number than before."""
+    fresh = np.ones(ranked.size, bool)
+    fresh[1:] = ranked[1:] != ranked[:-1]
+    return fresh
 
 
 def _powers(base: int, count: int) -> U64:
@@ -190,20 +205,33 @@ def gram_pairs(sources: Mapping[str, Column], target: Column) -> list[Group]:
     pairs: dict[str, list[Pair]] = {name: [] for name in sources}
     for q in LADDER:
         wanted = [name for name, best in bests.items() if (best.q == q).any()]
-        theirs = target.grams(q) if wanted else None
+        if not wanted:
+            continue
+        theirs = target.grams(q)
         for name in wanted:
-            assert theirs is not None
             pairs[name] += bests[name].pairs(q, target, theirs, bests[name].source.grams(q))
     return [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in pairs.items() if found]
 
 
+def run_together(columns: Mapping[str, Sequence[str | None]]) -> list[list[str | None]]:
+    """Columns of short cells as one, in their order and backwards: a time of hours, minutes and seconds (4.10, 1)."""
+    short = [cells for cells in columns.values() if _mean_length(cells) <= _SHORT]
+    if len(short) < 2:
+        return []
+    return [
+        ["".join(cell or "" for cell in row) or None for row in zip(*order, strict=True)]
+        for order in (short, short[::-1])
+    ]
+
+
+def _mean_length(cells: Sequence[str | None]) -> float:
+    lengths = [len(cell) for cell in cells if cell]
+    return sum(lengths) / len(lengths) if lengths else _SHORT + 1.0
+
+
 def tokens_of(texts: Sequence[str]) -> set[str]:
     """Words and numbers of some cells, in small letters, without accents and leading zeros."""
-    return {
-        token.lstrip("0") or "0"
-        for text in texts
-        for token in _TOKEN.findall(folded(text))
-    }
+    return {token.lstrip("0") or "0" for text in texts for token in _TOKEN.findall(folded(text))}
 
 
 def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], most: int = 2000) -> list[Pair]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -60,6 +60,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
+    left_names: tuple[str, ...] = ()
+    right_names: tuple[str, ...] = ()
     left: Any = field(default=None, repr=False, compare=False)
     right: Any = field(default=None, repr=False, compare=False)
 
@@ -80,6 +82,10 @@ class Plan:
     def keys(self) -> tuple[str, ...]:
         """Columns of the target that they lead to."""
         return tuple(dict.fromkeys(piece.column for program in self.programs for piece in program.keys))
+
+    def right_names_free(self) -> list[tuple[str, str]]:
+        """Names of the right table's columns, and what they are called in the joined one."""
+        return list(zip(self.right_names, free_names(self.left_names, self.right_names), strict=True))
 
     # --- doing it ----------------------------------------------------------------------------------------------------
 
@@ -195,6 +201,8 @@ class Plan:
             "fuzzy": None if self.fuzzy is None else self.fuzzy.to_dict(),
             "reason": self.reason,
             "notes": list(self.notes),
+            "left_names": list(self.left_names),
+            "right_names": list(self.right_names),
             "evidence": [{"row": dict(each.row), "key": each.key, "shared": each.shared} for each in self.evidence],
         }
 
@@ -222,6 +230,8 @@ class Plan:
             fuzzy=None if data["fuzzy"] is None else Fuzzy.from_dict(data["fuzzy"]),
             reason=data["reason"],
             notes=tuple(data["notes"]),
+            left_names=tuple(data["left_names"]),
+            right_names=tuple(data["right_names"]),
             evidence=tuple(Evidence(**each) for each in data["evidence"]),
         )
 
@@ -270,11 +280,17 @@ def _rows_of(query: Any, texts: Texts) -> pa.Table:
 
 def beside(left: pa.Table, right: pa.Table) -> pa.Table:
     """Two tables of as many rows side by side; names that are taken get ``_right``."""
-    taken = set(left.column_names)
-    for name, column in zip(right.column_names, right.columns, strict=True):
-        free = name
-        while free in taken:
-            free += "_right"
-        taken.add(free)
-        left = left.append_column(free, column)
+    for name, column in zip(free_names(left.column_names, right.column_names), right.columns, strict=True):
+        left = left.append_column(name, column)
     return left
+
+
+def free_names(taken: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names, changed where they are taken."""
+    held, free = set(taken), []
+    for name in names:
+        while name in held:
+            name += "_right"
+        held.add(name)
+        free.append(name)
+    return free

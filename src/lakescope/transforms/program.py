@@ -184,7 +184,10 @@ class Program:
 def _operator_data(operator: Operator) -> dict[str, Any]:
     if isinstance(operator, Constant):
         return {"constant": operator.text}
-    return {"column": operator.column, "steps": [{"step": _KINDS[type(each)], **asdict(each)} for each in operator.steps]}
+    return {
+        "column": operator.column,
+        "steps": [{"step": _KINDS[type(each)], **asdict(each)} for each in operator.steps],
+    }
 
 
 def _operator(data: Mapping[str, Any]) -> Operator:

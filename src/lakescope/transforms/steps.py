@@ -56,7 +56,9 @@ class Split:
             return f"{of} before {separator}"
         if self.index == -1:
             return f"{of} after the last {separator.removeprefix('a ')}"
-        return f"{ordinal(self.index, 'part')} of {of} between {repr(self.separator) if separator[0] != 'a' else 'spaces'}"
+        return (
+            f"{ordinal(self.index, 'part')} of {of} between {repr(self.separator) if separator[0] != 'a' else 'spaces'}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Slice:
 
     start: int
     stop: int | None
+
+    def __post_init__(self) -> None:
+        if self.start < 0 and self.stop is not None and self.stop >= 0:
+            raise ValueError("a slice that starts from the end ends there, too")
 
     def apply(self, text: str) -> str:
         return text[self.start : self.stop]
@@ -117,8 +123,10 @@ class Case:
         return text.translate(TO_SMALL if self.kind == "lower" else TO_LARGE)
 
     def words(self, of: str) -> str:
-        return f"{of} in {'lower case' if self.kind == 'lower' else 'upper case'}" if self.kind != "capital" else (
-            f"{of} with a capital first letter"
+        return (
+            f"{of} in {'lower case' if self.kind == 'lower' else 'upper case'}"
+            if self.kind != "capital"
+            else (f"{of} with a capital first letter")
         )
 
 
@@ -147,7 +155,12 @@ class Month:
         return MONTH_FORMS[self.form].get(text.translate(TO_SMALL), "")
 
     def words(self, of: str) -> str:
-        form = {"number": "as a number", "two digits": "as two digits", "name": "as a name", "short": "as three letters"}
+        form = {
+            "number": "as a number",
+            "two digits": "as two digits",
+            "name": "as a name",
+            "short": "as three letters",
+        }
         return f"the month {of} {form[self.form]}"
 
 
