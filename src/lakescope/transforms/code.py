@@ -362,6 +362,11 @@ from collections import Counter
 {alphabet}
 
 
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def cell(row, name):
     return str(row.get(name) or "").strip(SPACES)
 
@@ -432,5 +437,5 @@ def _python_source(place: Any, name: str) -> str:
     if isinstance(place, str) or hasattr(place, "__fspath__"):
         side: Side = side_of(place, "")
         if side.format == "csv":
-            return f"list(csv.DictReader(open({side.path!r}, encoding='utf-8', newline='')))"
+            return f"rows_of({side.path!r})"
     return f"{name}  # a list of dictionaries"
