@@ -443,3 +443,41 @@ def test_a_plan_is_plain_data(plan: Plan) -> None:
     assert plan.evidence
     assert "<pre>" in plan._repr_html_()
     assert plan.unmatched("left").num_rows == 0
+
+
+# Fuzzy joins on their own ---------------------------------------------------------------------------------------------
+
+
+def test_a_fuzzy_join_on_one_column() -> None:
+    rows = [f"{first} {middle} {last}" for first, middle, last in names(120)]
+    reference = pa.table({"name": rows, "n": range(120)})
+    slips = [rows[n][:4] + rows[n][5:] if n % 2 else rows[n].upper() for n in range(40)] + ["Zzyzx Qqq", "Xxuu Vvv"]
+    asked = pa.table({"name": [*slips, slips[0], None], "m": range(44)})
+    joined = lakescope.fuzzyjoin(reference, asked, "name")
+    assert joined.reference == "left"
+    pairs = set(zip(joined.pairs()["left_row"].to_pylist(), joined.pairs()["right_row"].to_pylist(), strict=True))
+    truth = {(n, n) for n in range(40)} | {(0, 42)}
+    assert len(pairs & truth) >= 0.95 * len(truth)
+    assert pairs <= truth
+    assert joined.table().column_names == ["name", "n", "name_right", "m"]
+    assert joined.coverage == pytest.approx(len(pairs) / 43)
+    turned = lakescope.fuzzyjoin(asked.rename_columns(["title", "m"]), reference, ("title", "name"))
+    assert turned.reference == "right"
+    assert {(b, a) for a, b in pairs} == set(
+        zip(turned.pairs()["left_row"].to_pylist(), turned.pairs()["right_row"].to_pylist(), strict=True)
+    )
+    assert json.loads(json.dumps(joined.to_dict())) == joined.to_dict()
+    assert "estimated to be right" in joined.words()
+
+
+def test_what_a_fuzzy_join_refuses() -> None:
+    table = pa.table({"a": ["one", "two"]})
+    with pytest.raises(NotFound, match="'b'"):
+        lakescope.fuzzyjoin(table, table, "b")
+    with pytest.raises(BadRequest, match="precision"):
+        lakescope.fuzzyjoin(table, table, "a", precision=1.5)
+    with pytest.raises(BadRequest, match="method"):
+        lakescope.fuzzyjoin(table, table, "a", method="magic")  # type: ignore[arg-type]
+    nothing = lakescope.fuzzyjoin(table, pa.table({"a": ["xyz", "uvw"]}), "a")
+    assert not nothing
+    assert "nothing is near enough" in nothing.words()

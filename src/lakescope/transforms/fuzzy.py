@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -35,45 +36,72 @@ _RAREST, _LONGEST_LIST = 24, 3000
 #: Rows that are compared at all.
 MOST_ROWS = 50_000
 _FOREVER = 9.0
+#: Texts whose plain form, words and 3-grams are remembered.
+_REMEMBERED = 1 << 16
 _TO_SPACES = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
 
 @dataclass(frozen=True, slots=True)
-class Fuzzy:
-    """A distance and the largest value of it that joins; ``precision`` is what was estimated for the rows it joined."""
+class Rule:
+    """A distance and the largest value of it that joins."""
 
     distance: str
     threshold: float
+
+    def words(self) -> str:
+        return f"the nearest key by {DISTANCES[self.distance].words}, at most {self.threshold:.3f} away"
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzy:
+    """Rules in order: a value goes by the first that joins it.
+
+    ``joined`` is the number of rows that it joined when it was found, ``precision`` the estimated share of them that is
+    right.
+    """
+
+    rules: tuple[Rule, ...]
     method: Method
     joined: int
     precision: float
     one_to_one: bool = True
 
     def words(self) -> str:
-        return (
-            f"the nearest key by {DISTANCES[self.distance].words}, at most {self.threshold:.3f} away"
-            f" ({self.joined:,} rows, of which {self.precision:.0%} are estimated to be right)"
-        )
+        told = " or ".join(rule.words() for rule in self.rules)
+        return f"{told} ({self.joined:,} rows, of which {self.precision:.0%} are estimated to be right)"
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "rules": [asdict(rule) for rule in self.rules]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Fuzzy:
-        return cls(**data)
+        return cls(**{**data, "rules": tuple(Rule(**rule) for rule in data["rules"])})
 
 
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(_REMEMBERED)
 def plain(text: str) -> str:
     """Text for comparing: small letters, no accents, words between single spaces."""
     return " ".join(text.translate(TO_BARE).translate(TO_SMALL).translate(_TO_SPACES).split())
 
 
+@lru_cache(_REMEMBERED)
 def grams(text: str, q: int = 3) -> frozenset[str]:
     """The q-grams of a text; the text itself if it is shorter."""
     return frozenset(text[at : at + q] for at in range(max(1, len(text) - q + 1)))
+
+
+@lru_cache(_REMEMBERED)
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, for comparing."""
+    return frozenset(plain(text).split())
+
+
+@lru_cache(_REMEMBERED)
+def _sorted_words(text: str) -> str:
+    return " ".join(sorted(plain(text).split()))
 
 
 class Distances:
@@ -82,7 +110,7 @@ class Distances:
     def __init__(self, keys: Sequence[str]) -> None:
         counts: dict[str, int] = {}
         for key in keys:
-            for word in set(plain(key).split()):
+            for word in words_of(key):
                 counts[word] = counts.get(word, 0) + 1
         rows = max(1, len(keys))
         self._weights = {word: float(np.log(1 + rows / count)) for word, count in counts.items()}
@@ -95,10 +123,17 @@ class Distances:
 
     def words(self, a: str, b: str) -> float:
         """Jaccard distance of words, rare ones weighing more."""
-        one, other = set(plain(a).split()), set(plain(b).split())
+        one, other = words_of(a), words_of(b)
         every = sum(self._weights.get(word, self._rare) for word in one | other)
         common = sum(self._weights.get(word, self._rare) for word in one & other)
         return 1 - common / every if every else 1.0
+
+    def contained(self, a: str, b: str) -> float:
+        """The share of the words of the shorter text that the longer lacks, rare ones weighing more."""
+        one, other = words_of(a), words_of(b)
+        common = sum(self._weights.get(word, self._rare) for word in one & other)
+        fewer = min(sum(self._weights.get(word, self._rare) for word in each) for each in (one, other))
+        return 1 - common / fewer if fewer else 1.0
 
     def edits(self, a: str, b: str) -> float:
         """Share of characters to insert or delete."""
@@ -110,8 +145,7 @@ class Distances:
         """The same with words in alphabetical order."""
         from rapidfuzz.distance import Indel
 
-        one, other = (" ".join(sorted(plain(text).split())) for text in (a, b))
-        return float(Indel.normalized_distance(one, other))
+        return float(Indel.normalized_distance(_sorted_words(a), _sorted_words(b)))
 
     def jaro(self, a: str, b: str) -> float:
         """Jaro and Winkler's distance."""
@@ -131,6 +165,9 @@ class Distance:
 DISTANCES = {
     "grams": Distance("the share of 3-grams not in common", lambda each: each.grams),
     "words": Distance("the share of words not in common, rare ones weighing more", lambda each: each.words),
+    "contained": Distance(
+        "the share of words of the shorter text not in the longer, rare ones weighing more", lambda each: each.contained
+    ),
     "edits": Distance("the share of characters to change", lambda each: each.edits),
     "sorted edits": Distance("the share of characters to change, words sorted", lambda each: each.sorted_edits),
     "jaro": Distance("Jaro and Winkler's distance", lambda each: each.jaro),
@@ -222,22 +259,18 @@ def constrained(near: Nearest, *, one_to_one: bool = True) -> float:
     return max((away for away, _, _ in pairs if away < violation), default=-1.0)
 
 
-def expected(
-    near: Nearest, neighbours: Neighbours, distance: str, usable: npt.NDArray[np.bool_], target: float
-) -> Fuzzy:
-    """The largest threshold at which the expected share of right meetings is at least ``target``."""
-    rows = np.flatnonzero(usable & (near.place >= 0) & (near.first < near.second) & (near.first < 1))
-    rows = rows[np.argsort(near.first[rows], kind="stable")]
-    right = np.array([_right(near, neighbours, distance, row) for row in rows.tolist()], np.float64)
-    if not rows.size:
-        return Fuzzy(distance, -1.0, "expected", 0, 0.0)
-    mean = np.cumsum(right) / np.arange(1, rows.size + 1)
-    ends = np.append(near.first[rows][1:] > near.first[rows][:-1], True)  # equal distances go together
+def expected(right: F64, away: F64, before: tuple[float, int], target: float) -> float:
+    """The largest threshold at which the expected share of right meetings is at least ``target``; -1 if none is.
+
+    ``right`` are the chances that meetings at the distances ``away`` are meant; ``before`` is the sum of the chances of
+    what is joined already, and its number.
+    """
+    order = np.argsort(away, kind="stable")
+    mean = (before[0] + np.cumsum(right[order])) / (before[1] + np.arange(1, right.size + 1))
+    ranked = away[order]
+    ends = np.append(ranked[1:] > ranked[:-1], True)[: ranked.size]  # equal distances go together
     good = np.flatnonzero((mean >= target) & ends)
-    if not good.size:
-        return Fuzzy(distance, -1.0, "expected", 0, 0.0)
-    last = int(good[-1])
-    return Fuzzy(distance, float(near.first[rows[last]]), "expected", last + 1, float(mean[last]))
+    return float(ranked[good[-1]]) if good.size else -1.0
 
 
 def _right(near: Nearest, neighbours: Neighbours, distance: str, row: int) -> float:
@@ -267,6 +300,45 @@ def mutual(near: Nearest, usable: npt.NDArray[np.bool_], threshold: float, *, on
     return found
 
 
+class _Optimiser:
+    """Adds rules one by one, each the one that joins most of what is left."""
+
+    def __init__(self, values: Sequence[Sequence[str]], keys: Sequence[str], distances: Sequence[str]) -> None:
+        self.neighbours = Neighbours(keys)
+        self.near = {name: nearest(values, self.neighbours, name) for name in distances}
+        self.found = np.full(len(values), -1)
+        self.right = np.zeros(len(values))
+        self.rules: list[Rule] = []
+
+    def usable(self, name: str, taken: frozenset[int], one_to_one: bool) -> npt.NDArray[np.bool_]:
+        """Values whose nearest key is clear and free."""
+        near = self.near[name]
+        held = taken | frozenset(self.found[self.found >= 0].tolist()) if one_to_one else taken
+        free = np.array([place >= 0 and int(place) not in held for place in near.place.tolist()], bool)
+        return free & (self.found < 0) & (near.first < near.second) & (near.first < 1)
+
+    def best(
+        self, threshold_of: Callable[[str, npt.NDArray[np.bool_]], float], taken: frozenset[int], one_to_one: bool
+    ) -> bool:
+        """Add the rule that brings most; whether there is one."""
+        best: tuple[float, Rule, I64, F64] | None = None
+        for name, near in self.near.items():
+            usable = self.usable(name, taken, one_to_one)
+            threshold = threshold_of(name, usable)
+            places = mutual(near, usable, threshold, one_to_one=one_to_one)
+            rows = np.flatnonzero(places >= 0)
+            right = np.zeros(places.size)
+            right[rows] = [_right(near, self.neighbours, name, row) for row in rows.tolist()]
+            if rows.size and (best is None or right.sum() > best[0]):
+                best = (float(right.sum()), Rule(name, threshold), places, right)
+        if best is None or best[0] < min(1.0, 0.01 * self.found.size):
+            return False
+        self.rules.append(best[1])
+        self.found = np.where(self.found >= 0, self.found, best[2])
+        self.right += best[3]
+        return True
+
+
 def optimise(
     values: Sequence[Sequence[str]],
     keys: Sequence[str],
@@ -275,31 +347,52 @@ def optimise(
     precision: float = 0.9,
     one_to_one: bool = True,
     taken: frozenset[int] = frozenset(),
-    distances: Sequence[str] = tuple(DISTANCES),
+    distances: Sequence[str] | None = None,
 ) -> tuple[Fuzzy | None, I64]:
-    """The distance and threshold that join most, and the key of each value (-1: none).
+    """The distances and thresholds that join most, and the key of each value (-1: none).
 
     Keys that are ``taken`` are compared with, so that values which belong to them stay away from others.
     """
     if method not in ("expected", "constrained"):
         raise BadRequest(f"no method {method!r}", hint="use expected or constrained")
-    neighbours = Neighbours(keys)
-    best: tuple[float, Fuzzy, I64] | None = None
-    for distance in distances:
-        near = nearest(values, neighbours, distance)
-        usable = np.array([place >= 0 and int(place) not in taken for place in near.place], bool)
-        if method == "expected":
-            fuzzy = expected(near, neighbours, distance, usable, precision)
-        else:
-            threshold = constrained(near, one_to_one=one_to_one)
-            fuzzy = Fuzzy(distance, threshold, "constrained", 0, 1.0)
-        found = mutual(near, usable, fuzzy.threshold, one_to_one=one_to_one)
-        rows = np.flatnonzero(found >= 0)
-        right = float(sum(_right(near, neighbours, distance, row) for row in rows.tolist()))
-        if rows.size and (best is None or right > best[0]):
-            share = right / rows.size
-            best = (right, Fuzzy(distance, fuzzy.threshold, method, int(rows.size), share, one_to_one), found)
-    return (None, np.full(len(values), -1)) if best is None else best[1:]
+    if not 0 < precision <= 1:
+        raise BadRequest(f"the precision must be above 0 and at most 1, not {precision}", hint="0.9 is a good one")
+    work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances)
+
+    def by_constraint(name: str, usable: npt.NDArray[np.bool_]) -> float:
+        return constrained(work.near[name], one_to_one=one_to_one)
+
+    def by_expectation(name: str, usable: npt.NDArray[np.bool_]) -> float:
+        rows = np.flatnonzero(usable)
+        right = np.array([_right(work.near[name], work.neighbours, name, row) for row in rows.tolist()], np.float64)
+        before = float(work.right.sum()), int((work.found >= 0).sum())
+        return expected(right, work.near[name].first[rows], before, precision)
+
+    if method == "constrained":
+        work.best(by_constraint, taken, one_to_one)
+    else:
+        while len(work.rules) < len(work.near) and work.best(by_expectation, taken, one_to_one):
+            pass
+    joined = int((work.found >= 0).sum())
+    if not joined:
+        return None, work.found
+    return Fuzzy(tuple(work.rules), method, joined, float(work.right.sum()) / joined, one_to_one), work.found
+
+
+def applied(
+    rules: Sequence[Rule], values: Sequence[Sequence[str]], keys: Sequence[str], one_to_one: bool, taken: frozenset[int]
+) -> I64:
+    """The key of each value (-1: none) by rules that were found before."""
+    work = _Optimiser(values, keys, [rule.distance for rule in rules])
+    for rule in rules:
+        places = mutual(
+            work.near[rule.distance],
+            work.usable(rule.distance, taken, one_to_one),
+            rule.threshold,
+            one_to_one=one_to_one,
+        )
+        work.found = np.where(work.found >= 0, work.found, places)
+    return work.found
 
 
 # --- after programs ---------------------------------------------------------------------------------------------------
@@ -344,8 +437,6 @@ def fuzzy_targets(
         return found
     key_rows, keys = _keys(key, target)
     taken = frozenset(np.flatnonzero(np.isin(key_rows, joined.targets)).tolist()) if single else frozenset()
-    near = nearest(ways, Neighbours(keys), fuzzy.distance)
-    usable = np.array([place >= 0 and int(place) not in taken for place in near.place], bool)
-    places = mutual(near, usable, fuzzy.threshold, one_to_one=single)
+    places = applied(fuzzy.rules, ways, keys, single, taken)
     found[rows[places >= 0]] = key_rows[places[places >= 0]]
     return found

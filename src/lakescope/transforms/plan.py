@@ -114,7 +114,7 @@ class Plan:
     def table(self) -> pa.Table:
         """The joined table: columns of the left one, then of the right one (``_right`` added to names taken)."""
         pairs = self.pairs()
-        left, right = _rows_of(self.left, self._texts[0]), _rows_of(self.right, self._texts[1])
+        left, right = rows_of(self.left, self._texts[0]), rows_of(self.right, self._texts[1])
         return beside(left.take(pairs["left_row"]), right.take(pairs["right_row"]))
 
     def apply(self, left: Any, right: Any = None) -> Plan:
@@ -145,7 +145,7 @@ class Plan:
         matched = self.pairs()[f"{side}_row"].to_numpy()
         texts = self._texts[number]
         rows = np.setdiff1d(np.arange(texts.rows), matched)[:limit]
-        return _rows_of((self.left, self.right)[number], texts).take(pa.array(rows))
+        return rows_of((self.left, self.right)[number], texts).take(pa.array(rows))
 
     # --- telling and keeping it --------------------------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ def _texts_of(query: Any) -> Texts:
     return query if isinstance(query, Texts) else read(query)
 
 
-def _rows_of(query: Any, texts: Texts) -> pa.Table:
+def rows_of(query: Any, texts: Texts) -> pa.Table:
     """A table with the types it came with; cells of files as they are written."""
     if isinstance(query, pa.Table):
         return query
