@@ -481,3 +481,93 @@ def test_what_a_fuzzy_join_refuses() -> None:
     nothing = lakescope.fuzzyjoin(table, pa.table({"a": ["xyz", "uvw"]}), "a")
     assert not nothing
     assert "nothing is near enough" in nothing.words()
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tables: tuple[pa.Table, pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    import pyarrow.csv as pc
+
+    for name, table in zip(("a", "b"), tables, strict=True):
+        pc.write_csv(table, tmp_path / f"{name}.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    from lakescope.cli import main
+
+    monkeypatch.setattr("sys.argv", ["lakescope", *arguments])
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_autojoin_on_the_command_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pyarrow.parquet as pq
+
+    wanted = ["autojoin", "a.csv", "b.csv", "--explain", "--out", "c.parquet", "--save", "plan.json"]
+    code, out, err = run(wanted, monkeypatch, capsys)
+    assert code == 0
+    for line in (
+        "left->right, one to one",
+        "  else page = ",
+        "joins 100.0% of the right rows",
+        "joined:",
+        "learnt from",
+    ):
+        assert line in out
+    assert "wrote 90 rows to c.parquet" in err
+    assert pq.read_table("c.parquet").num_rows == 90
+    code, out, _ = run(["autojoin", "a.csv", "b.csv", "--plan", "plan.json", "--format", "json"], monkeypatch, capsys)
+    told = json.loads(out)
+    assert (code, told["pairs"], told["direction"], len(told["programs"])) == (0, 90, "left->right", 2)
+    code, out, _ = run(["autojoin", "a.csv", "b.csv", "--format", "csv"], monkeypatch, capsys)
+    assert out.splitlines()[0] == "order,direction,columns,key,program,rows"
+    assert len(out.splitlines()) == 3
+    code, out, _ = run(["autojoin", "a.csv", "b.csv", "--code", "duckdb"], monkeypatch, capsys)
+    assert len(duckdb.sql(out).fetchall()) == 90
+
+
+def test_fuzzyjoin_on_the_command_line(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(["fuzzyjoin", "a.csv", "b.csv", "--on", "name=page", "--out", "c.csv"], monkeypatch, capsys)
+    assert code == 0
+    assert "estimated to be right" in out
+    assert (files / "c.csv").exists()
+    code, out, _ = run(["fuzzyjoin", "a.csv", "b.csv", "--on", "name=page", "--format", "json"], monkeypatch, capsys)
+    assert json.loads(out)["on"] == ["name", "page"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["autojoin", "a.csv", "none.csv"], "none.csv"),
+        (["autojoin", "a.csv", "b.csv", "--budget", "soon"], "no time"),
+        (["autojoin", "a.csv", "b.csv", "--code", "cobol"], "no dialect"),
+        (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
+        (["autojoin", "a.csv", "index"], "is an index"),
+        (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),
+    ],
+)
+def test_bad_requests(
+    arguments: list[str], told: str, files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "index").mkdir()
+    (files / "index" / "manifest.json").write_text("{}")
+    code, _, err = run(arguments, monkeypatch, capsys)
+    assert code == 2
+    assert told in err
+    assert "hint" in err

@@ -583,9 +583,10 @@ ROOMS: dict[str, set[str]] = {
     "search": {"values", "sketches", "sources", "store", "results"},
     "keys": {"values", "sketches", "store", "search", "results", "report"},
     "fds": {"values", "search", "results"},
+    "transforms": {"values", "search", "sources"},
     "report": {"store"},
     "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "keys", "results"},
-    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "results"},
+    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "results", "search", "transforms"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

@@ -189,29 +189,31 @@ def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
 
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
-    made = [f"{_outputs_code(each.outputs, dialect)} AS k{number}" for number, each in enumerate(plan.programs)]
+    made = [f"{_outputs_code(each.outputs, dialect)} AS _k{number}" for number, each in enumerate(plan.programs)]
     key = _key_code(plan.programs[0].keys, dialect)
     parts = [
-        f"target AS (SELECT *, {key} AS meets FROM {target})",
-        "keys0 AS (SELECT meets FROM target WHERE meets IS NOT NULL GROUP BY meets HAVING COUNT(*) = 1)",
+        f"target AS (SELECT *, {key} AS _meets FROM {target})",
+        "keys0 AS (SELECT _meets FROM target WHERE _meets IS NOT NULL GROUP BY _meets HAVING COUNT(*) = 1)",
         f"open0 AS (SELECT *, {', '.join(made)} FROM {source})",
     ]
     once = " HAVING COUNT(*) = 1" if plan.single else ""
     for number in range(len(plan.programs)):
-        hit = f"SELECT meets FROM open{number} JOIN keys{number} ON k{number} = meets GROUP BY meets{once}"
+        hit = f"SELECT _meets FROM open{number} JOIN keys{number} ON _k{number} = _meets GROUP BY _meets{once}"
         parts.append(f"hit{number} AS ({hit})")
         if number + 1 < len(plan.programs):
-            met = f"SELECT 1 FROM hit{number} WHERE meets = k{number}"
+            met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
             parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
-            left_over = f"WHERE meets NOT IN (SELECT meets FROM hit{number})" if plan.single else ""
-            parts.append(f"keys{number + 1} AS (SELECT meets FROM keys{number} {left_over})".replace(" )", ")"))
-    each = [f"SELECT *, k{n} AS met FROM open{n} WHERE k{n} IN (SELECT meets FROM hit{n})" for n in range(len(made))]
+            left_over = f"WHERE _meets NOT IN (SELECT _meets FROM hit{number})" if plan.single else ""
+            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number} {left_over})".replace(" )", ")"))
+    each = [
+        f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
+    ]
     parts.append("joined AS (" + "\n  UNION ALL ".join(each) + ")")
     mine, other = ("joined", "target") if forward else ("target", "joined")
     shown = [named(mine, name) for name in plan.left_names]
     shown += [f"{named(other, name)} AS {_identifier(free, dialect)}" for name, free in plan.right_names_free()]
     body = ",\n".join(parts)
-    return f"WITH {body}\nSELECT {', '.join(shown)}\nFROM joined JOIN target ON met = meets"
+    return f"WITH {body}\nSELECT {', '.join(shown)}\nFROM joined JOIN target ON _met = _meets"
 
 
 def _source(place: Any, name: str, dialect: str) -> str:
