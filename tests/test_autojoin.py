@@ -86,7 +86,7 @@ def test_the_first_operator_makes_most_progress() -> None:
 def test_the_best_q_differs_by_value() -> None:
     """ "Barack" needs six characters; "George W." needs nine, since "George" alone is in two values of either side."""
     source, target = Column([row[0] for row in PRESIDENTS[:4]]), Column([row[2] for row in PRESIDENTS[:4]])
-    (group,) = gram_pairs({"President": source}, target)
+    ((group,),) = gram_pairs({"President": source}, [target])
     sure = {(pair.source, pair.target): pair.evidence for pair in group.pairs if pair.score == 1.0}
     assert set(sure) == {(row, row) for row in range(4)}
     assert "barack" in sure[0, 0]

@@ -17,6 +17,8 @@ from lakescope.transforms.union import Joined
 
 #: Estimated share of fuzzy joins that must be right after programs.
 FUZZY_PRECISION = 0.95
+#: Source rows that may be left for a fuzzy join.
+LEFT_OVER = 5_000
 #: Programs that were not believed, told as the reason for an empty plan.
 _TOLD = 3
 
@@ -48,6 +50,8 @@ class _Search:
         self.tables = tables
         self.deadline = deadline
         self.began = time.monotonic()
+        self.spent = time.process_time()
+        self.indexing = 0.0
         self.direction: Direction | None = None
         self.found: Found | None = None
         self.joined: Joined | None = None
@@ -60,7 +64,10 @@ class _Search:
             directions: tuple[Direction, ...] = ("left->right", "right->left")
             for direction in directions:
                 source, target = self._sides(direction)
+                began, spent = time.monotonic(), time.process_time()
                 known = keys(target)
+                self.indexing += time.monotonic() - began
+                self.spent += time.process_time() - spent
                 if not known:
                     self.keyless.append("right" if direction == "left->right" else "left")
                     continue
@@ -77,7 +84,8 @@ class _Search:
 
     def plan(self, fuzzy: bool) -> Plan:
         """The plan of what was found, measured on the whole tables."""
-        learning = time.monotonic() - self.began
+        learning = time.monotonic() - self.began - self.indexing
+        learning_cpu = time.process_time() - self.spent
         if self.direction is None or self.found is None:
             return Plan(None, reason=self._reason(), info={"learning": learning, "complete": self.complete})
         source, target = self._sides(self.direction)
@@ -90,8 +98,10 @@ class _Search:
             joined = join(plan, source, target) if plan.fuzzy is not None else joined
         self.joined = joined
         info = {
+            "indexing": self.indexing,
             "learning": learning,
-            "joining": time.monotonic() - self.began - learning,
+            "learning_cpu": learning_cpu,
+            "joining": time.monotonic() - self.began - self.indexing - learning,
             "trials": found.trials,
             "complete": self.complete,
             "sampled": found.sampled is not None and min(found.sampled.source, found.sampled.target) < 1,
@@ -110,7 +120,7 @@ class _Search:
         assert self.direction is not None
         assert self.found is not None
         source, target = self._sides(self.direction)
-        if source.rows - joined.pairs > MOST_ROWS or target.rows > MOST_ROWS:
+        if _too_many(source.rows - joined.pairs, target.rows):
             return None
         texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
         key = self.found.keys[self.found.programs[0].keys]
@@ -132,8 +142,9 @@ class _Search:
             notes.append(f"the key is only nearly one: {repeated:,} values occur more than once and join nothing")
         if joined.ambiguous:
             notes.append(f"{joined.ambiguous:,} source rows lay claim to keys that others claim too: not joined")
-        if fuzzy and (source.rows - joined.pairs > MOST_ROWS or target.rows > MOST_ROWS):
-            notes.append(f"more than {MOST_ROWS:,} rows are left: no fuzzy join was tried")
+        if fuzzy and (_too_many(source.rows - joined.pairs, target.rows)):
+            left = source.rows - joined.pairs
+            notes.append(f"{left:,} source rows are left beside {target.rows:,} keys: too many for a fuzzy join")
         if not self.complete:
             notes.append("time was up: there may be better programs; give it a larger budget")
         return tuple(notes)
@@ -149,6 +160,10 @@ class _Search:
             return "no program makes the keys of one table out of the other: the link is not in the spelling"
         told = [f"{words}: {why}" for words, why in list(self.doubts.items())[:_TOLD]]
         return "what was found is not believed. " + "; ".join(told)
+
+
+def _too_many(left_over: int, keys: int) -> bool:
+    return left_over > LEFT_OVER or keys > MOST_ROWS
 
 
 def _better(found: Found, source: Texts, than: Found, tables: tuple[Texts, Texts]) -> bool:

@@ -213,18 +213,18 @@ class Finder:
         together = [Column(column) for column in run_together(cells)]
         target_rows = self.target.at(target)
         ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
-        for key in self.keys:
-            outputs = [Expression((piece,)) for piece in key.pieces]
-            texts = derived(outputs, target_rows).to_pylist()
-            column = Column(texts)
-            groups = [*gram_pairs(columns, column), *_token_group(rows, texts)]
-            for each in together:
-                groups += [Group(None, group.pairs) for group in gram_pairs({"": each}, column)]
+        made = [derived([Expression((piece,)) for piece in key.pieces], target_rows).to_pylist() for key in self.keys]
+        targets = [Column(texts) for texts in made]
+        grams = gram_pairs(columns, targets)
+        others = [gram_pairs({"": each}, targets) for each in together]
+        for number, (key, texts) in enumerate(zip(self.keys, made, strict=True)):
+            if self._late():
+                break
+            groups = [*grams[number], *_token_group(rows, texts)]
+            groups += [Group(None, group.pairs) for each in others for group in each[number]]
             for group in groups:
                 if len(group.pairs) >= 2:
                     ranked.append((group.mean * min(len(group.pairs), _DRAWN), len(ranked), group, key, texts))
-            if self._late():
-                break
         ranked.sort(key=lambda each: (-each[0], each[1]))
         programs: dict[Program, int] = {}
         for _, _, group, key, texts in ranked[:_GROUPS]:
@@ -278,9 +278,14 @@ class Finder:
             yield sorted(cluster[place] for place in self.rng.choice(len(cluster), size, replace=False).tolist())
 
     def _best_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
-        """Pairs to draw examples from: of the best score, in an order of chance."""
+        """Pairs to draw examples from: of the best score, in an order of chance.
+
+        Most rows of a sample have lost their partner and meet a stranger: there the pairs that share most come first.
+        """
         shuffled = [pairs[place] for place in self.rng.permutation(len(pairs)).tolist()]
-        shuffled.sort(key=lambda each: -each.score)
+        drawn = self.found.sampled
+        sampled = drawn is not None and min(drawn.source, drawn.target) < 1
+        shuffled.sort(key=lambda each: (-each.score, -each.weight if sampled else 0.0))
         return shuffled[:_DRAWN]
 
 

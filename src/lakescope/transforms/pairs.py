@@ -25,10 +25,14 @@ F64 = npt.NDArray[np.float64]
 
 #: Lengths of q-grams that are looked up; 3 is the shortest that says anything.
 LADDER = (3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 28, 40)
+#: The same for columns of at most so many characters.
+_LADDERS = ((200_000, LADDER), (800_000, (4, 6, 10, 20, 40)), (1 << 62, (6, 12, 30)))
 #: Characters of a cell that are looked at.
 _LONGEST = 512
 #: Largest n times m of a match that is kept.
 _PRODUCT = 100
+#: Target values that are paired by tokens.
+_TARGETS = 2000
 #: Tokens of more than this share of rows tell nothing.
 _COMMON = 0.34
 #: Mean length of cells that are too short for q-grams of their own.
@@ -46,12 +50,16 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A source row, a target row, how sure (1 / (n * m)), and the characters they were found by."""
+    """A source row, a target row, how sure (1 / (n * m)), and the characters they were found by.
+
+    ``weight`` tells pairs of one score apart: by the length of the q-gram, or by the share of tokens in common.
+    """
 
     source: int
     target: int
     score: float
     evidence: str
+    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +170,8 @@ class _Best:
             return
         open_ = ~self.settled[mine.starts]
         hashes, starts = mine.hashes[open_], mine.starts[open_]
+        order = np.argsort(hashes)  # looked up in order, they find what they look for in the cache
+        hashes, starts = hashes[order], starts[order]
         at = np.minimum(np.searchsorted(theirs.distinct, hashes), theirs.distinct.size - 1)
         met = theirs.distinct[at] == hashes
         hashes, starts, at = hashes[met], starts[met], at[met]
@@ -188,29 +198,43 @@ class _Best:
             gram = self.source.gram(place, q)
             for met in theirs.owners[theirs.begins[at] : theirs.begins[at + 1]].tolist():
                 rows = int(self.source.rows[value]), int(target.rows[met])
-                found.append(Pair(*rows, float(self.score[value]), gram))
+                found.append(Pair(*rows, float(self.score[value]), gram, float(q)))
         return found
 
 
-def gram_pairs(sources: Mapping[str, Column], target: Column) -> list[Group]:
-    """Pairs by the rarest q-gram of each source value, the longest that the target has; a group for each column.
+def gram_pairs(sources: Mapping[str, Column], targets: Sequence[Column]) -> list[list[Group]]:
+    """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
-    The score of a q-gram never falls as it grows, as long as the target has it: hence the longest first.
+    The score of a q-gram never falls as it grows, as long as the target has it: hence the longest first. The q-grams
+    of one length are in memory at a time.
     """
-    bests = {name: _Best(column) for name, column in sources.items()}
-    for q in reversed(LADDER):
-        theirs = target.grams(q)
-        for best in bests.values():
-            best.look_up(q, best.source.grams(q), theirs)
-    pairs: dict[str, list[Pair]] = {name: [] for name in sources}
-    for q in LADDER:
-        wanted = [name for name, best in bests.items() if (best.q == q).any()]
-        if not wanted:
-            continue
-        theirs = target.grams(q)
-        for name in wanted:
-            pairs[name] += bests[name].pairs(q, target, theirs, bests[name].source.grams(q))
-    return [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in pairs.items() if found]
+    bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
+    ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
+    for q in reversed(ladder):
+        theirs = [target.grams(q) for target in targets]
+        for name, column in sources.items():
+            mine = column.grams(q)
+            for best, grams in zip(bests, theirs, strict=True):
+                best[name].look_up(q, mine, grams)
+    pairs: list[dict[str, list[Pair]]] = [{name: [] for name in sources} for _ in targets]
+    for q in ladder:
+        for name, column in sources.items():
+            wanted = [number for number, best in enumerate(bests) if (best[name].q == q).any()]
+            if not wanted:
+                continue
+            mine = column.grams(q)
+            for number in wanted:
+                target = targets[number]
+                pairs[number][name] += bests[number][name].pairs(q, target, target.grams(q), mine)
+    return [
+        [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in each.items() if found]
+        for each in pairs
+    ]
+
+
+def _ladder(size: int) -> tuple[int, ...]:
+    """The lengths of q-grams to look up: fewer and longer ones where there is much text."""
+    return next(ladder for most, ladder in _LADDERS if size <= most)
 
 
 def run_together(columns: Mapping[str, Sequence[str | None]]) -> list[list[str | None]]:
@@ -234,7 +258,7 @@ def tokens_of(texts: Sequence[str]) -> set[str]:
     return {token.lstrip("0") or "0" for text in texts for token in _TOKEN.findall(folded(text))}
 
 
-def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], most: int = 2000) -> list[Pair]:
+def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
     """Pairs of rows that are each other's best by the tokens they share, weighed by how rare these are.
 
     Source rows are given as their cells. What counts is how much of the target's weight the source row holds.
@@ -250,9 +274,10 @@ def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], m
         if len(held) <= max(3, _COMMON * rows)
     }
     best_of_source: dict[int, tuple[float, int]] = {}
-    found: list[tuple[float, int, int, str]] = []
+    found: list[tuple[float, int, int, str, float]] = []
     for place, value in enumerate(target[:most]):
-        tokens = [token for token in tokens_of([value or ""]) if token in lists]
+        every = tokens_of([value or ""])
+        tokens = [token for token in every if token in lists]
         if not tokens:
             continue
         weights = np.concatenate([np.full(lists[token][0].size, lists[token][1]) for token in tokens])
@@ -265,7 +290,10 @@ def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], m
             if top > best_of_source.get(row, (0.0, 0))[0]:
                 best_of_source[row] = (top, place)
         if winners.size == 1:
-            found.append((top, int(winners[0]), place, " ".join(sorted(tokens))))
+            share = top / sum(lists[token][1] if token in lists else float(np.log(rows)) for token in every)
+            found.append((top, int(winners[0]), place, " ".join(sorted(tokens)), share))
     return [
-        Pair(row, place, 1.0, evidence) for top, row, place, evidence in found if best_of_source[row] == (top, place)
+        Pair(row, place, 1.0, evidence, share)
+        for top, row, place, evidence, share in found
+        if best_of_source[row] == (top, place)
     ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.alphabet import SPACES
@@ -85,9 +86,17 @@ def read(query: Any) -> Texts:
 
 
 def _cells(column: TextColumn, fallback: str) -> pa.Array:
-    data = column.data.tobytes()
-    cells = []
-    for start, end in zip(column.starts.tolist(), column.ends.tolist(), strict=True):
-        text = decode(data[start:end], fallback) if end >= 0 else ""
-        cells.append(text.strip(SPACES) or None)
-    return pa.array(cells, pa.large_string())
+    """The cells of a column, trimmed; null where they are missing or empty."""
+    starts = column.starts.astype(np.int64)
+    missing = column.ends < 0
+    lengths = np.where(missing, 0, column.ends - starts)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(column.data[places])]
+    raw = pa.Array.from_buffers(pa.large_binary(), starts.size, buffers)
+    try:
+        texts = raw.cast(pa.large_string())
+    except pa.ArrowInvalid:  # not UTF-8 throughout: cell by cell
+        texts = pa.array([decode(cell, fallback) for cell in raw.to_pylist()], pa.large_string())
+    texts = pc.utf8_trim(texts, SPACES)
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
