@@ -8,7 +8,8 @@ DQ-P, the pairs of values that share a q-gram no other has; FJ-C, the constraine
 columns. Synthetic cases are rebuilt from their description (Warren and Tompa): UserID, Time, NameConcat, Citeseer.
 Look-ups are pairs of columns whose link is knowledge: right is to find nothing. Scale: authors, title and year against
 the three written one after the other, with one row in ten left out on either side; learning is the time until programs
-are known, joining the time for all rows; CPU seconds of the process, memory at its peak, beside the thesis' seconds.
+are known, joining the time for all rows; CPU seconds of the process, memory at its peak
+(with the tables themselves and the truth), beside the thesis' seconds.
 """
 
 from __future__ import annotations
@@ -172,16 +173,8 @@ def real(options: argparse.Namespace) -> Section:
         Aim("F1 above all others", f"> {best:.3f}", f"{ours[2]:.3f}", ours[2] > best),
     ]
     text = "## Real pairs: members of a parliament in twelve ways\n\nPrecision / recall / F1.\n\n" + table
-    return (
-        text,
-        {
-            "real": {
-                "means": means,
-                "cases": {c.name: {n: s[k] for n, s in scores.items()} for k, c in enumerate(cases)},
-            }
-        },
-        aims,
-    )
+    each_case = {case.name: {n: s[k] for n, s in scores.items()} for k, case in enumerate(cases)}
+    return text, {"real": {"means": means, "cases": each_case}}, aims
 
 
 # --- fuzzy ------------------------------------------------------------------------------------------------------------
@@ -219,7 +212,7 @@ def fuzzy(options: argparse.Namespace) -> Section:
     table = common.table(["case", *scores, "CPU s"], rows)
     told = f"Precision asked for: 0.9; estimated {np.nanmean(estimates):.3f}, measured {means['ours'][0]:.3f}."
     aims = [
-        Aim("fuzzy joins: precision that was asked for", ">= 0.88", f"{means['ours'][0]:.3f}", means["ours"][0] >= 0.88)
+        Aim("fuzzy joins: precision that was asked for", ">= 0.9", f"{means['ours'][0]:.3f}", means["ours"][0] >= 0.9)
     ]
     return f"## Fuzzy joins: titles of an encyclopaedia over time\n\n{told}\n\n{table}", {"fuzzy": means}, aims
 
@@ -345,13 +338,7 @@ def measure(count: int) -> None:
     spent, wall = cpu() - began, time.monotonic() - wall
     precision, recall, f1 = score(pairs_of(plan), truth)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    told = {
-        "rows": count,
-        "cpu": spent,
-        "wall": wall,
-        "learning": plan.info["learning"],
-        "joining": plan.info["joining"],
-    }
+    told = {"rows": count, "cpu": spent, "wall": wall, "learning": plan.info["learning_cpu"]}
     told |= {"precision": precision, "recall": recall, "f1": f1, "program": str(plan.program)}
     print(json.dumps({**told, "before_mb": before / 1024, "peak_mb": peak / 1024}))
 
