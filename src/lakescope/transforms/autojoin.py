@@ -124,7 +124,9 @@ class _Search:
             return None
         texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
         key = self.found.keys[self.found.programs[0].keys]
-        return find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION)
+        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.deadline)
+        self.complete = self.complete and (self.deadline is None or time.monotonic() < self.deadline)
+        return fuzzy
 
     def _notes(self, joined: Joined, fuzzy: bool) -> tuple[str, ...]:
         assert self.direction is not None

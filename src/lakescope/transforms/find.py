@@ -28,6 +28,8 @@ _TRIALS = 128
 #: Sets in a row that bring nothing new, and the share of pairs that a program must fit, before learning ends.
 _IDLE = 10
 _ENOUGH = 0.95
+#: Share of rows of the smaller side from which on columns that join as they are leave nothing to learn.
+_EQUAL = 0.98
 #: Kinds of pairs that are alike which sets are drawn from.
 _CLUSTERS = 6
 _DRAWN = 64
@@ -106,20 +108,24 @@ class Finder:
         self.found.sampled = drawn
         source = self._sample(np.arange(self.source.rows), drawn.source)
         target = self._sample(np.arange(self.target.rows), drawn.target)
-        candidates = [*self._equal(), *self._learnt(source, target)]
+        candidates = self._equal()
+        most = _EQUAL * min(self.rows.rows, self.target.rows)
+        if not any(self._coverage(each) >= most and self._doubt(each) is None for each in candidates):
+            candidates += self._learnt(source, target)
         ranked = sorted(dict.fromkeys(candidates), key=lambda each: (-self._coverage(each), each.rank))
         for program in ranked:
-            met = self._meet(program)
-            key, named = self.found.keys[program.keys], self._same_name(program)
-            why = doubt(met, key, same_name=named, pieces=_pieces(program), rows=self.rows.rows)
+            why = self._doubt(program)
             if why is None:
                 self.found.programs.append(program)
-                self.found.single = one_to_one(met.targets)
+                self.found.single = one_to_one(self._meet(program).targets)
                 self._settle()
                 break
             self.found.doubts.setdefault(program.words(), why)
         if self.found.programs:
             self._add(ranked)
+
+    def _doubt(self, program: Program) -> str | None:
+        return doubt(self._meet(program), self.found.keys[program.keys], program, rows=self.rows.rows)
 
     def _more(self) -> bool:
         """Learn from rows that are not joined yet; whether that added anything."""
@@ -152,8 +158,7 @@ class Finder:
             if gains[best] < best.size:
                 self.found.doubts.setdefault(best.words(), "it says more than it joins")
                 continue
-            key = self.found.keys[best.keys]
-            why = doubt_of_addition(self._meet(best), key, before.targets, pieces=_pieces(best))
+            why = doubt_of_addition(self._meet(best), self.found.keys[best.keys], best, before.targets)
             if why is None:
                 self.found.programs.append(best)
                 self._settle()
@@ -167,11 +172,6 @@ class Finder:
 
     def _union(self, programs: Sequence[Program]) -> Joined:
         return joined([self._meet(each).targets for each in programs], self.found.single)
-
-    def _same_name(self, program: Program) -> bool:
-        """Whether a program takes columns as they are, to columns of the same name."""
-        names = {piece.column.casefold() for piece in program.keys}
-        return program.identity and names == {name.casefold() for name in program.columns}
 
     def _meet(self, program: Program) -> Met:
         if program not in self._met:
@@ -215,8 +215,8 @@ class Finder:
         ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
         made = [derived([Expression((piece,)) for piece in key.pieces], target_rows).to_pylist() for key in self.keys]
         targets = [Column(texts) for texts in made]
-        grams = gram_pairs(columns, targets)
-        others = [gram_pairs({"": each}, targets) for each in together]
+        grams = gram_pairs(columns, targets, self._late)
+        others = [gram_pairs({"": each}, targets, self._late) for each in together]
         for number, (key, texts) in enumerate(zip(self.keys, made, strict=True)):
             if self._late():
                 break
@@ -305,11 +305,6 @@ def surroundings(cells: Iterable[str], key: str, gram: str) -> tuple[str, str, s
         if end - start > len(best[1]):
             best = (key[:start], key[start:end], key[end:])
     return best
-
-
-def _pieces(program: Program) -> int:
-    """How many pieces of a row a program puts together."""
-    return sum(isinstance(each, Piece) for output in program.outputs for each in output.operators)
 
 
 def _token_group(rows: Sequence[dict[str, str]], texts: Sequence[str | None]) -> list[Group]:

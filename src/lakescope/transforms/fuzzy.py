@@ -9,6 +9,7 @@ if there are ``n`` keys within twice the distance, one in ``n`` such meetings is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -191,9 +192,15 @@ class Neighbours:
         rows = max(1, len(self.keys))
         self._weights = {gram: float(np.log(1 + rows / held.size)) for gram, held in self._lists.items()}
         self._balls: dict[tuple[str, int], F64] = {}
+        self._near: dict[str, I64] = {}
 
     def of(self, text: str) -> I64:
         """Places of the keys to compare a text with."""
+        if text not in self._near:
+            self._near[text] = self._looked_up(text)
+        return self._near[text]
+
+    def _looked_up(self, text: str) -> I64:
         known = sorted((gram for gram in grams(plain(text)) if gram in self._lists), key=lambda g: self._lists[g].size)
         if not known:
             return np.empty(0, np.int64)
@@ -303,9 +310,18 @@ def mutual(near: Nearest, usable: npt.NDArray[np.bool_], threshold: float, *, on
 class _Optimiser:
     """Adds rules one by one, each the one that joins most of what is left."""
 
-    def __init__(self, values: Sequence[Sequence[str]], keys: Sequence[str], distances: Sequence[str]) -> None:
+    def __init__(
+        self,
+        values: Sequence[Sequence[str]],
+        keys: Sequence[str],
+        distances: Sequence[str],
+        deadline: float | None = None,
+    ) -> None:
         self.neighbours = Neighbours(keys)
-        self.near = {name: nearest(values, self.neighbours, name) for name in distances}
+        self.near: dict[str, Nearest] = {}
+        for name in distances:
+            if deadline is None or time.monotonic() < deadline:
+                self.near[name] = nearest(values, self.neighbours, name)
         self.found = np.full(len(values), -1)
         self.right = np.zeros(len(values))
         self.rules: list[Rule] = []
@@ -348,16 +364,18 @@ def optimise(
     one_to_one: bool = True,
     taken: frozenset[int] = frozenset(),
     distances: Sequence[str] | None = None,
+    deadline: float | None = None,
 ) -> tuple[Fuzzy | None, I64]:
     """The distances and thresholds that join most, and the key of each value (-1: none).
 
-    Keys that are ``taken`` are compared with, so that values which belong to them stay away from others.
+    Keys that are ``taken`` are compared with, so that values which belong to them stay away from others. After the
+    ``deadline`` no further distance is tried.
     """
     if method not in ("expected", "constrained"):
         raise BadRequest(f"no method {method!r}", hint="use expected or constrained")
     if not 0 < precision <= 1:
         raise BadRequest(f"the precision must be above 0 and at most 1, not {precision}", hint="0.9 is a good one")
-    work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances)
+    work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances, deadline)
 
     def by_constraint(name: str, usable: npt.NDArray[np.bool_]) -> float:
         return constrained(work.near[name], one_to_one=one_to_one)
@@ -416,7 +434,13 @@ def _keys(key: Key, target: Texts) -> tuple[I64, list[str]]:
 
 
 def find_fuzzy(
-    texts: Sequence[Sequence[str | None]], key: Key, target: Texts, joined: Joined, single: bool, precision: float
+    texts: Sequence[Sequence[str | None]],
+    key: Key,
+    target: Texts,
+    joined: Joined,
+    single: bool,
+    precision: float,
+    deadline: float | None = None,
 ) -> Fuzzy | None:
     """The distance and threshold for rows that programs leave; None if nothing is near enough."""
     rows, ways = _open(texts, joined)
@@ -424,7 +448,7 @@ def find_fuzzy(
         return None
     key_rows, keys = _keys(key, target)
     taken = frozenset(np.flatnonzero(np.isin(key_rows, joined.targets)).tolist()) if single else frozenset()
-    return optimise(ways, keys, precision=precision, one_to_one=single, taken=taken)[0]
+    return optimise(ways, keys, precision=precision, one_to_one=single, taken=taken, deadline=deadline)[0]
 
 
 def fuzzy_targets(

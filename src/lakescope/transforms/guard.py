@@ -6,6 +6,7 @@ always covers a few rows of it. What is asked of a program here keeps such joins
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 
 from lakescope.transforms.evaluate import U64
 from lakescope.transforms.keys import Key
+from lakescope.transforms.program import Piece, Program
+from lakescope.transforms.steps import Initials, Slice
 from lakescope.values.hashing import hash_text
 
 I64 = npt.NDArray[np.int64]
@@ -22,9 +25,11 @@ SHARE = 0.1
 _FEWEST = 3
 #: Estimated share of joined pairs that must be right.
 PRECISION = 0.9
-#: Texts so short that many meet by chance, and the share of them that must meet a key to be believed.
+#: Texts so short that many meet by chance, and the share of them that must meet a key to be believed; codes of three
+#: characters that are not cut out of longer texts meet others less often.
 _SHORT = 3
 _SHORT_SHARE = 0.9
+_CODE_SHARE = 0.6
 #: Share of keys that may be met by several rows where sources are as many as keys.
 COLLISIONS = 0.1
 _AS_MANY = 1.5
@@ -70,7 +75,28 @@ def chance_of(met: Met, key: Key) -> float:
     return float((key.look_up(hashes) >= 0).mean()) if made else 0.0
 
 
-def doubt(met: Met, key: Key, *, same_name: bool, pieces: int, rows: int) -> str | None:
+def too_short(texts: Sequence[str], share: float, program: Program) -> bool:
+    """Whether a program's texts are so short that a ``share`` of them may be keys by chance."""
+    if pieces_of(program) > 1:
+        return False
+    length = float(np.median([len(text) for text in texts]))
+    steps = [
+        step
+        for output in program.outputs
+        for each in output.operators
+        if isinstance(each, Piece)
+        for step in each.steps
+    ]
+    cut = any(isinstance(step, Slice | Initials) for step in steps)
+    return length <= _SHORT and share < (_SHORT_SHARE if cut or length < _SHORT else _CODE_SHARE)
+
+
+def pieces_of(program: Program) -> int:
+    """How many pieces of a row a program puts together."""
+    return sum(isinstance(each, Piece) for output in program.outputs for each in output.operators)
+
+
+def doubt(met: Met, key: Key, program: Program, *, rows: int) -> str | None:
     """Why not to believe the first program of a join; None if there is no reason."""
     defined = [text for text in met.texts if text]
     if not defined:
@@ -82,11 +108,11 @@ def doubt(met: Met, key: Key, *, same_name: bool, pieces: int, rows: int) -> str
     wanted = max(min(_FEWEST, smaller), SHARE * smaller) if smaller >= 10 else max(2.0, 0.5 * smaller)
     if keys.size < wanted:
         return f"it joins {keys.size:,} of {smaller:,} values, as some always do"
-    if key.running and not (same_name or pieces > 1):
+    if key.running and not (_same_name(program) or pieces_of(program) > 1):
         return "it joins running numbers, which are in every table"
     met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
     share = len(met_texts) / distinct
-    if float(np.median([len(text) for text in defined])) <= _SHORT and share < _SHORT_SHARE and pieces < 2:
+    if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     chance = chance_of(met, key)
     if chance > 0.5 or precision_of(share, chance) < PRECISION:
@@ -108,7 +134,13 @@ def precision_of(share: float, chance: float) -> float:
     return max(0.0, 1 - (1 - share) * chance / ((1 - chance) * share))
 
 
-def doubt_of_addition(met: Met, key: Key, joined: I64, *, pieces: int) -> str | None:
+def _same_name(program: Program) -> bool:
+    """Whether a program takes columns as they are, to columns of the same name."""
+    names = {piece.column.casefold() for piece in program.keys}
+    return program.identity and names == {name.casefold() for name in program.columns}
+
+
+def doubt_of_addition(met: Met, key: Key, program: Program, joined: I64) -> str | None:
     """Why not to add a program to those that joined rows already (``joined`` are their targets; -1: none)."""
     both = (met.targets >= 0) & (joined >= 0)
     conflicts = int((met.targets[both] != joined[both]).sum())
@@ -119,8 +151,8 @@ def doubt_of_addition(met: Met, key: Key, joined: I64, *, pieces: int) -> str | 
     if not texts:
         return "it joins no new row"
     share = float((met.targets[fresh] >= 0).mean())
-    if float(np.median([len(text) for text in texts])) <= _SHORT and share < _SHORT_SHARE and pieces < 2:
-        return "its texts are short, and few of them are keys"
+    if too_short(texts, share, program):
+        return f"its texts are short, and only {share:.0%} of them are keys"
     chance = chance_of(met, key)
     if chance > 0.5 or precision_of(share, chance) < PRECISION:
         return f"{chance:.0%} of texts made at random from its own would join as well"

@@ -11,7 +11,7 @@ tokens that no other row has (4.10, 1): numbers are compared without leading zer
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -162,6 +162,7 @@ class _Best:
         self.score = np.zeros(len(source.values))
         self.place = np.full(len(source.values), -1)
         self.q = np.zeros(len(source.values), np.int64)
+        self.hash = np.zeros(len(source.values), np.uint64)
         #: Places whose longest q-gram that the target has is known.
         self.settled = np.zeros(source.size, bool)
 
@@ -178,23 +179,23 @@ class _Best:
         self.settled[starts] = True
         product = mine.counts(np.searchsorted(mine.distinct, hashes)) * theirs.counts(at)
         few = product <= _PRODUCT
-        starts, scores = starts[few], 1.0 / product[few]
+        hashes, starts, scores = hashes[few], starts[few], 1.0 / product[few]
         owners = self.source.owner[starts]
         order = np.lexsort((-scores, owners))
-        owners, starts, scores = owners[order], starts[order], scores[order]
+        hashes, owners, starts, scores = hashes[order], owners[order], starts[order], scores[order]
         first = np.ones(owners.size, bool)
         first[1:] = owners[1:] != owners[:-1]
         better = first & (scores > self.score[owners])  # of equal scores the longest stays: it came first
         owners = owners[better]
         self.score[owners], self.place[owners], self.q[owners] = scores[better], starts[better], q
+        self.hash[owners] = hashes[better]
 
-    def pairs(self, q: int, target: Column, theirs: Grams, mine: Grams) -> list[Pair]:
+    def pairs(self, q: int, target: Column, theirs: Grams) -> list[Pair]:
         """The pairs of values whose best q-gram has this length."""
         found = []
         for value in np.flatnonzero((self.q == q) & (self.place >= 0)).tolist():
             place = int(self.place[value])
-            hashed = mine.hashes[np.searchsorted(mine.starts, place)]
-            at = int(np.searchsorted(theirs.distinct, hashed))
+            at = int(np.searchsorted(theirs.distinct, self.hash[value]))
             gram = self.source.gram(place, q)
             for met in theirs.owners[theirs.begins[at] : theirs.begins[at + 1]].tolist():
                 rows = int(self.source.rows[value]), int(target.rows[met])
@@ -202,30 +203,32 @@ class _Best:
         return found
 
 
-def gram_pairs(sources: Mapping[str, Column], targets: Sequence[Column]) -> list[list[Group]]:
+def gram_pairs(
+    sources: Mapping[str, Column], targets: Sequence[Column], late: Callable[[], bool] = lambda: False
+) -> list[list[Group]]:
     """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
     The score of a q-gram never falls as it grows, as long as the target has it: hence the longest first. The q-grams
-    of one length are in memory at a time.
+    of one length are in memory at a time. When it gets ``late``, those that were not looked at yet are left out.
     """
     bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
     ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
     for q in reversed(ladder):
         theirs = [target.grams(q) for target in targets]
         for name, column in sources.items():
+            if late():
+                break
             mine = column.grams(q)
             for best, grams in zip(bests, theirs, strict=True):
                 best[name].look_up(q, mine, grams)
     pairs: list[dict[str, list[Pair]]] = [{name: [] for name in sources} for _ in targets]
     for q in ladder:
-        for name, column in sources.items():
-            wanted = [number for number, best in enumerate(bests) if (best[name].q == q).any()]
-            if not wanted:
-                continue
-            mine = column.grams(q)
-            for number in wanted:
-                target = targets[number]
-                pairs[number][name] += bests[number][name].pairs(q, target, target.grams(q), mine)
+        for target, best, found in zip(targets, bests, pairs, strict=True):
+            wanted = [name for name in sources if (best[name].q == q).any()]
+            if wanted:
+                held = target.grams(q)
+                for name in wanted:
+                    found[name] += best[name].pairs(q, target, held)
     return [
         [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in each.items() if found]
         for each in pairs
