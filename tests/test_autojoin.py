@@ -20,7 +20,7 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
 from lakescope.transforms.keys import keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
-from lakescope.transforms.pairs import Column, gram_pairs, token_pairs
+from lakescope.transforms.pairs import Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Piece
 from lakescope.transforms.sampling import rates
@@ -245,7 +245,7 @@ def test_a_column_that_holds_two_keys_is_split() -> None:
 
 def test_token_pairs_are_each_others_best() -> None:
     source = [["WA", "6"], ["CA", "22"], ["CA", "6"], ["MS", "3"]]
-    pairs = token_pairs(source, ["CA-06", "WA-06", "MS-03", "TX-99"])
+    pairs = TokenIndex(source).pairs(["CA-06", "WA-06", "MS-03", "TX-99"])
     assert {(pair.source, pair.target) for pair in pairs} == {(2, 0), (0, 1), (3, 2)}
 
 

@@ -13,7 +13,7 @@ from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
 from lakescope.transforms.guard import Met, doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
-from lakescope.transforms.pairs import Column, Group, Pair, folded, gram_pairs, run_together, token_pairs
+from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program, Row
 from lakescope.transforms.sampling import Rates, rates
 from lakescope.transforms.texts import Texts
@@ -216,11 +216,12 @@ class Finder:
         made = [derived([Expression((piece,)) for piece in key.pieces], target_rows).to_pylist() for key in self.keys]
         targets = [Column(texts) for texts in made]
         grams = gram_pairs(columns, targets, self._late)
+        tokens = TokenIndex([list(row.values()) for row in rows])
         others = [gram_pairs({"": each}, targets, self._late) for each in together]
         for number, (key, texts) in enumerate(zip(self.keys, made, strict=True)):
             if self._late():
                 break
-            groups = [*grams[number], *_token_group(rows, texts)]
+            groups = [*grams[number], Group(None, tuple(tokens.pairs(texts)))]
             groups += [Group(None, group.pairs) for each in others for group in each[number]]
             for group in groups:
                 if len(group.pairs) >= 2:
@@ -305,11 +306,6 @@ def surroundings(cells: Iterable[str], key: str, gram: str) -> tuple[str, str, s
         if end - start > len(best[1]):
             best = (key[:start], key[start:end], key[end:])
     return best
-
-
-def _token_group(rows: Sequence[dict[str, str]], texts: Sequence[str | None]) -> list[Group]:
-    pairs = token_pairs([list(row.values()) for row in rows], texts)
-    return [Group(None, tuple(pairs))] if pairs else []
 
 
 def program_of(expression: Expression, keys: tuple[Piece, ...]) -> Program | None:

@@ -32,7 +32,7 @@ _LONGEST = 512
 #: Largest n times m of a match that is kept.
 _PRODUCT = 100
 #: Target values that are paired by tokens.
-_TARGETS = 2000
+_TARGETS = 1500
 #: Tokens of more than this share of rows tell nothing.
 _COMMON = 0.34
 #: Mean length of cells that are too short for q-grams of their own.
@@ -261,42 +261,46 @@ def tokens_of(texts: Sequence[str]) -> set[str]:
     return {token.lstrip("0") or "0" for text in texts for token in _TOKEN.findall(folded(text))}
 
 
-def token_pairs(source: Sequence[Sequence[str]], target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
-    """Pairs of rows that are each other's best by the tokens they share, weighed by how rare these are.
+class TokenIndex:
+    """Rows of a table by their tokens, weighed by how rare these are; rows are given as their cells."""
 
-    Source rows are given as their cells. What counts is how much of the target's weight the source row holds.
-    """
-    postings: dict[str, list[int]] = {}
-    for row, cells in enumerate(source):
-        for token in tokens_of(cells):
-            postings.setdefault(token, []).append(row)
-    rows = max(len(source), 1)
-    lists = {
-        token: (np.array(held), float(np.log(rows / len(held))))
-        for token, held in postings.items()
-        if len(held) <= max(3, _COMMON * rows)
-    }
-    best_of_source: dict[int, tuple[float, int]] = {}
-    found: list[tuple[float, int, int, str, float]] = []
-    for place, value in enumerate(target[:most]):
-        every = tokens_of([value or ""])
-        tokens = [token for token in every if token in lists]
-        if not tokens:
-            continue
-        weights = np.concatenate([np.full(lists[token][0].size, lists[token][1]) for token in tokens])
-        held = np.concatenate([lists[token][0] for token in tokens])
-        candidates, at = np.unique(held, return_inverse=True)
-        sums = np.bincount(at, weights)
-        top = float(sums.max())
-        winners = candidates[sums >= top - 1e-9]
-        for row in winners.tolist():
-            if top > best_of_source.get(row, (0.0, 0))[0]:
-                best_of_source[row] = (top, place)
-        if winners.size == 1:
-            share = top / sum(lists[token][1] if token in lists else float(np.log(rows)) for token in every)
-            found.append((top, int(winners[0]), place, " ".join(sorted(tokens)), share))
-    return [
-        Pair(row, place, 1.0, evidence, share)
-        for top, row, place, evidence, share in found
-        if best_of_source[row] == (top, place)
-    ]
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        postings: dict[str, list[int]] = {}
+        for row, cells in enumerate(rows):
+            for token in tokens_of(cells):
+                postings.setdefault(token, []).append(row)
+        count = max(len(rows), 1)
+        self._rarest = float(np.log(count))
+        self._lists = {
+            token: (np.array(held), float(np.log(count / len(held))))
+            for token, held in postings.items()
+            if len(held) <= max(3, _COMMON * count)
+        }
+
+    def pairs(self, target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
+        """Pairs of rows that are each other's best: what counts is how much of the target's weight the row holds."""
+        best_of_source: dict[int, tuple[float, int]] = {}
+        found: list[tuple[float, int, int, str, float]] = []
+        for place, value in enumerate(target[:most]):
+            every = tokens_of([value or ""])
+            tokens = [token for token in every if token in self._lists]
+            if not tokens:
+                continue
+            lists = [self._lists[token] for token in tokens]
+            held = np.concatenate([rows for rows, _ in lists])
+            weights = np.concatenate([np.full(rows.size, weight) for rows, weight in lists])
+            candidates, at = np.unique(held, return_inverse=True)
+            sums = np.bincount(at, weights)
+            top = float(sums.max())
+            winners = candidates[sums >= top - 1e-9]
+            for row in winners.tolist():
+                if top > best_of_source.get(row, (0.0, 0))[0]:
+                    best_of_source[row] = (top, place)
+            if winners.size == 1:
+                share = top / (sum(weight for _, weight in lists) + self._rarest * (len(every) - len(tokens)))
+                found.append((top, int(winners[0]), place, " ".join(sorted(tokens)), share))
+        return [
+            Pair(row, place, 1.0, evidence, share)
+            for top, row, place, evidence, share in found
+            if best_of_source[row] == (top, place)
+        ]
