@@ -42,6 +42,8 @@ _ADDED = 0.004
 _ADDED_LEAST = 3
 #: Rows that coverage is measured on: all, or this many drawn by chance.
 _ROWS = 20_000
+#: Rows that what chance would join is measured on.
+_CHANCE = 400
 #: Shares of target rows that join which samples are made for: at first, and when nothing was found.
 _PARTICIPATION = (0.1, 0.01)
 #: Tables of so few rows are not sampled.
@@ -83,6 +85,8 @@ class Finder:
         drawn = every if source.rows <= _ROWS else np.sort(self.rng.choice(every, _ROWS, replace=False))
         self.found.measured = drawn
         self.rows = source.at(drawn) if source.rows > _ROWS else source
+        #: Rows that chance is tried on.
+        self.some = self.rows.taken(np.sort(self.rng.permutation(self.rows.rows)[:_CHANCE]))
         self._met: dict[Program, Met] = {}
 
     def find(self) -> Found:
@@ -125,7 +129,7 @@ class Finder:
             self._add(ranked)
 
     def _doubt(self, program: Program) -> str | None:
-        return doubt(self._meet(program), self.found.keys[program.keys], program, rows=self.rows.rows)
+        return doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
 
     def _more(self) -> bool:
         """Learn from rows that are not joined yet; whether that added anything."""
@@ -158,7 +162,8 @@ class Finder:
             if gains[best] < best.size:
                 self.found.doubts.setdefault(best.words(), "it says more than it joins")
                 continue
-            why = doubt_of_addition(self._meet(best), self.found.keys[best.keys], best, before.targets)
+            key = self.found.keys[best.keys]
+            why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets)
             if why is None:
                 self.found.programs.append(best)
                 self._settle()

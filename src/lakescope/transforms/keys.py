@@ -28,7 +28,7 @@ _WIDEST = 3
 _COMBINED = 8
 _COMPOSITE = 3
 #: A column of whole numbers that fill more than this share of their range only counts rows.
-_DENSE = 0.3
+DENSE = 0.3
 #: Share of rows that must have a separator, all in the same number, for a column to be split.
 _REGULAR = 0.9
 _SEPARATORS = (", ", " - ", ": ", "; ", "/", "|", "-", "_", ":", ";", ",", ".", " ")
@@ -79,7 +79,7 @@ def _running(texts: pa.ChunkedArray) -> bool:
         return False
     numbers = pc.cast(present, pa.int64())
     smallest, largest = pc.min(numbers).as_py(), pc.max(numbers).as_py()
-    return bool(len(pc.unique(numbers)) >= _DENSE * (largest - smallest + 1))
+    return bool(len(pc.unique(numbers)) >= DENSE * (largest - smallest + 1))
 
 
 def keys_of(table: Texts) -> list[Key]:
