@@ -305,6 +305,17 @@ def test_running_numbers_join_nothing() -> None:
     assert found(same) == {(n, n) for n in range(50)}
 
 
+def test_numbers_that_fill_a_calendar_join_nothing() -> None:
+    """Every table with an id joins the days of a month, if the month may be made up."""
+    days = pa.table({"sold_on": [f"2021-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 29)]})
+    ids = pa.table({"id": [str(n) for n in range(1, 60)], "city": [first for first, _, _ in names(59)]})
+    assert not lakescope.autojoin(ids, days)
+    prices = pa.table({"gross": [f"{n * 37 % 911}.{n * 61 % 89:02}" for n in range(200)]})
+    assert not lakescope.autojoin(prices, days)
+    tickets = pa.table({"ticket": [f"T-{20_000 + n}" for n in range(300)]})
+    assert not lakescope.autojoin(tickets, pa.table({"vendor": [f"V-{n:04}" for n in range(1, 80)]}))
+
+
 def test_claims_of_several_rows_join_nothing() -> None:
     rows = names(60)
     left = pa.table(
