@@ -85,8 +85,10 @@ class Slice:
     stop: int | None
 
     def __post_init__(self) -> None:
-        if self.start < 0 and self.stop is not None and self.stop >= 0:
+        if self.stop is not None and self.start < 0 <= self.stop:
             raise ValueError("a slice that starts from the end ends there, too")
+        if self.stop is not None and (self.start < 0) == (self.stop < 0) and self.stop <= self.start:
+            raise ValueError("a slice ends after its start")
 
     def apply(self, text: str) -> str:
         return text[self.start : self.stop]
