@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
     from lakescope.results import Results
+    from lakescope.transforms.fuzzy import Method
+    from lakescope.transforms.fuzzyjoin import FuzzyJoin, Reference
+    from lakescope.transforms.plan import Plan
 
 __all__ = [
     "BadRequest",
@@ -50,8 +53,10 @@ __all__ = [
     "SourceError",
     "TableProfile",
     "__version__",
+    "autojoin",
     "count",
     "dependencies",
+    "fuzzyjoin",
     "index",
     "open",
 ]
@@ -148,6 +153,39 @@ def dependencies(
 
     with spark_session(spark, master) as session:
         return dependencies_on(session, query, nulls, max_lhs, **shared)
+
+
+def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None = 30.0) -> Plan:
+    """Join two tables whose keys are written differently: learn the programs that rewrite one into the other.
+
+    ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
+    to one key. After ``budget`` seconds what was found so far is told. The plan is empty (false) if no program is
+    believed; it says why.
+    """
+    from lakescope.transforms.autojoin import autojoin
+
+    return autojoin(left, right, fuzzy=fuzzy, budget=budget)
+
+
+def fuzzyjoin(
+    left: Any,
+    right: Any,
+    on: str | tuple[str, str],
+    *,
+    precision: float = 0.9,
+    method: Method = "expected",
+    one_to_one: bool = False,
+    reference: Reference | None = None,
+) -> FuzzyJoin:
+    """Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.
+
+    ``on`` is the name of the column, or its names on either side. ``precision`` is the estimated share of pairs that
+    must be right; ``method="constrained"`` takes the largest threshold at which no value has two keys instead.
+    ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
+    """
+    from lakescope.transforms.fuzzyjoin import fuzzyjoin
+
+    return fuzzyjoin(left, right, on, precision=precision, method=method, one_to_one=one_to_one, reference=reference)
 
 
 def __getattr__(name: str) -> Any:

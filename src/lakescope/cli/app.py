@@ -425,6 +425,65 @@ def fds(
         depending.print_dependencies(table, options, master=master, **shape)
 
 
+_LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
+_RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
+_JoinedOption = Annotated[
+    str | None, typer.Option("--out", "-o", help="Write the joined table: .parquet, .csv or .arrow.")
+]
+
+
+@app.command(
+    epilog="Examples: lakescope autojoin a.csv b.csv | lakescope autojoin a.csv b.csv --out joined.parquet"
+    " | lakescope autojoin a.csv b.csv --code spark | lakescope autojoin new.csv b.csv --plan plan.json"
+)
+def autojoin(
+    left: _LeftArgument,
+    right: _RightArgument,
+    out: _JoinedOption = None,
+    code: Annotated[
+        str | None, typer.Option(help="Print the join as code instead: python, spark, sql, polars or duckdb.")
+    ] = None,
+    fuzzy: Annotated[
+        bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")
+    ] = True,
+    budget: Annotated[str, typer.Option(help="Time after which what was found so far is told: 30s, 2m.")] = "30s",
+    save: Annotated[str | None, typer.Option(help="Write the plan to this JSON file.")] = None,
+    plan: Annotated[str | None, typer.Option(help="Use a plan that was saved instead of looking for one.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the row pairs it was learnt from.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join two tables whose keys are written differently: learn the programs that rewrite one into the other."""
+    from lakescope.cli import transforming
+
+    options = {"fuzzy": fuzzy, "budget": transforming.seconds(budget)}
+    faces = {"out": out, "code": code, "save": save, "plan": plan, "explain": explain}
+    transforming.print_autojoin(left, right, options, faces, form)
+
+
+@app.command(
+    epilog="Examples: lakescope fuzzyjoin a.csv b.csv --on name"
+    " | lakescope fuzzyjoin a.csv b.csv --on title=name --precision 0.95 --out joined.csv"
+)
+def fuzzyjoin(
+    left: _LeftArgument,
+    right: _RightArgument,
+    on: Annotated[str, typer.Option(help="Column to join on; title=name where names differ.")],
+    precision: Annotated[float, typer.Option(help="Estimated share of pairs that must be right.")] = 0.9,
+    method: Annotated[
+        str, typer.Option(help="expected: by that share; constrained: no value has two keys.")
+    ] = "expected",
+    one_to_one: Annotated[bool, typer.Option("--one-to-one", help="A key joins one value, too.")] = False,
+    reference: Annotated[str | None, typer.Option(help="Side whose column is a key: left or right.")] = None,
+    out: _JoinedOption = None,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join two tables on columns that are nearly equal; distances and thresholds are found."""
+    from lakescope.cli import transforming
+
+    options = {"precision": precision, "method": method, "one_to_one": one_to_one, "reference": reference}
+    transforming.print_fuzzyjoin(left, right, on, options, out, form)
+
+
 @app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
 def augment(
     query: _QueryArgument,

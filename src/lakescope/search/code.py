@@ -156,6 +156,12 @@ _WRITERS: dict[str, Callable[[Side, Side], str]] = {
 }
 
 
+def source_code(side: Side, dialect: str) -> str:
+    """How a dialect reads the table of one side."""
+    readers = {"spark": _spark_source, "duckdb": _duckdb_source, "polars": _polars_source, "sql": _table_name}
+    return readers[dialect](side)
+
+
 # --- joins by key, for correlations -----------------------------------------------------------------------------------
 
 _SQL_AGGREGATES = {"mean": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "count": "COUNT"}

@@ -1,0 +1,121 @@
+"""The `autojoin` and `fuzzyjoin` commands: parse, call, print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lakescope.cli.output import Format, print_record, print_records, write
+from lakescope.errors import BadRequest, NotFound
+from lakescope.report.text import aligned, shorten
+
+#: Rows of the joined table, of evidence and of what is left that are shown.
+_SHOWN = 5
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """``30s``, ``2m`` or plain seconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smh]?)", text.strip())
+    if found is None:
+        raise BadRequest(f"{text!r} is no time", hint="write 30s, 2m or 1h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def columns_of(on: str) -> str | tuple[str, str]:
+    """``name``, or ``title=name`` where the columns differ."""
+    left, equals, right = on.partition("=")
+    return (left.strip(), right.strip()) if equals else on
+
+
+def print_autojoin(left: str, right: str, options: dict[str, Any], faces: dict[str, Any], form: Format) -> None:
+    """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
+    import lakescope
+    from lakescope.search.augment import check_output, write_table
+    from lakescope.transforms.plan import Plan
+
+    for table in (left, right):
+        if Path(table, "manifest.json").exists():
+            hint = "give two tables; lakescope join finds the tables of an index that join as they are"
+            raise BadRequest(f"{table} is an index, not a table", hint=hint)
+    if faces["out"] is not None:
+        check_output(faces["out"])
+    plan = lakescope.autojoin(left, right, **options) if faces["plan"] is None else Plan.load(faces["plan"])
+    plan = plan if faces["plan"] is None else plan.apply(left, right)
+    if faces["code"] is not None:
+        if not plan:
+            raise NotFound(plan.words(), hint="ask without --code and with --explain to see what was tried")
+        write(plan.code(faces["code"]))
+    elif form is Format.json:
+        print_record({**plan.to_dict(), "pairs": plan.pairs().num_rows, "info": plan.info}, form)
+    elif form is Format.csv:
+        fields = ["order", "direction", "columns", "key", "program", "rows"]
+        print_records(_records(plan), fields, form, empty="")
+    else:
+        _print_plan(plan, explain=faces["explain"])
+    if faces["save"] is not None:
+        plan.save(faces["save"])
+    if faces["out"] is not None and plan:
+        write_table(plan.table(), faces["out"])
+        typer.echo(f"wrote {plan.pairs().num_rows:,} rows to {faces['out']}", err=True)
+
+
+def _records(plan: Any) -> list[dict[str, Any]]:
+    rows = plan.info.get("rows", [])
+    return [
+        {
+            "order": number,
+            "direction": plan.direction,
+            "columns": list(program.columns),
+            "key": [piece.words() for piece in program.keys],
+            "program": program.words(),
+            "rows": rows[number] if rows else None,
+        }
+        for number, program in enumerate(plan.programs)
+    ]
+
+
+def _print_plan(plan: Any, *, explain: bool) -> None:
+    write(plan.words())
+    if plan:
+        _print_sample("joined", plan.table().slice(0, _SHOWN))
+        for side in ("left", "right"):
+            _print_sample(f"{side} rows that do not join", plan.unmatched(side, _SHOWN))
+    if explain:
+        _print_evidence(plan)
+
+
+def _print_sample(title: str, table: Any) -> None:
+    if table.num_rows:
+        cells = [[shorten(str(cell), 28) for cell in row.values()] for row in table.to_pylist()]
+        write("\n".join(["", f"{title}:", *aligned([shorten(name, 28) for name in table.column_names], cells)]))
+
+
+def _print_evidence(plan: Any) -> None:
+    if plan.evidence:
+        rows = [[shorten(" | ".join(e.row.values()), 60), shorten(e.key, 40), e.shared] for e in plan.evidence]
+        write("\n".join(["", "learnt from, among others:", *aligned(["row", "key", "shared"], rows)]))
+    told = {name: value for name, value in plan.info.items() if value is not None}
+    if told:
+        typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+
+
+def print_fuzzyjoin(left: str, right: str, on: str, options: dict[str, Any], out: str | None, form: Format) -> None:
+    """Join two columns that are nearly equal, and print how."""
+    import lakescope
+    from lakescope.search.augment import check_output, write_table
+
+    if out is not None:
+        check_output(out)
+    joined = lakescope.fuzzyjoin(left, right, columns_of(on), **options)
+    if form is Format.table:
+        write(joined.words())
+        _print_sample("joined", joined.table().slice(0, _SHOWN))
+    else:
+        print_record(joined.to_dict(), form)
+    if out is not None and joined:
+        write_table(joined.table(), out)
+        typer.echo(f"wrote {joined.pairs().num_rows:,} rows to {out}", err=True)

@@ -1,0 +1,180 @@
+"""Join two tables whose keys are written differently: both directions, then split keys, then what is nearly equal."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from lakescope.errors import BadRequest
+from lakescope.transforms.evaluate import derived
+from lakescope.transforms.find import Finder, Found
+from lakescope.transforms.fuzzy import MOST_ROWS, find_fuzzy
+from lakescope.transforms.keys import keys_of, split_keys_of
+from lakescope.transforms.plan import Direction, Evidence, Plan, held, join
+from lakescope.transforms.texts import Texts, read
+from lakescope.transforms.union import Joined
+
+#: Estimated share of fuzzy joins that must be right after programs.
+FUZZY_PRECISION = 0.95
+#: Source rows that may be left for a fuzzy join.
+LEFT_OVER = 5_000
+#: Programs that were not believed, told as the reason for an empty plan.
+_TOLD = 3
+
+
+def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None = 30.0) -> Plan:
+    """The plan that joins most rows of two tables: paths, URIs or frames; an empty one if none is believed.
+
+    ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. After ``budget`` seconds what was
+    found so far is told.
+    """
+    if budget is not None and budget <= 0:
+        raise BadRequest(f"a budget of {budget} seconds leaves no time", hint="give more than 0, or None for no limit")
+    left, right = held(left), held(right)
+    tables = read(left), read(right)
+    search = _Search(tables, None if budget is None else time.monotonic() + budget)
+    search.run()
+    names = {"left_names": tables[0].names, "right_names": tables[1].names}
+    plan = replace(search.plan(fuzzy), left=left, right=right, **names)  # type: ignore[arg-type]
+    plan.__dict__["_texts"] = tables
+    if search.joined is not None:
+        plan.__dict__["_joined"] = search.joined
+    return plan
+
+
+class _Search:
+    """Both directions over the keys of either table, and over pieces of their columns if that finds nothing."""
+
+    def __init__(self, tables: tuple[Texts, Texts], deadline: float | None) -> None:
+        self.tables = tables
+        self.deadline = deadline
+        self.began = time.monotonic()
+        self.spent = time.process_time()
+        self.indexing = 0.0
+        self.direction: Direction | None = None
+        self.found: Found | None = None
+        self.joined: Joined | None = None
+        self.doubts: dict[str, str] = {}
+        self.keyless: list[str] = []
+        self.complete = True
+
+    def run(self) -> None:
+        for keys in (keys_of, split_keys_of):
+            directions: tuple[Direction, ...] = ("left->right", "right->left")
+            for direction in directions:
+                source, target = self._sides(direction)
+                began, spent = time.monotonic(), time.process_time()
+                known = keys(target)
+                self.indexing += time.monotonic() - began
+                self.spent += time.process_time() - spent
+                if not known:
+                    self.keyless.append("right" if direction == "left->right" else "left")
+                    continue
+                found = Finder(source, target, known, self.deadline).find()
+                self.doubts.update(found.doubts if not found.programs else {})
+                self.complete = self.complete and found.complete
+                if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
+                    self.direction, self.found = direction, found
+            if self.found is not None:
+                break
+
+    def _sides(self, direction: Direction) -> tuple[Texts, Texts]:
+        return self.tables if direction == "left->right" else (self.tables[1], self.tables[0])
+
+    def plan(self, fuzzy: bool) -> Plan:
+        """The plan of what was found, measured on the whole tables."""
+        learning = time.monotonic() - self.began - self.indexing
+        learning_cpu = time.process_time() - self.spent
+        if self.direction is None or self.found is None:
+            return Plan(None, reason=self._reason(), info={"learning": learning, "complete": self.complete})
+        source, target = self._sides(self.direction)
+        found = self.found
+        evidence = tuple(Evidence(*each) for each in found.evidence)
+        plan = Plan(self.direction, tuple(found.programs), found.single, evidence=evidence)
+        joined = join(plan, source, target)
+        if fuzzy:
+            plan = replace(plan, fuzzy=self._fuzzy(joined))
+            joined = join(plan, source, target) if plan.fuzzy is not None else joined
+        self.joined = joined
+        info = {
+            "indexing": self.indexing,
+            "learning": learning,
+            "learning_cpu": learning_cpu,
+            "joining": time.monotonic() - self.began - self.indexing - learning,
+            "trials": found.trials,
+            "complete": self.complete,
+            "sampled": found.sampled is not None and min(found.sampled.source, found.sampled.target) < 1,
+            "failure": None if found.sampled is None else found.sampled.failure,
+            "rows": [int((joined.programs == number).sum()) for number in range(len(found.programs))],
+        }
+        return replace(
+            plan,
+            coverage=joined.keys / max(1, target.rows),
+            source_coverage=joined.pairs / max(1, source.rows),
+            notes=self._notes(joined, fuzzy),
+            info=info,
+        )
+
+    def _fuzzy(self, joined: Joined) -> Any:
+        assert self.direction is not None
+        assert self.found is not None
+        source, target = self._sides(self.direction)
+        if _too_many(source.rows - joined.pairs, target.rows):
+            return None
+        texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
+        key = self.found.keys[self.found.programs[0].keys]
+        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.deadline)
+        self.complete = self.complete and (self.deadline is None or time.monotonic() < self.deadline)
+        return fuzzy
+
+    def _notes(self, joined: Joined, fuzzy: bool) -> tuple[str, ...]:
+        assert self.direction is not None
+        assert self.found is not None
+        source, target = self._sides(self.direction)
+        notes = []
+        sampled = self.found.sampled
+        if sampled is not None and min(sampled.source, sampled.target) < 1:
+            notes.append(
+                f"learnt from {sampled.source:.1%} of the source and {sampled.target:.1%} of the target rows"
+                f" (too few pairs with a chance of {sampled.failure:.2g}); joined on all rows"
+            )
+        repeated = sum(self.found.keys[keys].repeated for keys in {program.keys for program in self.found.programs})
+        if repeated:
+            notes.append(f"the key is only nearly one: {repeated:,} values occur more than once and join nothing")
+        if joined.ambiguous:
+            notes.append(f"{joined.ambiguous:,} source rows lay claim to keys that others claim too: not joined")
+        if fuzzy and (_too_many(source.rows - joined.pairs, target.rows)):
+            left = source.rows - joined.pairs
+            notes.append(f"{left:,} source rows are left beside {target.rows:,} keys: too many for a fuzzy join")
+        if not self.complete:
+            notes.append("time was up: there may be better programs; give it a larger budget")
+        return tuple(notes)
+
+    def _reason(self) -> str:
+        if not self.complete:
+            return "time was up before a program was found; give it a larger budget"
+        if not self.tables[0].rows or not self.tables[1].rows:
+            return "a table without rows joins nothing"
+        if len(self.keyless) == 4:
+            return "neither table has a key, not even one of three columns"
+        if not self.doubts:
+            return "no program makes the keys of one table out of the other: the link is not in the spelling"
+        told = [f"{words}: {why}" for words, why in list(self.doubts.items())[:_TOLD]]
+        return "what was found is not believed. " + "; ".join(told)
+
+
+def _too_many(left_over: int, keys: int) -> bool:
+    return left_over > LEFT_OVER or keys > MOST_ROWS
+
+
+def _better(found: Found, source: Texts, than: Found, tables: tuple[Texts, Texts]) -> bool:
+    """More rows joined, else simpler programs. Rows that were only measured on a sample count for all."""
+
+    def weight(each: Found, rows: int) -> tuple[float, tuple[int, ...]]:
+        joined = each.pairs * rows / max(1, each.measured.size)
+        ranks = [program.rank for program in each.programs]
+        return -joined, (len(ranks), *ranks[0])
+
+    other = tables[1] if source is tables[0] else tables[0]
+    return weight(found, source.rows) < weight(than, other.rows)

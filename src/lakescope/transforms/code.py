@@ -1,0 +1,443 @@
+"""Programs and plans as code for other systems: SQL for DuckDB and Spark, polars, and Python without libraries.
+
+Every form gives the same values as the program itself, to the letter: they use no function whose meaning differs
+between systems, and no function of our own. A join is one statement over sets of keys; it needs no row numbers, so
+it runs the same on one machine and on a hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakescope.errors import BadRequest
+from lakescope.search.code import Side, side_of, source_code
+from lakescope.transforms.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
+from lakescope.transforms.evaluate import BETWEEN
+from lakescope.transforms.program import Constant, Expression, Operator, Piece
+from lakescope.transforms.steps import (
+    INITIALS,
+    MONTH_FORMS,
+    RUNS,
+    Case,
+    Digits,
+    Drop,
+    Initials,
+    Month,
+    Run,
+    Slice,
+    Split,
+    Step,
+)
+
+if TYPE_CHECKING:
+    from lakescope.transforms.plan import Plan
+
+DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
+_DIGITS = "0123456789"
+
+
+def expression_code(expression: Expression, dialect: str) -> str:
+    """An expression of a program as an expression of a dialect."""
+    return _written(expression.operators, _checked(dialect))
+
+
+def join_code(plan: Plan, dialect: str) -> str:
+    """A plan as code that joins its tables."""
+    _checked(dialect)
+    if not plan:
+        raise BadRequest("an empty plan has no code", hint=plan.reason)
+    writers: dict[str, Callable[[Plan], str]] = {"python": _python_join, "polars": _polars_join, "spark": _spark_join}
+    code = writers[dialect](plan) if dialect in writers else _sql_join(plan, dialect)
+    if plan.fuzzy is not None:
+        mark = "--" if dialect in ("sql", "duckdb") else "#"
+        code = f"{mark} Rows that are only nearly equal to a key are not joined by this code.\n{code}"
+    return code
+
+
+def _checked(dialect: str) -> str:
+    if dialect not in DIALECTS:
+        raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+    return dialect
+
+
+def _written(operators: Sequence[Operator], dialect: str) -> str:
+    parts = [_operator(each, dialect) for each in operators]
+    if dialect == "polars":
+        return parts[0] if len(parts) == 1 else f"pl.concat_str([{', '.join(parts)}])"
+    if dialect == "python":
+        return parts[0] if len(parts) == 1 else f"written({', '.join(parts)})"
+    return " || ".join(parts)
+
+
+def _operator(operator: Operator, dialect: str) -> str:
+    if isinstance(operator, Constant):
+        text = operator.text
+        return {"polars": f"pl.lit({text!r})", "python": repr(text)}.get(dialect) or _literal(text, dialect)
+    return _piece(operator, dialect)
+
+
+def _piece(piece: Piece, dialect: str) -> str:
+    code = {"polars": _polars_cell, "python": _python_cell}.get(dialect, lambda name: _sql_cell(name, dialect))(
+        piece.column
+    )
+    for step in piece.steps:
+        if dialect == "polars":
+            code = _polars_step(step, code)
+        elif dialect == "python":
+            code = _python_step(step, code)
+        else:
+            code = f"NULLIF({_sql_step(step, code, dialect)}, '')"
+    return code
+
+
+# --- SQL --------------------------------------------------------------------------------------------------------------
+
+
+def _identifier(name: str, dialect: str) -> str:
+    return "`" + name.replace("`", "``") + "`" if dialect == "spark" else '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str, dialect: str) -> str:
+    if dialect == "spark":
+        text = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+        return f"'{text}'"
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sql_cell(column: str, dialect: str) -> str:
+    name, spaces = _identifier(column, dialect), _literal(SPACES, dialect)
+    if dialect == "spark":
+        return f"NULLIF(TRIM(BOTH {spaces} FROM CAST({name} AS STRING)), '')"
+    return f"NULLIF(TRIM(CAST({name} AS VARCHAR), {spaces}), '')"
+
+
+def _sql_step(step: Step, text: str, dialect: str) -> str:
+    def translated(of: str, from_: str, to: str) -> str:
+        return f"TRANSLATE({of}, {_literal(from_, dialect)}, {_literal(to, dialect)})"
+
+    if isinstance(step, Split):
+        index = step.index + 1 if step.index >= 0 else step.index
+        return f"SPLIT_PART({text}, {_literal(step.separator, dialect)}, {index})"
+    if isinstance(step, Run):
+        index = step.index + 1 if step.index >= 0 else step.index
+        pattern = _literal(RUNS[step.kind], dialect)
+        if dialect == "spark":
+            return f"TRY_ELEMENT_AT(REGEXP_EXTRACT_ALL({text}, {pattern}, 0), {index})"
+        return f"(REGEXP_EXTRACT_ALL({text}, {pattern}))[{index}]"
+    if isinstance(step, Slice):
+        return _sql_slice(step, text)
+    if isinstance(step, Case):
+        if step.kind == "lower":
+            return translated(text, LARGE, SMALL)
+        if step.kind == "upper":
+            return translated(text, SMALL, LARGE)
+        first, rest = f"SUBSTRING({text}, 1, 1)", f"SUBSTRING({text}, 2)"
+        return f"{translated(first, SMALL, LARGE)} || {translated(rest, LARGE, SMALL)}"
+    if isinstance(step, Digits):
+        bare = f"TRIM(LEADING '0' FROM {text})" if dialect == "spark" else f"LTRIM({text}, '0')"
+        padded = f"CASE WHEN LENGTH({bare}) >= {step.width} THEN {bare} ELSE LPAD({bare}, {step.width}, '0') END"
+        return f"CASE WHEN {translated(text, _DIGITS, '')} = '' THEN {padded} END"
+    if isinstance(step, Month):
+        cases = " ".join(f"WHEN '{written}' THEN '{made}'" for written, made in MONTH_FORMS[step.form].items())
+        return f"CASE {translated(text, LARGE, SMALL)} {cases} END"
+    if isinstance(step, Initials):
+        pattern = _literal(INITIALS, dialect)
+        replaced = (
+            f"REGEXP_REPLACE({text}, {pattern}, '$1')"
+            if dialect == "spark"
+            else (f"REGEXP_REPLACE({text}, {pattern}, '\\1', 'g')")
+        )
+        return f"REPLACE({replaced}, ' ', '')"
+    return translated(text, *((PUNCTUATION, "") if isinstance(step, Drop) else (ACCENTED, BARE)))
+
+
+def _sql_slice(step: Slice, text: str) -> str:
+    start, stop = step.start, step.stop
+    if start >= 0 and stop is None:
+        return f"SUBSTRING({text}, {start + 1})"
+    if start >= 0 and stop is not None and stop >= 0:
+        return f"SUBSTRING({text}, {start + 1}, {max(0, stop - start)})"
+    if start >= 0 and stop is not None:
+        return f"SUBSTRING({text}, {start + 1}, GREATEST(LENGTH({text}) - {start - stop}, 0))"
+    if stop is None:
+        return f"RIGHT({text}, {-start})"
+    tail = f"RIGHT({text}, {-start})"
+    return f"SUBSTRING({tail}, 1, GREATEST(LENGTH({tail}) - {-stop}, 0))"
+
+
+def _key_code(pieces: Sequence[Piece], dialect: str) -> str:
+    between = f" || {_literal(BETWEEN, dialect)} || "
+    return between.join(_piece(piece, dialect) for piece in pieces)
+
+
+def _outputs_code(outputs: Sequence[Expression], dialect: str) -> str:
+    between = f" || {_literal(BETWEEN, dialect)} || "
+    return between.join(expression_code(output, dialect) for output in outputs)
+
+
+def _sql_join(plan: Plan, dialect: str) -> str:
+    left, right = (_source(place, name, dialect) for place, name in ((plan.left, "left"), (plan.right, "right")))
+    return f"{_statement(plan, dialect, left, right)};"
+
+
+def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
+    """One statement: keys that occur once, rows that are open, and keys that are met, program by program."""
+
+    def named(alias: str, name: str) -> str:
+        return f"{alias}.{_identifier(name, dialect)}"
+
+    forward = plan.direction == "left->right"
+    source, target = (left, right) if forward else (right, left)
+    made = [f"{_outputs_code(each.outputs, dialect)} AS _k{number}" for number, each in enumerate(plan.programs)]
+    key = _key_code(plan.programs[0].keys, dialect)
+    parts = [
+        f"target AS (SELECT *, {key} AS _meets FROM {target})",
+        "keys0 AS (SELECT _meets FROM target WHERE _meets IS NOT NULL GROUP BY _meets HAVING COUNT(*) = 1)",
+        f"open0 AS (SELECT *, {', '.join(made)} FROM {source})",
+    ]
+    once = " HAVING COUNT(*) = 1" if plan.single else ""
+    for number in range(len(plan.programs)):
+        hit = f"SELECT _meets FROM open{number} JOIN keys{number} ON _k{number} = _meets GROUP BY _meets{once}"
+        parts.append(f"hit{number} AS ({hit})")
+        if number + 1 < len(plan.programs):
+            met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
+            parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
+            left_over = f"WHERE _meets NOT IN (SELECT _meets FROM hit{number})" if plan.single else ""
+            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number} {left_over})".replace(" )", ")"))
+    each = [
+        f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
+    ]
+    parts.append("joined AS (" + "\n  UNION ALL ".join(each) + ")")
+    mine, other = ("joined", "target") if forward else ("target", "joined")
+    shown = [named(mine, name) for name in plan.left_names]
+    shown += [f"{named(other, name)} AS {_identifier(free, dialect)}" for name, free in plan.right_names_free()]
+    body = ",\n".join(parts)
+    return f"WITH {body}\nSELECT {', '.join(shown)}\nFROM joined JOIN target ON _met = _meets"
+
+
+def _source(place: Any, name: str, dialect: str) -> str:
+    """The table as the dialect reads it; a frame goes by the name of its side."""
+    if isinstance(place, str) or hasattr(place, "__fspath__"):
+        return source_code(side_of(place, ""), dialect)
+    if dialect == "polars":
+        return f"pl.DataFrame({name})"
+    return _identifier(name, dialect) if dialect in ("sql", "duckdb") else name
+
+
+def _spark_join(plan: Plan) -> str:
+    left, right = (_source(place, name, "spark") for place, name in ((plan.left, "left"), (plan.right, "right")))
+    statement = _statement(plan, "spark", "`left`", "`right`")
+    return (
+        f"{left}.createOrReplaceTempView('left')\n{right}.createOrReplaceTempView('right')\n"
+        f"joined = spark.sql({statement!r})"
+    )
+
+
+# --- polars -----------------------------------------------------------------------------------------------------------
+
+
+def _polars_cell(column: str) -> str:
+    return f"some(pl.col({column!r}).cast(pl.String).str.strip_chars(SPACES))"
+
+
+def _polars_step(step: Step, text: str) -> str:
+    if isinstance(step, Month):
+        forms = MONTH_FORMS[step.form]
+        small = f"{text}.str.replace_many(list(LARGE), list(SMALL))"
+        return f"{small}.replace_strict({forms!r}, default=None, return_dtype=pl.String)"
+    if isinstance(step, Digits):
+        number = f"{text}.str.strip_chars_start('0').str.pad_start({step.width}, '0')"
+        return f"pl.when({text}.str.contains(r'\\A[0-9]+\\z')).then({number})"
+    return f"some({_polars_text(step, text)})"
+
+
+def _polars_text(step: Step, text: str) -> str:
+    if isinstance(step, Split):
+        return f"{text}.str.split({step.separator!r}).list.get({step.index}, null_on_oob=True)"
+    if isinstance(step, Run):
+        return f"{text}.str.extract_all({RUNS[step.kind]!r}).list.get({step.index}, null_on_oob=True)"
+    if isinstance(step, Slice):
+        cut = f"{text}.str.tail({-step.start})" if step.start < 0 else text
+        if step.start > 0:
+            length = None if step.stop is None or step.stop < 0 else step.stop - step.start
+            cut = f"{text}.str.slice({step.start}{'' if length is None else f', {length}'})"
+        ends = step.stop is not None and (step.start <= 0 or step.stop < 0)
+        return f"{cut}.str.head({step.stop})" if ends else cut
+    if isinstance(step, Case):
+        lower, upper = (f".str.replace_many(list({a}), list({b}))" for a, b in (("LARGE", "SMALL"), ("SMALL", "LARGE")))
+        if step.kind != "capital":
+            return text + (lower if step.kind == "lower" else upper)
+        return f"pl.concat_str([{text}.str.head(1){upper}, {text}.str.slice(1){lower}])"
+    if isinstance(step, Initials):
+        return f"{text}.str.replace_all({INITIALS!r}, '${{1}}').str.replace_all(' ', '', literal=True)"
+    if isinstance(step, Drop):
+        return f"{text}.str.replace_many(list(PUNCTUATION), [''])"
+    return f"{text}.str.replace_many(list(ACCENTED), list(BARE))"
+
+
+_POLARS_HELPERS = """import polars as pl
+
+{alphabet}
+
+
+def some(text: pl.Expr) -> pl.Expr:
+    return pl.when(text != "").then(text)
+"""
+
+
+def _polars_join(plan: Plan) -> str:
+    left, right = (_source(place, name, "polars") for place, name in ((plan.left, "left"), (plan.right, "right")))
+    forward = plan.direction == "left->right"
+    source, target = (left, right) if forward else (right, left)
+    made = [_polars_key([_written(each.operators, "polars") for each in program.outputs]) for program in plan.programs]
+    key = _polars_key([_piece(piece, "polars") for piece in plan.programs[0].keys])
+    names = f"programs = [\n    {f',{chr(10)}    '.join(made)},\n]\n"
+    once = ".filter(pl.len().over('meets') == 1)" if plan.single else ""
+    sides = [("source", "source_row"), ("target", "target_row")][:: 1 if forward else -1]
+    joined = "pairs" + "".join(f".join({name}, on='{row}', suffix='_right')" for name, row in sides)
+    head = _polars_helpers([*made, key])
+    return f"""{head}
+
+source = {source}.with_row_index("source_row")
+target = {target}.with_row_index("target_row")
+{names}keys = target.select("target_row", ({key}).alias("meets")).drop_nulls().filter(pl.len().over("meets") == 1)
+waiting, found = source, []
+for program in programs:
+    met = waiting.select("source_row", program.alias("meets")).join(keys, on="meets"){once}
+    found.append(met.select("source_row", "target_row"))
+    waiting = waiting.join(met, on="source_row", how="anti")
+    {"keys = keys.join(met, on='target_row', how='anti')" if plan.single else "pass"}
+pairs = pl.concat(found)
+joined = {joined}.drop("source_row", "target_row")
+"""
+
+
+def _polars_key(outputs: Sequence[str]) -> str:
+    return outputs[0] if len(outputs) == 1 else f"pl.concat_str([{', '.join(outputs)}], separator={BETWEEN!r})"
+
+
+def _polars_helpers(code: Sequence[str]) -> str:
+    return _POLARS_HELPERS.format(alphabet=_alphabet("\n".join(code)))
+
+
+def _alphabet(code: str) -> str:
+    """The tables of characters that some code uses."""
+    tables = {"SPACES": SPACES, "LARGE": LARGE, "SMALL": SMALL, "PUNCTUATION": PUNCTUATION}
+    tables |= {"ACCENTED": ACCENTED, "BARE": BARE}
+    return "\n".join(f"{name} = {table!r}" for name, table in tables.items() if name in code)
+
+
+# --- Python -----------------------------------------------------------------------------------------------------------
+
+
+def _python_cell(column: str) -> str:
+    return f"cell(row, {column!r})"
+
+
+def _python_step(step: Step, text: str) -> str:
+    if isinstance(step, Split):
+        return f"split({text}, {step.separator!r}, {step.index})"
+    if isinstance(step, Run):
+        return f"run({text}, {RUNS[step.kind]!r}, {step.index})"
+    if isinstance(step, Slice):
+        return f"({text})[{step.start or ''}:{'' if step.stop is None else step.stop}]"
+    if isinstance(step, Case):
+        if step.kind == "capital":
+            return f"capital({text})"
+        return f"changed({text}, {'LARGE, SMALL' if step.kind == 'lower' else 'SMALL, LARGE'})"
+    if isinstance(step, Digits):
+        return f"digits({text}, {step.width})"
+    if isinstance(step, Month):
+        return f"{MONTH_FORMS[step.form]!r}.get(changed({text}, LARGE, SMALL), '')"
+    if isinstance(step, Initials):
+        return f"re.sub({INITIALS!r}, r'\\1', {text}).replace(' ', '')"
+    if isinstance(step, Drop):
+        return f"{text}.translate(str.maketrans('', '', PUNCTUATION))"
+    return f"changed({text}, ACCENTED, BARE)"
+
+
+_PYTHON_HELPERS = """import csv
+import re
+from collections import Counter
+
+{alphabet}
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def cell(row, name):
+    return str(row.get(name) or "").strip(SPACES)
+
+
+def split(text, separator, index):
+    pieces = text.split(separator)
+    return pieces[index] if -len(pieces) <= index < len(pieces) else ""
+
+
+def run(text, pattern, index):
+    runs = re.findall(pattern, text)
+    return runs[index] if -len(runs) <= index < len(runs) else ""
+
+
+def changed(text, before, after):
+    return text.translate(str.maketrans(before, after))
+
+
+def capital(text):
+    return changed(text[:1], SMALL, LARGE) + changed(text[1:], LARGE, SMALL)
+
+
+def digits(text, width):
+    return text.lstrip("0").rjust(width, "0") if re.fullmatch("[0-9]+", text) else ""
+
+
+def written(*parts):
+    return "".join(parts) if all(parts) else ""
+"""
+
+
+def python_functions(code: Sequence[str]) -> str:
+    """Functions and tables that Python code of programs uses."""
+    return _PYTHON_HELPERS.format(alphabet=_alphabet("\n".join([*code, "SPACES LARGE SMALL"])))
+
+
+def _python_join(plan: Plan) -> str:
+    left, right = (_python_source(place, name) for place, name in ((plan.left, "left"), (plan.right, "right")))
+    forward = plan.direction == "left->right"
+    made = [
+        f"({', '.join(_written(each.operators, 'python') for each in program.outputs)},)" for program in plan.programs
+    ]
+    key = f"({', '.join(_piece(piece, 'python') for piece in plan.programs[0].keys)},)"
+    names = f"programs = [\n    {f',{chr(10)}    '.join(f'lambda row: {each}' for each in made)},\n]"
+    pair = "left[mine], right[other]" if forward else "left[other], right[mine]"
+    return f"""{python_functions([*made, key])}
+
+left = {left}
+right = {right}
+source, target = {"left, right" if forward else "right, left"}
+{names}
+met = [{key} for row in target]
+times = Counter(met)
+keys = {{key: number for number, key in enumerate(met) if all(key) and times[key] == 1}}
+pairs, waiting = {{}}, range(len(source))
+for program in programs:
+    made = {{number: program(source[number]) for number in waiting}}
+    claims = Counter(made.values())
+    hits = {{n: key for n, key in made.items() if key in keys{" and claims[key] == 1" if plan.single else ""}}}
+    pairs |= {{number: keys[key] for number, key in hits.items()}}
+    waiting = [number for number in waiting if number not in hits]
+    {"keys = {key: n for key, n in keys.items() if key not in set(hits.values())}" if plan.single else "pass"}
+joined = [({pair}) for mine, other in sorted(pairs.items())]
+"""
+
+
+def _python_source(place: Any, name: str) -> str:
+    if isinstance(place, str) or hasattr(place, "__fspath__"):
+        side: Side = side_of(place, "")
+        if side.format == "csv":
+            return f"rows_of({side.path!r})"
+    return f"{name}  # a list of dictionaries"
