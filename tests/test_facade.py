@@ -583,9 +583,13 @@ ROOMS: dict[str, set[str]] = {
     "search": {"values", "sketches", "sources", "store", "results"},
     "keys": {"values", "sketches", "store", "search", "results", "report"},
     "fds": {"values", "search", "results"},
+    "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
     "report": {"store"},
-    "lake": {"values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "keys", "results"},
-    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "results"},
+    "lake": {
+        *("values", "sketches", "profile", "sources", "pipeline", "store", "report", "search", "keys", "headers"),
+        "results",
+    },
+    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "headers", "results"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

@@ -8,6 +8,7 @@ all combinations of candidates: exactly by branch and bound as long as that is f
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ BEAM = 1_000
 _WORK = 20_000_000
 #: Schemata that are looked at together.
 _BLOCK = 16_384
+_NEVER = -1e12
 
 
 class SchemaStatistics:
@@ -61,7 +63,8 @@ class SchemaStatistics:
         self._starts: I64 = np.searchsorted(headers[order], np.arange(len(self._numbers) + 1)).astype(np.int64)
         self.total = float(self.weights.sum())
         self._less: frozenset[int] = frozenset()
-        self.frequency: F64 = np.bincount(headers, np.repeat(self.weights, lengths), minlength=len(self._numbers))
+        occurring = np.bincount(headers, np.repeat(self.weights, lengths), minlength=len(self._numbers))
+        self.frequency: F64 = occurring.astype(np.float64)
 
     @classmethod
     def of_corpus(cls, corpus: HeaderCorpus, left_out: int | None = None) -> SchemaStatistics:
@@ -74,7 +77,7 @@ class SchemaStatistics:
         return cls((schema, 1.0) for schema in schemata.values())
 
     @classmethod
-    def of_file(cls, path: str | Path) -> SchemaStatistics:
+    def of_file(cls, path: str | os.PathLike[str]) -> SchemaStatistics:
         """Schemata of a file of JSON lines: ``{"header": ["year", "title"], "count": 17}``; a count is 1 by default."""
         try:
             with Path(path).open(encoding="utf-8") as lines:
@@ -154,11 +157,13 @@ def confirm(measure: Confirmation, first: F64, second: F64, both: F64) -> F64:
         return np.where(seen, given - first, 0.0)
     if measure == "f":
         without = np.clip((first - both) / np.maximum(1 - second, EPSILON), 0.0, None)
-        return np.where(seen & (given + without > 0), (given - without) / np.maximum(given + without, EPSILON), 0.0)
-    ratio = np.log((both + EPSILON) / (np.maximum(first, EPSILON) * np.maximum(second, EPSILON)))
+        # Of a first header that no schema has both are nothing but smoothing.
+        return np.where(seen & (first > 0), (given - without) / np.maximum(given + without, EPSILON), 0.0)
+    ratio: F64 = np.log((both + EPSILON) / (np.maximum(first, EPSILON) * np.maximum(second, EPSILON)))
     if measure == "lr":
         return ratio
-    return ratio / -np.log(np.minimum(both + EPSILON, 1 - EPSILON))
+    normalised: F64 = ratio / -np.log(np.minimum(both + EPSILON, 1 - EPSILON))
+    return normalised
 
 
 def pair_scores(
@@ -245,8 +250,10 @@ def _grown(
     for i, j in pairs:
         after[i].append(j)
         before[j].append(i)
+    # A candidate that no candidate of another column goes with is not worth less than nothing can be.
+    most_of = {pair: np.maximum(block.max(axis=1), _NEVER) for pair, block in pairs.items()}
     # By candidate of a column, the most that it adds with all columns behind it.
-    ahead = [sum((pairs[i, j].max(axis=1) for j in after[i]), np.zeros(single[i].size)) for i in range(n)]
+    ahead = [sum((most_of[i, j] for j in after[i]), np.zeros(single[i].size)) for i in range(n)]
     # The most that the columns from i on add among themselves.
     rest = np.zeros(n + 1)
     for i in range(n - 1, -1, -1):
@@ -257,7 +264,7 @@ def _grown(
         added = sums[:, None] + single[i]
         for j in before[i]:
             added += pairs[j, i][chosen[:, j]]
-            hopes = hopes - pairs[j, i].max(axis=1)[chosen[:, j]]
+            hopes = hopes - most_of[j, i][chosen[:, j]]
         at, candidate = np.nonzero(added > -np.inf)
         sums = added[at, candidate]
         chosen = np.column_stack([chosen[at], candidate])

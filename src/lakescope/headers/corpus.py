@@ -35,7 +35,8 @@ def ranges(starts: I64, lengths: I64) -> I64:
     """The numbers of several ranges, one after the other."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if ends.size else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    found: I64 = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class HeadedColumns:
 
 
 class HeaderCorpus:
-    """The headed columns that may be borrowed from: those of tables that are not hidden, whose header means something."""
+    """The columns that headers are borrowed from: those of tables that are not hidden, whose header means something."""
 
     def __init__(self, columns: HeadedColumns, hidden: Collection[int] = ()) -> None:
         self.columns = columns

@@ -1,4 +1,4 @@
-"""What the values of a column look like, as terms: the second evidence, for columns that share no values (issue of 3.9).
+"""What the values of a column look like, as terms: the second evidence, for columns that share no values (3.9).
 
 Numbers and dates rarely repeat between tables, but they are written alike, lie in like ranges, stand at like places. A
 profile is turned into a few *terms* in *families*: shapes of cells, lengths, how values repeat, range, middle, place in

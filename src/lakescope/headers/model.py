@@ -5,8 +5,9 @@ and the weights of what speaks for a candidate are learnt. They are learnt from 
 headers are asked for one after the other as if they had none and were not in the lake. Nothing is learnt from the
 table in question, nor from hidden ones. Where a lake is small, weights stay near those it starts from.
 
-There are two rounds. The first judges each column alone: by values it shares, by what its values look like, by how
-common the header is. The second adds what its neighbours seem to be called by the first.
+There are three rounds. The first judges each column alone: by values it shares, by what its values look like, by how
+common the header is. The second adds what the other columns seem to be called by the first, the third does so again
+by the second.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ SECOND: dict[str, float] = {
     **{"alone": 0.3, "schema": 4.0, "schemata": 0.3, "before": 0.25, "behind": 0.25, "taken": -5.0},
     "none": -1.0,
 }
+#: The same, seen from where the others have been named once.
+THIRD: dict[str, float] = {
+    **{name: 0.5 * weight for name, weight in FIRST.items() if name != "none"},
+    **{"alone": 0.35, "schema": 4.0, "schemata": 0.15, "before": 0.15, "behind": 0.15, "taken": -4.5},
+    "none": -0.6,
+}
 #: Candidates of a column that are judged: the best by a rough sum, and the best by shared values.
 _ROUGH, _SHARED = 40, 8
 #: Tables learnt from, at most, and how many columns' worth of evidence holds weights near their beginning.
@@ -64,31 +71,36 @@ class Judged:
     @property
     def ranked(self) -> list[int]:
         """Places of the candidates, the likeliest first."""
-        return np.lexsort((self.headers, -self.probabilities)).tolist()
+        order: list[int] = np.lexsort((self.headers, -self.probabilities)).tolist()
+        return order
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of both rounds, and how many tables they were learnt from."""
+    """Weights of the rounds, and how many tables they were learnt from."""
 
     first: F64
     second: F64
+    third: F64
     tables: int = 0
 
     @classmethod
     def beginning(cls) -> Model:
         """The weights before anything was learnt: set by hand, as round numbers."""
-        return cls(np.array(list(FIRST.values())), np.array(list(SECOND.values())))
+        first, second, third = (np.array(list(weights.values())) for weights in (FIRST, SECOND, THIRD))
+        return cls(first, second, third)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"first": self.first.tolist(), "second": self.second.tolist(), "tables": self.tables}
+        weights = {"first": self.first, "second": self.second, "third": self.third}
+        return {**{name: each.tolist() for name, each in weights.items()}, "tables": self.tables}
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Model | None:
         """What was kept, unless by a version that knew other features."""
-        if len(kept.get("first", ())) != len(FIRST) or len(kept.get("second", ())) != len(SECOND):
+        first, second, third = (np.array(kept.get(name, ()), np.float64) for name in ("first", "second", "third"))
+        if (first.size, second.size, third.size) != (len(FIRST), len(SECOND), len(THIRD)):
             return None
-        return cls(np.array(kept["first"]), np.array(kept["second"]), int(kept["tables"]))
+        return cls(first, second, third, int(kept["tables"]))
 
 
 class Judge:
@@ -100,13 +112,12 @@ class Judge:
 
     def judged(self, table: NamelessTable, model: Model, known: Mapping[int, int]) -> tuple[list[Judged], Similar]:
         """Candidates of all columns with probabilities; ``known`` are headers that are given, by column."""
-        candidates, similar = self.candidates(table)
-        for each in candidates:
-            _probabilities(each, model.first)
-        second = self.with_neighbours(table, candidates, known)
-        for each in second:
-            _probabilities(each, model.second)
-        return second, similar
+        judged, similar = self.candidates(table)
+        _judge(judged, model.first)
+        for weights in (model.second, model.third):
+            judged = self.with_neighbours(table, judged, known)
+            _judge(judged, weights)
+        return judged, similar
 
     # --- first round --------------------------------------------------------------------------------------------------
 
@@ -171,7 +182,7 @@ class Judge:
     def with_neighbours(
         self, table: NamelessTable, judged: Sequence[Judged], known: Mapping[int, int] | None = None
     ) -> list[Judged]:
-        """The same candidates with the features of both rounds, the second by the probabilities of the first.
+        """The same candidates with what the other columns add, by the probabilities of the round before.
 
         ``schema`` is how much the most similar schema that holds a header has of the other columns; ``schemata`` how
         much commoner a header is among similar schemata; ``before`` and ``behind`` how often it stands next to what
@@ -189,11 +200,13 @@ class Judge:
         numbers = corpus.bearing(union)
         if table.number is not None:
             numbers = numbers[headed.table_of[numbers] != table.number]
-        scene = _Scene(self.corpus, union, likely, numbers, len(judged))
+        scene = _Scene(self.corpus, union, likely, numbers, corpus.own(table.number).size)
         return [
             Judged(
                 each.headers,
-                np.column_stack([each.features, *scene.of(place, np.searchsorted(union, each.headers), each)]),
+                np.column_stack(
+                    [each.features[:, : len(FIRST) - 1], *scene.of(place, np.searchsorted(union, each.headers), each)]
+                ),
                 each.shares,
                 np.zeros(each.headers.size),
             )
@@ -207,28 +220,31 @@ class Judge:
         beginning = Model.beginning()
         if not tables:
             return beginning
+        some = [table for table, _ in tables]
+        truths = [truth for _, truth in tables]
         rounds = []
-        for number, (table, _) in enumerate(tables):
+        for number, table in enumerate(some):
             rounds.append(self.candidates(table)[0])
             progress(number)
-        # What the second round builds on is judged by weights that have not seen the table.
-        halves = [rounds[0::2], rounds[1::2]]
-        truths = [[truth for _, truth in tables[0::2]], [truth for _, truth in tables[1::2]]]
-        others = [_fitted(halves[1 - half], truths[1 - half], beginning.first) for half in (0, 1)]
-        first = _fitted(rounds, [truth for _, truth in tables], beginning.first)
-        seconds = []
-        for number, ((table, _), each) in enumerate(zip(tables, rounds, strict=True)):
-            for column in each:
-                _probabilities(column, others[number % 2])
-            seconds.append(self.with_neighbours(table, each))
-        return Model(first, _fitted(seconds, [truth for _, truth in tables], beginning.second), len(tables))
+        weights = [_fitted(rounds, truths, beginning.first)]
+        for begin in (beginning.second, beginning.third):
+            start = beginning.first if len(weights) == 1 else beginning.second
+            # What a round builds on is judged by weights that have not seen the table.
+            halves = [_fitted(rounds[1 - half :: 2], truths[1 - half :: 2], start) for half in (0, 1)]
+            for number, judged in enumerate(rounds):
+                _judge(judged, halves[number % 2])
+            rounds = [self.with_neighbours(table, judged) for table, judged in zip(some, rounds, strict=True)]
+            weights.append(_fitted(rounds, truths, begin))
+        first, second, third = weights
+        return Model(first, second, third, len(tables))
 
 
 class _Scene:
     """The columns of the corpus whose headers are candidates somewhere in a table, seen from that table."""
 
-    def __init__(self, corpus: HeaderCorpus, union: I64, likely: F64, numbers: I64, width: int) -> None:
+    def __init__(self, corpus: HeaderCorpus, union: I64, likely: F64, numbers: I64, own: int) -> None:
         headed = corpus.columns
+        width = len(likely)
         self._likely = likely
         self._width = width
         self._header = np.searchsorted(union, headed.header_of[numbers])
@@ -240,8 +256,8 @@ class _Scene:
         self._named = np.maximum.reduceat(likely[:, self._header], starts, axis=1) if numbers.size else empty
         self._all_named = self._named.sum(axis=0)
         self._widths = corpus.widths[table[starts]]
-        self._tables = max(1, corpus.tables)
-        self._columns = max(1, len(corpus))
+        self._tables = max(1, corpus.tables - (own > 0))
+        self._columns = max(1, len(corpus) - own)
         place = np.full(len(headed) + 2, -1, np.int64)
         place[numbers + 1] = self._header
         tables = np.concatenate([[-1], headed.table_of, [-1]])
@@ -302,11 +318,13 @@ def _largest(scores: F64, count: int) -> I64:
     return some[np.isfinite(scores[some])].astype(np.int64)
 
 
-def _probabilities(judged: Judged, weights: F64) -> None:
-    scores = np.append(judged.features @ weights[:-1], weights[-1])
-    shares = np.exp(scores - scores.max())
-    shares /= shares.sum()
-    judged.probabilities, judged.none = shares[:-1], float(shares[-1])
+def _judge(columns: Sequence[Judged], weights: F64) -> None:
+    """Tell how likely each candidate of each column is."""
+    for judged in columns:
+        scores = np.append(judged.features @ weights[:-1], weights[-1])
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        judged.probabilities, judged.none = shares[:-1], float(shares[-1])
 
 
 def _fitted(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64) -> F64:
@@ -328,12 +346,11 @@ def _fitted(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]],
     starts = np.cumsum([0, *lengths[:-1]])
     owner = np.repeat(np.arange(len(lengths)), lengths)
     scale = np.maximum(x.std(axis=0), 1e-6)
-    return _newton(x / scale, y, starts, owner, beginning * scale) / scale
+    found: F64 = _newton(x / scale, y, starts, owner, beginning * scale) / scale
+    return found
 
 
-def _labelled(
-    rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]]
-) -> Iterator[tuple[Judged, int]]:
+def _labelled(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]]) -> Iterator[tuple[Judged, int]]:
     for columns, headers in zip(rounds, truths, strict=True):
         for judged, header in zip(columns, headers, strict=True):
             if header >= 0 and judged.headers.size:

@@ -26,6 +26,16 @@ _GENERIC = re.compile(
 #: Words that by themselves name a column although a number behind them would not.
 _NAMES_ALONE = {"value", "item", "data", "feature", "attribute", "variable", "field", "column", "header"}
 _NOTHING = {"", "-", "--", "—", "–", "?", "n/a", "na", "nan", "null", "none", "nil", "undefined", "_", ".", "x"}
+_ENDINGS = (
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("ches", "ch"),
+    ("xes", "x"),
+    ("ing", ""),
+    ("ed", ""),
+    ("ss", "ss"),
+    ("s", ""),
+)
 _NUMBERED = re.compile(r"(.+)_(\d+)")
 #: Words that stand for each other in headers.
 _SYNONYMS = (
@@ -100,10 +110,10 @@ def match(found: str, true: str) -> Match:
 
 def _stem(word: str) -> str:
     """A word without the ending that its number or form adds; rough, as it need only tell forms of one word."""
-    for ending, kept in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("xes", "x"), ("ing", ""), ("ed", ""), ("er", "")):
+    for ending, kept in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)] + kept
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+    return word
 
 
 def _abbreviates(short: list[str], long: list[str]) -> bool:

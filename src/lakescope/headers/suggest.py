@@ -22,6 +22,7 @@ from lakescope.headers.coherence import (
     pair_scores,
 )
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
+from lakescope.headers.detect import opinion_of
 from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Judge, Judged, Model
 from lakescope.headers.names import meaningless, normalised, schema_form
 from lakescope.headers.reading import lake_table, read_table
@@ -42,7 +43,7 @@ ENGINES: tuple[Engine, ...] = ("exact", "hll")
 LEAST = {"reliable": 0.7, "balanced": 0.3, "coverage": 1e-6}
 #: Least similarity of tables, after the thesis: reliable headers from 0.4, any header is better than none at 0.
 THRESHOLDS = {"reliable": 0.4, "balanced": 0.1, "coverage": 0.0}
-_KEPT = "headers-model-1"
+_KEPT = "headers-model-2"
 _EXAMPLES, _VALUES = 3, 5
 #: Equal coherence is decided by weights, which must not decide anything else.
 _TIE = 1e-9
@@ -133,6 +134,10 @@ class Schemata(Results[SuggestedSchema]):
         self.candidates = tuple(tuple(some) for some in candidates)
         self.columns = tuple(columns)
 
+    def without_notes(self) -> Results[SuggestedSchema]:
+        """The schemata alone, where the notes have been told."""
+        return Results(SuggestedSchema, list(self), shown=self.shown, info=self.info)
+
     def by_column(self) -> Results[ColumnCandidate]:
         """All candidates of all columns, one record each."""
         best = self[0].headers if len(self) else (None,) * len(self.columns)
@@ -213,9 +218,9 @@ class HeaderSearch:
         headed: HeadedColumns | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
+        self.progress = progress
         self._index = index
         self._hidden = frozenset(hidden)
-        self._progress = progress
         self.columns = headed or HeadedColumns(index)
         self.values = ValueSearch(inverted, self.columns.first)
         self.corpus = HeaderCorpus(self.columns, self._hidden)
@@ -251,16 +256,27 @@ class HeaderSearch:
             columns = self.columns.columns_of(number)
             headers = np.where(self.corpus.usable, self.columns.header_of, -1)[columns.start : columns.stop]
             known.append((self.table(number), headers.tolist()))
-        tell = self._progress or (lambda done, total: None)
+        tell = self.progress or (lambda done, total: None)
         return self.judge.learnt(known, lambda done: tell(done, len(known)))
 
     def table(self, number: int) -> NamelessTable:
         """A table of the lake as if it had no headers."""
         return lake_table(self._index, self.columns, self.values, number)
 
-    def read(self, query: Any, first_row: Sequence[str] | None = None) -> NamelessTable:
-        """A table that is not in the lake."""
-        return read_table(query, self.values.inverted, first_row)
+    def read(self, query: Any) -> NamelessTable:
+        """A table that is not in the lake: a path or URI, or a frame.
+
+        If the first row of a CSV file was read as a header and is none, it counts as a row.
+        """
+        if not isinstance(query, str) and not hasattr(query, "__fspath__"):
+            return read_table(query, self.values.inverted)
+        opinion = opinion_of(str(query), self.columns.number_of)
+        return read_table(query, self.values.inverted, has_header=None if opinion is None else opinion.header)
+
+    def nameless_tables(self) -> list[str]:
+        """Tables of the lake that have a column whose name means nothing."""
+        some = np.unique(self.columns.table_of[self.columns.header_of < 0])
+        return [self.columns.tables[number] for number in some.tolist()]
 
     def suggest(
         self,
@@ -303,7 +319,9 @@ class HeaderSearch:
         if empty:
             notes.append(f"columns without values get no header: {', '.join(empty)}")
         if found and not found[0].exact:
-            notes.append("too many combinations to try all: the schemata are the best of a beam, not for certain the best")
+            notes.append(
+                "too many combinations to try all: the schemata are the best of a beam, not for certain the best"
+            )
         return notes
 
     def _statistics_without(self, table: NamelessTable) -> SchemaStatistics:
@@ -478,9 +496,9 @@ def _distinct(options: Sequence[Sequence[str | None]]) -> dict[tuple[int, int], 
             if header is not None:
                 holders.setdefault(schema_form(header) or header, []).append((place, at))
     found: dict[tuple[int, int], F64] = {}
-    for some in holders.values():
-        for first, (i, a) in enumerate(some):
-            for j, b in some[first + 1 :]:
+    for places in holders.values():
+        for first, (i, a) in enumerate(places):
+            for j, b in places[first + 1 :]:
                 if i < j:
                     block = found.setdefault((i, j), np.zeros((len(options[i]), len(options[j]))))
                     block[a, b] = -np.inf
@@ -495,21 +513,21 @@ def _reasons(judged: Judged, at: int, model: Model) -> tuple[str, ...]:
     """What spoke for a candidate more than for the others, in the order of how much."""
     names = [name for name in SECOND if name != "none"]
     rest = judged.features - np.average(judged.features, axis=0)
-    parts = dict(zip(names, (rest[at] * model.second[:-1]).tolist(), strict=True))
-    # What the first round found is part of the second by how likely it called the candidate.
-    alone = dict(zip([name for name in FIRST if name != "none"], (rest[at, : len(FIRST) - 1] * model.first[:-1]).tolist(), strict=True))
+    parts = dict(zip(names, (rest[at] * model.third[:-1]).tolist(), strict=True))
+    # What the first round found is part of the last by how likely it called the candidate.
+    firsts = [name for name in FIRST if name != "none"]
+    alone = dict(zip(firsts, (rest[at, : len(firsts)] * model.first[:-1]).tolist(), strict=True))
+    share = float(model.third[names.index("alone")])
     told = []
     for reason, family in _REASONS.items():
-        speaks = sum(parts.get(name, 0.0) + model.second[names.index("alone")] * alone.get(name, 0.0) for name in family)
+        speaks = sum(parts.get(name, 0.0) + share * alone.get(name, 0.0) for name in family)
         if speaks > _TELLING:
             told.append((speaks, reason))
     return tuple(reason for _, reason in sorted(told, reverse=True))
 
 
-def known_headers(
-    table: NamelessTable, known: Mapping[int | str, str] | None, *, keep: bool
-) -> dict[int, str]:
-    """Headers that are given, by the position or the name of their columns; and, if they are to be kept, those there."""
+def known_headers(table: NamelessTable, known: Mapping[int | str, str] | None, *, keep: bool) -> dict[int, str]:
+    """Headers that are given, by the position or name of their columns; those there, too, if they are to be kept."""
     names = [column.record["column"] for column in table.columns]
     found = {place: name for place, name in enumerate(names) if keep and not meaningless(name)}
     for key, header in (known or {}).items():
