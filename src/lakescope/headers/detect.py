@@ -30,7 +30,7 @@ _BODY = 60
 #: How likely a cell of a header is of a kind.
 _HEADER_KINDS = {Kind.TEXT: 0.9, Kind.NULL: 0.04, Kind.INTEGER: 0.03, Kind.CODE: 0.01, Kind.DATE: 0.01}
 _PREAMBLE_KINDS = {Kind.TEXT: 0.8, Kind.DATE: 0.07, Kind.INTEGER: 0.06}
-_RARE = 0.003
+_RARE, _HEADER_YEAR = 0.003, 0.06
 #: Log length of words of headers and of lines of preambles: mean and deviation.
 _HEADER_LENGTH, _PREAMBLE_LENGTH = (2.1, 0.6), (3.2, 0.9)
 #: How much all columns together may say about one thing, so that none decides alone.
@@ -118,7 +118,8 @@ class _Below:
         once = sum(count == 1 for count in self.values.values())
         # Good and Turing: how likely the next value is a new one.
         self.novelty = (once + 0.5) / (len(filled) + 1) if filled else 1.0
-        self.years = bool(filled) and all(_is_year(cell) for cell in filled)
+        # Years name columns and are values of them: how likely one more cell is a year.
+        self.year = (sum(map(_is_year, cells)) + 0.3) / (self.count + 1)
 
     def kind(self, kind: Kind) -> float:
         """How likely a cell is of a kind."""
@@ -145,10 +146,10 @@ def _bounded(evidence: float, most: float) -> float:
 
 def _header_evidence(cell: _Cell, below: _Below, vocabulary: Collection[str]) -> float:
     """How much more likely a cell is one of a header than one more of those below it, as a logarithm."""
-    header = _HEADER_KINDS.get(cell.kind, _RARE)
-    if _is_year(cell) and not below.years:
-        header = 0.1
-    found = _bounded(math.log(header / below.kind(cell.kind)), 3.5)
+    if _is_year(cell):
+        found = _bounded(math.log(_HEADER_YEAR / below.year), 3.5)
+    else:
+        found = _bounded(math.log(_HEADER_KINDS.get(cell.kind, _RARE) / below.kind(cell.kind)), 3.5)
     if cell.kind is Kind.NULL:
         return found
     name = normalised(cell.text)
