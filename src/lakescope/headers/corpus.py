@@ -7,7 +7,7 @@ Nothing is stored for this: all of it is made of the catalog when the first ques
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -61,6 +61,10 @@ class _Counts:
     headers: I64
     counts: F64
     totals: F64
+    #: The columns that have a term, from ``column_starts[term]`` on, and one over the root of how many terms each has.
+    column_starts: I64
+    columns: I32
+    scale: F64
 
 
 class HeadedColumns:
@@ -158,7 +162,11 @@ class HeaderCorpus:
         term, header = np.divmod(pairs, size)
         starts = np.searchsorted(term, np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
         totals = np.bincount(some, minlength=len(terms.vocabulary)).astype(np.float64)
-        return _Counts(starts, header, counts.astype(np.float64), totals)
+        order = np.argsort(some, kind="stable")
+        columns = self.numbers[owner[order]].astype(np.int32)
+        bounds = np.searchsorted(some[order], np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
+        scale = 1 / np.sqrt(np.maximum(1, np.diff(terms.starts)))
+        return _Counts(starts, header, counts.astype(np.float64), totals, bounds, columns, scale)
 
     def bearing(self, headers: I64) -> I64:
         """Numbers of the columns that have one of some headers, in order."""
@@ -201,6 +209,28 @@ class HeaderCorpus:
                 count = count - np.where(mine[at] == key, times[at], 0)
             totals = totals - np.bincount(some, minlength=counts.totals.size)[numbers]
         return likelihood(header, count, place, totals, len(terms), frequency)
+
+    def alike(self, terms: Mapping[str, Sequence[str]]) -> F64:
+        """For every column of the lake, how much of the looks of a column it has: the rarer what both have, the more.
+
+        1 is as much as the column itself. 0 for columns that are not part of the corpus.
+        """
+        found = np.zeros(len(self.columns))
+        whole = 0.0
+        for family, some in terms.items():
+            known, counts = self.columns.terms[family], self._counts[family]
+            numbers = np.array([known.vocabulary.get(term, -1) for term in some], np.int64)
+            unknown = int((numbers < 0).sum())
+            numbers = numbers[numbers >= 0]
+            rarity = np.log((len(self) + 1) / (counts.totals[numbers] + 0.5))
+            whole += (float(rarity.sum()) + unknown * float(np.log(2 * len(self) + 2))) / len(some)
+            starts = counts.column_starts[numbers]
+            lengths = counts.column_starts[numbers + 1] - starts
+            columns = counts.columns[ranges(starts, lengths)]
+            found += (
+                np.bincount(columns, np.repeat(rarity, lengths), len(self.columns)) * counts.scale / np.sqrt(len(some))
+            )
+        return found / max(whole, 1e-9)
 
 
 def likelihood(

@@ -31,7 +31,7 @@ FIRST: dict[str, float] = {
     "common": 0.8,
     **{"shapes": 0.2, "outlines": 0.2, "lengths": 0.05, "repeats": 0.3, "range": 0.15, "middle": 0.05, "place": 0.4},
     **{"words": 0.15, "values": 0.1},
-    **{"similar": 3.0, "contained": 0.0, "votes": 2.5, "unshared": -0.5},
+    **{"similar": 3.0, "contained": 0.0, "votes": 2.5, "unshared": -0.5, "nearest": 1.0, "twin": 1.0},
     "none": -2.5,
 }
 #: What neighbours add.
@@ -129,15 +129,51 @@ class Judge:
         lists = self.values.lists(table, corpus)
         similar = self.values.similar(table, corpus, lists)
         found = []
+        every = [terms_of(column.record, table.width) for column in table.columns]
+        alike = np.array([corpus.alike(terms) for terms in every])
+        if table.number is not None:
+            columns = corpus.columns.columns_of(table.number)
+            alike[:, columns.start : columns.stop] = 0
+        twins = self._twins(alike)
         for place, column in enumerate(table.columns):
-            terms = terms_of(column.record, table.width)
+            terms = every[place]
+            near = self._nearest(alike[place], twins, place)
             looks = [corpus.looks(family, terms[family], frequency, own) for family in FAMILIES]
             looks = [look / _norm(family, len(terms[family])) for family, look in zip(FAMILIES, looks, strict=True)]
-            found.append(self._judged(column, similar, place, looks, lists, frequency))
+            found.append(self._judged(column, similar, place, looks, lists, frequency, near))
         return found, similar
 
+    def _twins(self, alike: F64) -> F64:
+        """How much every table of the lake looks like the one in question, column by column from the first."""
+        first = self.corpus.columns.first
+        widths = np.diff(first)
+        total = np.zeros(widths.size)
+        for place in range(len(alike)):
+            there = np.flatnonzero(widths > place)
+            total[there] += alike[place, first[there] + place]
+        return total / np.maximum(widths, len(alike))
+
+    def _nearest(self, alike: F64, twins: F64, place: int) -> list[F64]:
+        """For every header, how alike its most similar column is, and the table most alike that has it at this place."""
+        headed = self.corpus.columns
+        nearest, twin = np.zeros(len(headed.headers)), np.zeros(len(headed.headers))
+        numbers = self.corpus.numbers
+        np.maximum.at(nearest, self.corpus.header, alike[numbers])
+        here = np.flatnonzero(np.diff(headed.first) > place)
+        columns = headed.first[here] + place
+        kept = self.corpus.usable[columns]
+        np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
+        return [nearest, twin]
+
     def _judged(
-        self, column: NamelessColumn, similar: Similar, place: int, looks: list[F64], lists: Lists, frequency: F64
+        self,
+        column: NamelessColumn,
+        similar: Similar,
+        place: int,
+        looks: list[F64],
+        lists: Lists,
+        frequency: F64,
+        near: list[F64],
     ) -> Judged:
         headers = frequency.size
         header_of = self.corpus.columns.header_of
@@ -149,7 +185,7 @@ class Judge:
         np.maximum.at(contained, mine, sharing.containment)
         common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
         every = np.column_stack(
-            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64)]
+            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64), *near]
         )
         rough = every @ np.array(list(FIRST.values()))[:-1]
         rough[frequency <= 0] = -np.inf
