@@ -2,11 +2,11 @@
 
 Rediscovery: tables of WikiTableQuestions (``--shared``), of which a share is hidden in each of five fixed splits;
 neither their headers nor their values are used, and what is learnt is learnt from the others in each split anew. The
-weights that learning starts from, and the numbers of the detector, were set by hand on samples of the same tables. The thesis'
-numbers are from its own corpus of 1.6 million tables, a thousand times as large, and stand beside ours for what they
-are worth. The simple rule takes the header of the column that holds most of the values. Detection: real files with
-their header, without it (its row taken away), under a preamble, under a group row or over a row of units; the head of
-each file (64 KB) is given to all.
+weights that learning starts from, and the numbers of the detector, are round ones set by hand with an eye on samples of
+the same tables. The thesis' numbers are from its own corpus of 1.6 million tables, a thousand times as large, and
+stand beside ours for what they are worth. The simple rule takes the header of the column that holds most of the
+values, the commoner one where two hold as many. Detection: real files with their header, without it (its row taken
+away), under a preamble, under a group row or over a row of units; the head of each file (64 KB) is given to all.
 """
 
 from __future__ import annotations
@@ -162,8 +162,8 @@ def rediscover(options: argparse.Namespace) -> Section:
         f"## Rediscovered headers\n\n{len(SEEDS)} splits (seeds 0 to 4) of {len(headed.tables):,} tables: "
         f"{ours.tables} hidden tables, {ours.columns:,} columns, corpus of {ours.corpus_tables:,} tables each; "
         f"**ceiling {ours.ceiling:.3f}** (columns whose header the corpus has at all). Columns and tables: shares with "
-        "a suggestion. exact@m: of tables with a suggestion, one of the first m schemata has no wrong header; complete: "
-        "nor a missing one; the last column as a share of all tables.\n\n"
+        "a suggestion. exact@m: of tables with a suggestion, one of the first m schemata has no wrong header; "
+        "complete: nor a missing one; the last column as a share of all tables.\n\n"
         + common.table(headers, rows)
         + f"\n\nF1 of balanced by split {common.Spread.of(spread['balanced'])}, of the rule "
         f"{common.Spread.of(spread[RULE])}; precision of reliable {common.Spread.of(spread['reliable'])}."
@@ -260,9 +260,10 @@ def search(options: argparse.Namespace) -> Section:
         shares = " / ".join(f"{100 * count / total:.1f}" for count in (exact, differing, none))
         rows.append([name, shares, told, f"{first[theta][1] / max(1, first[theta][0]):.2f}"])
     text = (
-        f"## Similarity search alone\n\nPer cent of columns whose header is among ten candidates / that get others only / "
-        f"that get none. Corpus: {splits[0].search.corpus.tables:,} tables here, 1,627,997 in the thesis. Last column: of "
-        "the headers found, those at rank 1.\n\n" + common.table(["threshold", "here", "thesis", "rank 1"], rows)
+        "## Similarity search alone\n\nPer cent of columns whose header is among ten candidates / that get others "
+        f"only / that get none. Corpus: {splits[0].search.corpus.tables:,} tables here, 1,627,997 in the thesis. Last "
+        "column: of the headers found, those at rank 1.\n\n"
+        + common.table(["threshold", "here", "thesis", "rank 1"], rows)
     )
     agreement, told_engines = _engines(splits[0], options.sketched)
     return text + "\n\n" + told_engines, {"search": rows, "engines": agreement}, agreement.pop("aims")
@@ -561,11 +562,12 @@ def detection(options: argparse.Namespace) -> Section:
         )
     best_peer = max(body[name]["balanced"] for name in body if name not in ("ours", "our scan"))
     text = (
-        f"## Has it a header?\n\n{len(files)} real files ({sum(kind == 'wikipedia' for kind, _ in files)} of Wikipedia, "
-        f"{sum(kind == 'open data' for kind, _ in files)} of open data), as they are and without their header: balanced "
-        "accuracy. Then the share of files whose data was said to start where it does: under a preamble of one to three "
-        "lines (also padded with delimiters, and without a header), with a second header row. polars takes the first line "
-        'for a header, whatever it is; it and the sniffers know no preamble. "Our scan" is what `lakescope index` goes by.'
+        f"## Has it a header?\n\n{len(files)} real files ({sum(kind == 'wikipedia' for kind, _ in files)} of "
+        f"Wikipedia, {sum(kind == 'open data' for kind, _ in files)} of open data), as they are and without their "
+        "header: balanced accuracy. Then the share of files whose data was said to start where it does: under a "
+        "preamble of one to three lines (also padded with delimiters, and without a header), with a second header row. "
+        "polars takes the first line for a header, whatever it is; it and the sniffers know no preamble. "
+        '"Our scan" is what `lakescope index` goes by.'
         "\n\n"
         + common.table(
             [

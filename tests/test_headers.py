@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import lakescope
 from lakescope.errors import BadRequest
+from lakescope.headers import suggest
 from lakescope.headers.coherence import (
     CONFIRMATIONS,
     SEGMENTATIONS,
@@ -537,7 +538,7 @@ def test_records_travel(lake: Lake) -> None:
 
 
 def test_what_was_learnt_is_kept_and_hidden_tables_teach_nothing(lake: Lake, search: HeaderSearch) -> None:
-    kept = search._index.recall("headers-model-2")
+    kept = search._index.recall(suggest._KEPT)
     assert kept is not None
     again = Model.from_dict(kept)
     assert again is not None

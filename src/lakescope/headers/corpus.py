@@ -210,26 +210,29 @@ class HeaderCorpus:
             totals = totals - np.bincount(some, minlength=counts.totals.size)[numbers]
         return likelihood(header, count, place, totals, len(terms), frequency)
 
-    def alike(self, terms: Mapping[str, Sequence[str]]) -> F64:
+    def alike(self, terms: Mapping[str, Sequence[str]], own: I64) -> F64:
         """For every column of the lake, how much of the looks of a column it has: the rarer what both have, the more.
 
-        1 is as much as the column itself. 0 for columns that are not part of the corpus.
+        1 is as much as the column itself. 0 for columns that are not part of the corpus, and for ``own``.
         """
         found = np.zeros(len(self.columns))
         whole = 0.0
+        columns_left = len(self) - own.size
         for family, some in terms.items():
             known, counts = self.columns.terms[family], self._counts[family]
             numbers = np.array([known.vocabulary.get(term, -1) for term in some], np.int64)
             unknown = int((numbers < 0).sum())
             numbers = numbers[numbers >= 0]
-            rarity = np.log((len(self) + 1) / (counts.totals[numbers] + 0.5))
-            whole += (float(rarity.sum()) + unknown * float(np.log(2 * len(self) + 2))) / len(some)
+            mine = np.bincount(known.of(own)[0], minlength=counts.totals.size)[numbers]
+            rarity = np.log((columns_left + 1) / (counts.totals[numbers] - mine + 0.5))
+            whole += (float(rarity.sum()) + unknown * float(np.log(2 * columns_left + 2))) / len(some)
             starts = counts.column_starts[numbers]
             lengths = counts.column_starts[numbers + 1] - starts
             columns = counts.columns[ranges(starts, lengths)]
             found += (
                 np.bincount(columns, np.repeat(rarity, lengths), len(self.columns)) * counts.scale / np.sqrt(len(some))
             )
+        found[own] = 0
         return found / max(whole, 1e-9)
 
 

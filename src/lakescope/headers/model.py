@@ -28,23 +28,25 @@ I64 = npt.NDArray[np.int64]
 
 #: What speaks for a header of a column by itself, with the weight it starts from; the last is that of no header.
 FIRST: dict[str, float] = {
-    "common": 0.8,
-    **{"shapes": 0.2, "outlines": 0.2, "lengths": 0.05, "repeats": 0.3, "range": 0.15, "middle": 0.05, "place": 0.4},
-    **{"words": 0.15, "values": 0.1},
-    **{"similar": 3.0, "contained": 0.0, "votes": 2.5, "unshared": -0.5, "nearest": 1.0, "twin": 1.0},
-    "none": -2.5,
+    "common": 0.6,
+    **{"shapes": 0.2, "outlines": 0.15, "lengths": 0.1, "repeats": 0.2, "range": 0.1, "middle": 0.05, "place": 0.1},
+    **{"words": 0.1, "nearest": 0.5, "twin": 8.0},
+    **{"values": 0.1, "similar": 2.0, "contained": 0.0, "votes": 2.5, "unshared": -0.5},
+    "none": 0.0,
 }
-#: What neighbours add.
+#: What neighbours add: the same for less, and what the other columns seem to be called.
 SECOND: dict[str, float] = {
-    **{name: 0.6 * weight for name, weight in FIRST.items() if name != "none"},
-    **{"alone": 0.3, "schema": 4.0, "schemata": 0.3, "before": 0.25, "behind": 0.25, "taken": -5.0},
-    "none": -1.0,
+    **{name: 0.7 * weight for name, weight in FIRST.items() if name != "none"},
+    **{"nearest": 0.8, "twin": 0.0},
+    **{"alone": 0.3, "schema": 5.0, "schemata": 0.2, "before": 0.2, "behind": 0.2, "taken": -4.0},
+    "none": -0.3,
 }
 #: The same, seen from where the others have been named once.
 THIRD: dict[str, float] = {
-    **{name: 0.5 * weight for name, weight in FIRST.items() if name != "none"},
-    **{"alone": 0.35, "schema": 4.0, "schemata": 0.15, "before": 0.15, "behind": 0.15, "taken": -4.5},
-    "none": -0.6,
+    **{name: 0.6 * weight for name, weight in FIRST.items() if name != "none"},
+    **{"nearest": 0.8, "twin": 1.5},
+    **{"alone": 0.3, "schema": 3.5, "schemata": 0.15, "before": 0.1, "behind": 0.1, "taken": -3.0},
+    "none": 0.0,
 }
 #: Candidates of a column that are judged: the best by a rough sum, and the best by shared values.
 _ROUGH, _SHARED = 40, 8
@@ -128,52 +130,44 @@ class Judge:
         frequency = corpus.frequency_without(own)
         lists = self.values.lists(table, corpus)
         similar = self.values.similar(table, corpus, lists)
+        terms = [terms_of(column.record, table.width) for column in table.columns]
+        near = self._near(terms, own)
         found = []
-        every = [terms_of(column.record, table.width) for column in table.columns]
-        alike = np.array([corpus.alike(terms) for terms in every])
-        if table.number is not None:
-            columns = corpus.columns.columns_of(table.number)
-            alike[:, columns.start : columns.stop] = 0
-        twins = self._twins(alike)
         for place, column in enumerate(table.columns):
-            terms = every[place]
-            near = self._nearest(alike[place], twins, place)
-            looks = [corpus.looks(family, terms[family], frequency, own) for family in FAMILIES]
-            looks = [look / _norm(family, len(terms[family])) for family, look in zip(FAMILIES, looks, strict=True)]
-            found.append(self._judged(column, similar, place, looks, lists, frequency, near))
+            looks = [
+                corpus.looks(family, terms[place][family], frequency, own) / _norm(family, len(terms[place][family]))
+                for family in FAMILIES
+            ]
+            found.append(self._judged(column, similar, place, [*looks, *near[place]], lists, frequency))
         return found, similar
 
-    def _twins(self, alike: F64) -> F64:
-        """How much every table of the lake looks like the one in question, column by column from the first."""
-        first = self.corpus.columns.first
-        widths = np.diff(first)
-        total = np.zeros(widths.size)
-        for place in range(len(alike)):
-            there = np.flatnonzero(widths > place)
-            total[there] += alike[place, first[there] + place]
-        return total / np.maximum(widths, len(alike))
+    def _near(self, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
+        """For every column and header, how alike the most similar column of that name is; and the table most alike.
 
-    def _nearest(self, alike: F64, twins: F64, place: int) -> list[F64]:
-        """For every header, how alike its most similar column is, and the table most alike that has it at this place."""
-        headed = self.corpus.columns
-        nearest, twin = np.zeros(len(headed.headers)), np.zeros(len(headed.headers))
-        numbers = self.corpus.numbers
-        np.maximum.at(nearest, self.corpus.header, alike[numbers])
-        here = np.flatnonzero(np.diff(headed.first) > place)
-        columns = headed.first[here] + place
-        kept = self.corpus.usable[columns]
-        np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
-        return [nearest, twin]
+        Tables are compared column by column from the first, and only one that has the header at that place counts: a
+        table made like another has the headers of the other.
+        """
+        corpus, headed = self.corpus, self.corpus.columns
+        alike = [corpus.alike(some, own) for some in terms]
+        widths = np.diff(headed.first)
+        twins = np.zeros(widths.size)
+        for place, each in enumerate(alike):
+            there = np.flatnonzero(widths > place)
+            twins[there] += each[headed.first[there] + place]
+        twins /= np.maximum(widths, len(alike))
+        found = []
+        for place, each in enumerate(alike):
+            nearest, twin = np.zeros(len(headed.headers)), np.zeros(len(headed.headers))
+            np.maximum.at(nearest, corpus.header, each[corpus.numbers])
+            here = np.flatnonzero(widths > place)
+            columns = headed.first[here] + place
+            kept = each[columns] > 0
+            np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
+            found.append((nearest, twin))
+        return found
 
     def _judged(
-        self,
-        column: NamelessColumn,
-        similar: Similar,
-        place: int,
-        looks: list[F64],
-        lists: Lists,
-        frequency: F64,
-        near: list[F64],
+        self, column: NamelessColumn, similar: Similar, place: int, looks: list[F64], lists: Lists, frequency: F64
     ) -> Judged:
         headers = frequency.size
         header_of = self.corpus.columns.header_of
@@ -185,7 +179,7 @@ class Judge:
         np.maximum.at(contained, mine, sharing.containment)
         common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
         every = np.column_stack(
-            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64), *near]
+            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64)]
         )
         rough = every @ np.array(list(FIRST.values()))[:-1]
         rough[frequency <= 0] = -np.inf

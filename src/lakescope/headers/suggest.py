@@ -50,9 +50,10 @@ _TIE = 1e-9
 #: Families of evidence as a person would say them, and how much one must speak for a candidate to be told.
 _REASONS = {
     "shares values with columns of this name": ("values", "similar", "contained", "votes", "unshared"),
-    "written like columns of this name": ("shapes", "outlines", "lengths", "words"),
+    "written like columns of this name": ("shapes", "outlines", "lengths", "words", "nearest"),
     "in the range of columns of this name": ("range", "middle", "repeats"),
     "goes with the other headers": ("schema", "schemata", "before", "behind"),
+    "a table that looks alike has it there": ("twin", "place"),
     "a common header": ("common",),
 }
 _TELLING = 0.5
