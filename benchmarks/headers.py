@@ -92,6 +92,19 @@ def hidden_of(lake: Lake, headed: HeadedColumns, seed: int, share: float, also: 
     return HiddenTables(lake._index, lake._joins.inverted, tables, headed=headed, also_hidden=also)
 
 
+def splits_of(options: argparse.Namespace) -> tuple[HeadedColumns, list[HiddenTables]]:
+    """The five splits, each with what it has learnt."""
+    if options.splits is None:
+        lake = lake_of(options)
+        headed = HeadedColumns(lake._index)
+        splits = [hidden_of(lake, headed, seed, options.split) for seed in SEEDS]
+        for seed, hidden in zip(SEEDS, splits, strict=True):
+            common.say(f"split {seed}: learnt from {hidden.search.model.tables} tables")
+        options.splits = headed, splits
+    found: tuple[HeadedColumns, list[HiddenTables]] = options.splits
+    return found
+
+
 # --- rediscovery ------------------------------------------------------------------------------------------------------
 
 
@@ -131,13 +144,7 @@ def line(each: Evaluation, *more: object) -> list[object]:
 
 def rediscover(options: argparse.Namespace) -> Section:
     """Five splits: our modes, the curve by how likely headers must be, the thesis' settings, the rule."""
-    lake = lake_of(options)
-    headed = HeadedColumns(lake._index)
-    splits = []
-    for seed in SEEDS:
-        splits.append(hidden_of(lake, headed, seed, options.split))
-        _ = splits[-1].search.model
-        common.say(f"split {seed}: learnt from {splits[-1].search.model.tables} tables")
+    headed, splits = splits_of(options)
     requests: dict[str, HeaderRequest] = {mode: HeaderRequest(mode=mode) for mode in MODES}
     requests |= {f"likely to {least}": HeaderRequest(threshold=least, m=1) for least in LIKELY}
     thesis = HeaderRequest(method="thesis")
@@ -145,15 +152,17 @@ def rediscover(options: argparse.Namespace) -> Section:
     requests["thesis' method, 0.4, no table weight"] = replace(thesis, threshold=0.4, weighted=False)
     requests["thesis' method, no filtering"] = replace(thesis, unfiltered=True)
     found: dict[str, Evaluation] = {}
+    parts: dict[str, list[tuple[HiddenTables, list[Rediscovered]]]] = {}
     for name, request in requests.items():
-        found[name] = pooled(name, [(hidden, asked(hidden, request)) for hidden in splits])
+        parts[name] = [(hidden, asked(hidden, request)) for hidden in splits]
+        found[name] = pooled(name, parts[name])
         common.say(f"{name}: F1 {found[name].f1:.3f}")
     rules = [(hidden, by_rule(hidden)) for hidden in splits]
     found[RULE] = pooled(RULE, rules)
     spread = {
-        "balanced": [pooled("", [(hidden, asked(hidden, requests["balanced"]))]).f1 for hidden in splits],
+        "balanced": [pooled("", [part]).f1 for part in parts["balanced"]],
         RULE: [pooled("", [part]).f1 for part in rules],
-        "reliable": [pooled("", [(hidden, asked(hidden, requests["reliable"]))]).precision for hidden in splits],
+        "reliable": [pooled("", [part]).precision for part in parts["reliable"]],
     }
     headers = ["method", "P", "R", "F1", "columns", "tables", "exact@1", "@5", "@10", "complete@1", "of all"]
     rows = [line(found[name]) for name in (*MODES, RULE, *(name for name in requests if name.startswith("thesis")))]
@@ -235,9 +244,7 @@ def _calibration(splits: Sequence[HiddenTables]) -> tuple[str, Json]:
 
 def search(options: argparse.Namespace) -> Section:
     """Similarity search alone: the right header among ten candidates; and the engines compared."""
-    lake = lake_of(options)
-    headed = HeadedColumns(lake._index)
-    splits = [hidden_of(lake, headed, seed, options.split) for seed in SEEDS]
+    headed, splits = splits_of(options)
     counts: dict[float | None, list[int]] = {theta: [0, 0, 0] for theta in THESIS_SEARCH}
     first: dict[float | None, list[int]] = {theta: [0, 0] for theta in THESIS_SEARCH}
     for hidden in splits:
@@ -307,9 +314,7 @@ def _engines(hidden: HiddenTables, count: int) -> tuple[Json, str]:
 
 def coherences(options: argparse.Namespace) -> Section:
     """Three segmentations and five confirmation measures, by the precision that tables reach."""
-    lake = lake_of(options)
-    headed = HeadedColumns(lake._index)
-    splits = [hidden_of(lake, headed, seed, options.split) for seed in SEEDS]
+    _, splits = splits_of(options)
 
     def reached(request: HeaderRequest) -> list[float]:
         precisions = []
@@ -603,13 +608,14 @@ def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--split", type=float, default=0.05, help="share of the tables that is hidden")
     parser.add_argument("--corpora", type=int, nargs="*", default=[100, 200, 400, 800], help="growth: tables")
-    parser.add_argument("--growth-splits", type=int, default=3)
+    parser.add_argument("--growth-splits", type=int, default=2)
     parser.add_argument("--sketched", type=int, default=20, help="tables that are also asked for by sketches")
     parser.add_argument("--files", type=int, default=200, help="detection: files of each kind")
     parser.add_argument("--index", type=Path, help="an index of the tables that is there already")
     parser.add_argument("--only", nargs="*", help="parts to run: rediscover search coherences growth detection")
     parser.add_argument("--shared", type=Path, default=common.HERE.parent.parent / "shared" / "data")
     options = parser.parse_args()
+    options.splits = None
     options.folder = common.data_folder("headers", keep=options.keep)
     parts = {
         **{"rediscover": rediscover, "search": search, "coherences": coherences},
@@ -618,8 +624,11 @@ def main() -> None:
     sections: list[str] = []
     aims: list[Aim] = []
     body: Json = {}
+    there = (options.shared / "headers" / "wtq_train" / "tables").is_dir()
+    if not there:
+        sections.append(f"Not measured: no tables at {options.shared.name}, see `--shared`.")
     for name, part in parts.items():
-        if options.only and name not in options.only:
+        if not there or (options.only and name not in options.only):
             continue
         text, found, reached = part(options)
         sections.append(text)

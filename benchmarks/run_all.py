@@ -21,6 +21,7 @@ QUICK = {
     "joins": "--sets 2000 --queries 20 --peer-sets 300",
     "joins_build": "--tokens 100000 200000 --skewed 200000 --columns 200 --repeats 1",
     "correlations": "--tables 20 --queries 2 --sizes 256 --haystacks 3 --trials 20 --sketches 3000 --speed-queries 20",
+    "headers": "--split 0.02 --corpora 100 --growth-splits 1 --sketched 3 --files 10",
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
 }
 

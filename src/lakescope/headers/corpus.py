@@ -215,7 +215,8 @@ class HeaderCorpus:
 
         1 is as much as the column itself. 0 for columns that are not part of the corpus, and for ``own``.
         """
-        found = np.zeros(len(self.columns))
+        columns: list[I32] = [np.empty(0, np.int32)]
+        worth: list[F64] = [np.empty(0)]
         whole = 0.0
         columns_left = len(self) - own.size
         for family, some in terms.items():
@@ -228,12 +229,19 @@ class HeaderCorpus:
             whole += (float(rarity.sum()) + unknown * float(np.log(2 * columns_left + 2))) / len(some)
             starts = counts.column_starts[numbers]
             lengths = counts.column_starts[numbers + 1] - starts
-            columns = counts.columns[ranges(starts, lengths)]
-            found += (
-                np.bincount(columns, np.repeat(rarity, lengths), len(self.columns)) * counts.scale / np.sqrt(len(some))
-            )
+            columns.append(counts.columns[ranges(starts, lengths)])
+            worth.append(np.repeat(rarity, lengths) * counts.scale[columns[-1]] / np.sqrt(len(some)))
+        found = np.bincount(np.concatenate(columns), np.concatenate(worth), len(self.columns))
         found[own] = 0
         return found / max(whole, 1e-9)
+
+    def best_by_header(self, scores: F64) -> F64:
+        """For every header the largest score of a column that has it; 0 if none has."""
+        found = np.zeros(self.frequency.size)
+        held = np.flatnonzero(self.frequency)
+        if held.size:
+            found[held] = np.maximum.reduceat(scores[self._by_header], self._header_starts[held])
+        return found
 
 
 def likelihood(

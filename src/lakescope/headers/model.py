@@ -51,7 +51,7 @@ THIRD: dict[str, float] = {
 #: Candidates of a column that are judged: the best by a rough sum, and the best by shared values.
 _ROUGH, _SHARED = 40, 8
 #: Tables learnt from, at most, and how many columns' worth of evidence holds weights near their beginning.
-LEARNT_FROM = 600
+LEARNT_FROM = 400
 _INERTIA = 20.0
 _STEPS, _ENOUGH = 40, 1e-6
 _LITTLE = 1e-4
@@ -157,13 +157,12 @@ class Judge:
         twins /= np.maximum(widths, len(alike))
         found = []
         for place, each in enumerate(alike):
-            nearest, twin = np.zeros(len(headed.headers)), np.zeros(len(headed.headers))
-            np.maximum.at(nearest, corpus.header, each[corpus.numbers])
+            twin = np.zeros(len(headed.headers))
             here = np.flatnonzero(widths > place)
             columns = headed.first[here] + place
             kept = each[columns] > 0
             np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
-            found.append((nearest, twin))
+            found.append((corpus.best_by_header(each), twin))
         return found
 
     def _judged(
