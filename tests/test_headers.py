@@ -469,6 +469,8 @@ def test_known_headers_stay(lake: Lake) -> None:
     found = lake.suggest_headers("nameless.csv", known={1: "Land", "col3": "Gold"})
     assert all(each.headers[1] == "Land" and each.headers[2] == "Gold" for each in found)
     assert found.candidates[1][0].reasons == ("given",)
+    twice = lake.suggest_headers("nameless.csv", known={0: "Gold", 2: "Gold"})
+    assert twice[0].headers[:3:2] == ("Gold", "Gold")
     kept = lake.suggest_headers("swapped.csv", keep=True)
     assert kept[0].headers == ("City", "Title", "Gold", "Silver", "Bronze")
     with pytest.raises(BadRequest, match="no column"):

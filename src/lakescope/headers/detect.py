@@ -246,8 +246,8 @@ def header_opinion(rows: Sequence[Sequence[str]], vocabulary: Collection[str] = 
     for start in range(ahead + 1):
         if start:
             preamble += weighed[start - 1][0] - _PREAMBLE_ROW * (not head.blank[start - 1])
-        if start and head.blank[start] if start < len(head.rows) else False:
-            continue
+        if start and start < len(head.rows) and head.blank[start]:
+            continue  # blank lines before the header belong to the preamble
         for count in range(_HEADER_ROWS + 1):
             if start + count > len(weighed) or start + count > len(head.rows):
                 break
@@ -287,7 +287,7 @@ def _joined(rows: Sequence[Sequence[_Cell]], width: int) -> tuple[str, ...]:
             if number < len(rows) - 1:
                 last = text or last
                 text = last
-            if text and text not in names[place].split(" / "):
+            if text and text != names[place]:
                 names[place] = f"{names[place]} {text}".strip()
     return tuple(names)
 

@@ -358,7 +358,9 @@ class HeaderSearch:
         options: list[list[str | None]] = [
             [one.header for one in some] + ([] if place in known else [None]) for place, some in enumerate(candidates)
         ]
-        found = best_combinations(single, _distinct(options), request.m)
+        # What is given is given, even twice.
+        apart = {pair: block for pair, block in _distinct(options).items() if not set(pair) <= known.keys()}
+        found = best_combinations(single, apart, request.m)
         schemata = []
         for choice in found.choices:
             headers = tuple(options[place][at] for place, at in enumerate(choice.places))
