@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -534,6 +536,20 @@ def test_records_travel(lake: Lake) -> None:
     assert told.to_arrow().num_rows == len(told) == 25
     assert sum(each.chosen for each in told) == 5
     assert "Nation" in repr(found)
+
+
+def test_no_kernels_for_tables_of_the_lake(lake: Lake) -> None:
+    """Who asks about a table of the lake waits for no compiler."""
+    program = f"""
+import sys
+import lakescope
+found = lakescope.open({lake.path!r}).suggest_headers("nameless.csv")
+print("|".join(str(header) for header in found[0].headers))
+assert not {{"numba", "pandas", "pyspark"}} & set(sys.modules), "loaded for a question about the lake itself"
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.strip() == "Rank|Nation|Gold|Silver|Bronze"
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from lakescope.headers.evidence import FIELDS
 from lakescope.headers.names import as_written
 from lakescope.headers.similar import NamelessColumn, NamelessTable, ValueSearch
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.reading import batches_of
 from lakescope.store.index import Index
 
 U64 = npt.NDArray[np.uint64]
@@ -41,6 +40,7 @@ def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None =
     """
     from lakescope.profile.column import ColumnState, values_limit
     from lakescope.profile.summary import summarise
+    from lakescope.search.reading import batches_of
     from lakescope.values.cells import understand
     from lakescope.values.text import TextColumn
 

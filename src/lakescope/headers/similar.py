@@ -1,23 +1,22 @@
 """Phase 1: columns of the lake that share values with those of a table, tables alike first (spec-profiling 3.4, 3.5).
 
-Two engines find the same. The exact one reads the lists of the inverted index for the values of the table, once for
-all its columns. The other is the thesis': a HyperLogLog++ of every column, intersections by inclusion and exclusion,
-every table of the lake visited; it is here to be compared with, and for indexes without lists.
+Two engines find the same. This one reads the lists of the inverted index for the values of the table, once for all its
+columns. The thesis' own is in ``sketched``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import HeaderCorpus, ranges
 from lakescope.search.inverted import InvertedIndex, QueryGroups
-from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
-from lakescope.store.index import Index
+
+if TYPE_CHECKING:
+    from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -146,71 +145,6 @@ class ValueSearch:
         for number in np.flatnonzero(common).tolist():
             found[number] = common[number] / (table.groups.size + self.size_of(number) - common[number])
         return found
-
-
-class SketchSearch:
-    """The thesis' engine: every table visited, similarities from HyperLogLog++ by inclusion and exclusion."""
-
-    def __init__(self, index: Index, first: I64) -> None:
-        self._first = first
-        order: dict[tuple[str, int], bytes] = {}
-        for batch in index.batches("sketches"):
-            for row in batch.select(["table", "position", "distinct"]).to_pylist():
-                order[row["table"], row["position"]] = row["distinct"]
-        self._columns = [HyperLogLogPlusPlus.from_bytes(order[key]) for key in sorted(order)]
-        self.sizes = np.array([_count(each) for each in self._columns], np.int64)
-        self._tables = [_union(self._columns[first[t] : first[t + 1]]) for t in range(first.size - 1)]
-        self.table_sizes = np.array([_count(each) for each in self._tables], np.int64)
-
-    def sketch_of(self, number: int) -> HyperLogLogPlusPlus:
-        """The sketch of a column of the lake."""
-        return self._columns[number]
-
-    def similar(self, table: NamelessTable, corpus: HeaderCorpus, threshold: float | None = 0.0) -> Similar:
-        """The same as the exact engine finds, of tables that reach the threshold (None: of all)."""
-        sketches = [column.sketch or HyperLogLogPlusPlus() for column in table.columns]
-        sizes = [_count(sketch) for sketch in sketches]
-        whole = _union(sketches)
-        size = _count(whole)
-        tables = np.zeros(self._first.size - 1)
-        found: list[list[tuple[int, int]]] = [[] for _ in sketches]
-        for number in np.unique(corpus.table).tolist():
-            if number == table.number:
-                continue
-            there = int(self.table_sizes[number])
-            # Jaccard cannot be more than the ratio of sizes.
-            if threshold is not None and min(there, size) < threshold * max(there, size):
-                continue
-            common = _common(whole, size, self._tables[number], there)
-            tables[number] = common / max(1, size + there - common)
-            if threshold is not None and (tables[number] < threshold or not common):
-                continue
-            for column in corpus.own(number).tolist():
-                for place, sketch in enumerate(sketches):
-                    overlap = _common(sketch, sizes[place], self._columns[column], int(self.sizes[column]))
-                    if overlap:
-                        found[place].append((column, overlap))
-        sharing = []
-        for each, count in zip(found, sizes, strict=True):
-            pairs = np.array(each, np.int64).reshape(-1, 2)
-            sharing.append(Sharing(pairs[:, 0], pairs[:, 1], pairs[:, 1] / max(1, count)))
-        return Similar(sharing, tables)
-
-
-def _count(sketch: HyperLogLogPlusPlus) -> int:
-    return round(sketch.estimate())
-
-
-def _union(sketches: Sequence[HyperLogLogPlusPlus]) -> HyperLogLogPlusPlus:
-    whole = HyperLogLogPlusPlus()
-    for sketch in sketches:
-        whole.merge(sketch)
-    return whole
-
-
-def _common(a: HyperLogLogPlusPlus, size_a: int, b: HyperLogLogPlusPlus, size_b: int) -> int:
-    """Values in common by inclusion and exclusion, as many as there can be (3.4)."""
-    return min(max(0, size_a + size_b - _count(_union([a, b]))), size_a, size_b)
 
 
 @dataclass(frozen=True, slots=True)

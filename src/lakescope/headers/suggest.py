@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,14 @@ from lakescope.headers.detect import opinion_of
 from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Judge, Judged, Model
 from lakescope.headers.names import meaningless, normalised, schema_form
 from lakescope.headers.reading import lake_table, read_table
-from lakescope.headers.similar import Engine, NamelessTable, Similar, SketchSearch, ValueSearch, Weighted, propose
+from lakescope.headers.similar import Engine, NamelessTable, Similar, ValueSearch, Weighted, propose
 from lakescope.results import Results
 from lakescope.search.inverted import InvertedIndex
 from lakescope.store.index import Index
 from lakescope.values.hashing import hash_text
+
+if TYPE_CHECKING:
+    from lakescope.headers.sketched import SketchSearch
 
 F64 = npt.NDArray[np.float64]
 Mode = Literal["reliable", "balanced", "coverage"]
@@ -235,6 +238,9 @@ class HeaderSearch:
     @cached_property
     def sketches(self) -> SketchSearch:
         """The thesis' engine."""
+        # Sketches are merged by kernels that take a while to load: only for who asks.
+        from lakescope.headers.sketched import SketchSearch
+
         return SketchSearch(self._index, self.columns.first)
 
     @cached_property
