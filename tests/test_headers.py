@@ -329,6 +329,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Lake:
         for name, make in (("medals", _medals), ("films", _films), ("towns", _towns)):
             root.joinpath(f"{name}{number}.csv").write_text("\n".join(make(dice)) + "\n")
     root.joinpath("nameless.csv").write_text("\n".join(["col1,col2,col3,col4,col5", *_medals(dice)[1:]]) + "\n")
+    partly = [line.replace("Title", "", 1) for line in _films(dice)]
+    root.joinpath("partly.csv").write_text("\n".join(partly) + "\n")
     root.joinpath("swapped.csv").write_text("\n".join(["City,Title,Gold,Silver,Bronze", *_medals(dice)[1:]]) + "\n")
     return lakescope.index(root, root.with_suffix(".idx"), spark=spark)
 
@@ -371,7 +373,10 @@ def test_similarities_are_those_of_the_sets(search: HeaderSearch, lake: Lake) ->
     for other, columns in values.items():
         if other == "medals3.csv":
             continue
-        theirs = set().union(*columns)
+        there = search.columns.columns_of(search.columns.number_of_table[other])
+        held = zip(there, columns, strict=True)
+        usable = [column for number, column in held if search.columns.header_of[number] >= 0]
+        theirs = set().union(*usable)
         wanted = len(whole & theirs) / len(whole | theirs)
         if (search.corpus.own(search.columns.number_of_table[other])).size:
             assert found.tables[search.columns.number_of_table[other]] == pytest.approx(wanted), other
@@ -606,7 +611,9 @@ def test_headers_in_doubt(lake: Lake) -> None:
     assert found["nameless.csv", "col2"].suggestion == "Nation"
     assert found["swapped.csv", "Title"].doubt == "contradicts"
     assert found["swapped.csv", "Title"].suggestion == "Nation"
-    assert {table for table, _ in found} == {"nameless.csv", "swapped.csv"}
+    assert found["partly.csv", "column_2"].doubt == "missing"
+    assert found["partly.csv", "column_2"].suggestion == "Title"
+    assert {table for table, _ in found} == {"nameless.csv", "swapped.csv", "partly.csv"}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
@@ -634,7 +641,7 @@ def test_many_tables_on_spark(lake: Lake, spark: SparkSession, films: Path) -> N
         best = lake.suggest_headers(query)[0].headers
         assert [chosen.get((query, place)) for place in range(len(best))] == list(best)
     every = lake.suggest_headers_batch(spark=spark, k=1).select("query_table").distinct().collect()
-    assert [row["query_table"] for row in every] == ["nameless.csv"]
+    assert {row["query_table"] for row in every} == {"nameless.csv", "partly.csv"}
 
 
 # --- detection --------------------------------------------------------------------------------------------------------
@@ -743,7 +750,7 @@ def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run
     assert opinion["header"] is False
     assert opinion["data_row"] == 0
     doubts = json.loads(run("headers", "--check", lake.path, "--format", "json").out)
-    assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv"}
+    assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
     told = run("headers", "--evaluate", lake.path, "--split", "0.1")
     assert "balanced" in told.out
     assert "synonym" in told.out

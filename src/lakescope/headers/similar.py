@@ -6,13 +6,14 @@ columns. The thesis' own is in ``sketched``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.headers.corpus import HeaderCorpus, ranges
+from lakescope.headers.corpus import HeadedColumns, HeaderCorpus, ranges
 from lakescope.search.inverted import InvertedIndex, QueryGroups
 
 if TYPE_CHECKING:
@@ -92,20 +93,23 @@ class Lists:
 class ValueSearch:
     """Finds columns that share values with a table. Not for several threads at once: it remembers sizes of tables."""
 
-    def __init__(self, inverted: InvertedIndex, first: I64) -> None:
+    def __init__(self, inverted: InvertedIndex, headed: HeadedColumns) -> None:
         self.inverted = inverted
-        self._first = first
-        self._sizes = np.full(first.size - 1, -1, np.int64)
+        self._headed = headed
+        self._sizes = np.full(len(headed.tables), -1, np.int64)
 
     def size_of(self, table: int) -> int:
-        """Distinct values of a table over all its columns."""
+        """Distinct values of a table of the corpus: over its columns that have a header (3.3)."""
         if self._sizes[table] < 0:
-            self._sizes[table] = self.groups_of(table).size
+            columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
+            self._sizes[table] = self._groups(columns).size
         return int(self._sizes[table])
 
     def groups_of(self, table: int) -> QueryGroups:
-        """The values of a table of the lake over all its columns."""
-        columns = range(int(self._first[table]), int(self._first[table + 1]))
+        """The values of a table of the lake over all its columns, as those of a table to be named."""
+        return self._groups(self._headed.columns_of(table))
+
+    def _groups(self, columns: Iterable[int]) -> QueryGroups:
         parts = [np.empty(0, np.int32), *(self.inverted.groups_of_set(column) for column in columns)]
         groups = np.unique(np.concatenate(parts))
         widths = self.inverted.widths(groups)
@@ -136,7 +140,7 @@ class ValueSearch:
 
     def _tables(self, table: NamelessTable, corpus: HeaderCorpus, lists: Lists) -> F64:
         """Jaccard similarity of every table of the lake with the one in question; 0 of those that share nothing."""
-        tables = self._first.size - 1
+        tables = len(self._headed.tables)
         place = np.repeat(np.arange(lists.groups.size), np.diff(lists.starts))
         pairs = np.unique(place * tables + corpus.columns.table_of[lists.numbers])
         group, owner = np.divmod(pairs, max(1, tables))

@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from lakescope.headers.corpus import HeaderCorpus
+from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
 from lakescope.headers.similar import NamelessTable, Sharing, Similar
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.store.index import Index
-
-I64 = npt.NDArray[np.int64]
 
 
 class SketchSearch:
     """The sketches of a lake, ready for Algorithm 1."""
 
-    def __init__(self, index: Index, first: I64) -> None:
-        self._first = first
+    def __init__(self, index: Index, headed: HeadedColumns) -> None:
         order: dict[tuple[str, int], bytes] = {}
         for batch in index.batches("sketches"):
             for row in batch.select(["table", "position", "distinct"]).to_pylist():
                 order[row["table"], row["position"]] = row["distinct"]
         self._columns = [HyperLogLogPlusPlus.from_bytes(order[key]) for key in sorted(order)]
         self.sizes = np.array([_count(each) for each in self._columns], np.int64)
-        self._tables = [_union(self._columns[first[t] : first[t + 1]]) for t in range(first.size - 1)]
+        usable = headed.header_of >= 0
+        self._tables = [
+            _union([self._columns[column] for column in headed.columns_of(table) if usable[column]])
+            for table in range(len(headed.tables))
+        ]
         self.table_sizes = np.array([_count(each) for each in self._tables], np.int64)
 
     def sketch_of(self, number: int) -> HyperLogLogPlusPlus:
@@ -43,7 +43,7 @@ class SketchSearch:
         sizes = [_count(sketch) for sketch in sketches]
         whole = _union(sketches)
         size = _count(whole)
-        tables = np.zeros(self._first.size - 1)
+        tables = np.zeros(len(self._tables))
         found: list[list[tuple[int, int]]] = [[] for _ in sketches]
         for number in np.unique(corpus.table).tolist():
             if number == table.number:

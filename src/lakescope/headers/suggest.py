@@ -226,7 +226,7 @@ class HeaderSearch:
         self._index = index
         self._hidden = frozenset(hidden)
         self.columns = headed or HeadedColumns(index)
-        self.values = ValueSearch(inverted, self.columns.first)
+        self.values = ValueSearch(inverted, self.columns)
         self.corpus = HeaderCorpus(self.columns, self._hidden)
         self.judge = Judge(self.corpus, self.values)
 
@@ -241,7 +241,7 @@ class HeaderSearch:
         # Sketches are merged by kernels that take a while to load: only for who asks.
         from lakescope.headers.sketched import SketchSearch
 
-        return SketchSearch(self._index, self.columns.first)
+        return SketchSearch(self._index, self.columns)
 
     @cached_property
     def model(self) -> Model:
