@@ -307,7 +307,8 @@ def _engines(hidden: HiddenTables, count: int) -> tuple[Json, str]:
     per = {name: 1e3 * seconds / max(1, len(tables)) for name, seconds in spent.items()}
     text = (
         f"Similarities from HyperLogLog++ equal those counted in {equal:,} of {pairs:,} pairs of tables and of columns "
-        f"({len(tables)} hidden tables); the others are off by {worst}: two values of one entry among 2^25. A table takes {per['lists']:.1f} CPU-ms by lists, {per['sketches']:,.0f} by "
+        f"({len(tables)} hidden tables); the others are off by {worst}: two values of one entry among 2^25. A table "
+        f"takes {per['lists']:.1f} CPU-ms by lists, {per['sketches']:,.0f} by "
         f"sketches, {per['sketches'] / per['lists']:,.0f} times as much ({built:.1f} CPU-s to load them)."
     )
     share = equal / max(1, pairs)
