@@ -584,12 +584,13 @@ ROOMS: dict[str, set[str]] = {
     "keys": {"values", "sketches", "store", "search", "results", "report"},
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources"},
+    "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
     "report": {"store"},
     "lake": {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
-        *("report", "search", "keys", "fds", "results"),
+        *("report", "search", "keys", "headers", "fds", "results"),
     },
-    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "results", "search", "transforms"},
+    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

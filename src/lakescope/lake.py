@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
     from lakescope.fds.batch import LakeDependency
     from lakescope.fds.table import Nulls
+    from lakescope.headers.check import HeaderDoubt
+    from lakescope.headers.evaluate import Evaluation
+    from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
@@ -596,6 +599,119 @@ class Lake:
 
         return KeySearch(self._index, self._joins if self._index.manifest.summary["join"] is not None else None)
 
+    def suggest_headers(
+        self,
+        query: Any,
+        *,
+        known: Mapping[int | str, str] | None = None,
+        keep: bool = False,
+        mode: str = "balanced",
+        k: int = 5,
+        m: int = 10,
+        schemata: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Schemata:
+        """Headers for the columns of a table, borrowed from the tables of the lake that have them: the best schemata.
+
+        ``query`` is the name of a table of the lake, which is then left out, the path of another one, or a frame; names
+        it has count for nothing, unless they are ``known`` (by position from 0, or by name) or all that mean something
+        are to be kept (``keep``). ``mode``: ``reliable`` headers only, ``balanced``, or ``coverage``: better any than
+        none. ``.candidates[i]`` are the ``k`` likeliest of a column with their evidence, the answer the ``m`` best
+        schemata. ``schemata`` names a file of more schemata to judge coherence by. Further ``options``: ``threshold``
+        instead of a mode; ``method="thesis"`` with ``engine``, ``weighted``, ``segmentation`` and ``confirmation``.
+        """
+        from lakescope.headers.coherence import SchemaStatistics
+        from lakescope.headers.suggest import known_headers
+
+        request = _header_request({"mode": mode, "k": k, "m": m, **options})
+        statistics = None if schemata is None else SchemaStatistics.of_file(schemata)
+        table = self._table_of(query)
+        if table is None:
+            nameless = self._headers.read(query)
+        else:
+            self._table(table)
+            nameless = self._headers.table(self._headers.columns.number_of_table[table])
+        given = known_headers(nameless, known, keep=keep)
+        return self._headers.suggest(nameless, request, known=given, statistics=statistics)
+
+    def suggest_headers_batch(
+        self, queries: Sequence[str] | None = None, *, spark: SparkSession, mode: str = "balanced", k: int = 5
+    ) -> DataFrame:
+        """The candidates for all columns of many tables as a Spark DataFrame, found by the executors.
+
+        ``queries`` are names of tables of the lake or paths of others; by default all tables of the lake that have a
+        column whose name means nothing. Executors must see the index and the paths.
+        """
+        from lakescope.headers.batch import BatchHeader, SuggestHeaders
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+
+        request = _header_request({"mode": mode, "k": k, "m": 1})
+        tables = self._headers.nameless_tables() if queries is None else [str(query) for query in queries]
+        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        model = self._headers.model
+        rounds = tuple(tuple(each.tolist()) for each in (model.first, model.second, model.third))
+        task = SuggestHeaders(path, generation, tuple(tables), request, rounds, model.tables)
+        return over_numbers(spark, len(tables), task, arrow_schema(BatchHeader))
+
+    def name_columns(
+        self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
+    ) -> list[str]:
+        """Write a table (a path or a frame) under other ``headers``, by default the best that are suggested for it.
+
+        A column for which there is none keeps its name. Returns the names that were written.
+        """
+        from lakescope.headers.export import named, write_named
+        from lakescope.search.augment import check_output
+
+        check_output(out)
+        place = self._side(query, "").location if self._is_table(query) else query
+        nameless = self._headers.read(place)
+        written = [column.record["column"] for column in nameless.columns]
+        if headers is None:
+            found = self.suggest_headers(query, **options)
+            headers = found[0].headers if len(found) else [None] * len(written)
+        if len(headers) != len(written):
+            raise BadRequest(f"{len(headers)} headers for {len(written)} columns", hint="None for a column without one")
+        names = named(headers, written)
+        write_named(place, names, out, nameless.first_row)
+        return names
+
+    def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
+        """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
+        from lakescope.headers.check import check_headers
+
+        return check_headers(self._index, self._headers, progress)
+
+    def evaluate_headers(
+        self,
+        split: float = 0.05,
+        *,
+        seed: int = 0,
+        k: int = 5,
+        m: int = 10,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Results[Evaluation]:
+        """Hide a share of the tables and rediscover their headers: how well each mode does on this lake."""
+        from lakescope.headers.evaluate import evaluate
+
+        request = _header_request({"k": k, "m": m})
+        return evaluate(self._index, self._joins.inverted, split, seed, request, progress)
+
+    def learn_headers(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Learn from the tables of the lake what speaks for a header; from how many it was learnt.
+
+        It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
+        """
+        self._headers.progress = progress
+        return self._headers.model.tables
+
+    @cached_property
+    def _headers(self) -> HeaderSearch:
+        from lakescope.headers.suggest import HeaderSearch
+
+        return HeaderSearch(self._index, self._joins.inverted)
+
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""
         self._joins.warm()
@@ -618,6 +734,18 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _header_request(options: Mapping[str, Any]) -> HeaderRequest:
+    from lakescope.headers.suggest import HeaderRequest
+
+    unknown = set(options) - {field.name for field in fields(HeaderRequest)}
+    if unknown:
+        known = ", ".join(field.name for field in fields(HeaderRequest))
+        raise BadRequest(f"no option {sorted(unknown)[0]!r}", hint=f"there are {known}")
+    request = HeaderRequest(**options)
+    request.check()
+    return request
 
 
 def _aggregate_of_query(aggregate: str) -> str:

@@ -350,6 +350,68 @@ def keys(
 
 
 @app.command(
+    epilog="Examples: lakescope headers nameless.csv --from lake.idx"
+    " | lakescope headers nameless.csv --from lake.idx --mode reliable --write named.csv"
+    " | lakescope headers --check lake.idx | lakescope headers --evaluate lake.idx --split 0.05"
+)
+def headers(
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table: its path, or the name of one of the lake; else the INDEX."),
+    ],
+    index: Annotated[
+        str | None, typer.Option("--from", metavar="INDEX", help="The lake whose headers are borrowed.")
+    ] = None,
+    mode: Annotated[str, typer.Option(help="reliable (few, but right), balanced, or coverage (any).")] = "balanced",
+    k: Annotated[int, typer.Option("-k", help="Candidates of each column.")] = 5,
+    m: Annotated[int, typer.Option("-m", help="Schemata.")] = 10,
+    known: Annotated[
+        str | None, typer.Option(help="Headers that are known, by position from 0 or name: 2=country,5=year.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the headers it has that mean something.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option(help="How likely a header must be (thesis: how alike tables), instead of a mode.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="ours, or the thesis'.")] = "ours",
+    segmentation: Annotated[str, typer.Option(help="Pairs that coherence is taken over: suc, pre or one.")] = "suc",
+    confirmation: Annotated[str, typer.Option(help="What a pair is worth: c, d, f, lr or nlr.")] = "c",
+    schemata: Annotated[
+        str | None, typer.Option(help="File of JSON lines with more schemata to judge coherence by.")
+    ] = None,
+    write: Annotated[
+        str | None, typer.Option("--write", help="Write the table under the best headers: .csv, .parquet or .arrow.")
+    ] = None,
+    show: Annotated[str, typer.Option(help="all, columns or schemata.")] = "all",
+    check: Annotated[
+        bool, typer.Option("--check", help="Headers of the lake that are missing, mean nothing or contradict values.")
+    ] = False,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Hide tables of the lake and rediscover their headers.")
+    ] = False,
+    split: Annotated[float, typer.Option(help="With --evaluate: share of the tables to hide.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="With --evaluate: another seed, other tables.")] = 0,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Names for columns that have none, borrowed from the lake; whether a file has a header, if no lake is given."""
+    from lakescope.cli import naming
+
+    if check and evaluate:
+        raise BadRequest("either --check or --evaluate", hint="ask twice")
+    if check:
+        naming.print_doubts(_lake(index or table), form)
+    elif evaluate:
+        naming.print_evaluation(_lake(index or table), split, seed, k, m, form)
+    elif index is None:
+        naming.print_opinion(table, form)
+    else:
+        options = {
+            **{"mode": mode, "k": k, "m": m, "known": naming.parse_known(known), "keep": keep, "threshold": threshold},
+            **{"method": method, "segmentation": segmentation, "confirmation": confirmation, "schemata": schemata},
+        }
+        naming.print_headers(_lake(index), table, options, write_to=write, show=show, form=form)
+
+
+@app.command(
     epilog="Examples: lakescope fds table.csv --missing '?' | lakescope fds table.csv --error 0.01"
     " | lakescope fds dirty.csv --compare clean.csv | lakescope fds table.csv --violations 'zip -> city'"
     " | lakescope fds table.csv --split | lakescope fds lake.idx --all"

@@ -1,0 +1,262 @@
+"""The tables of a lake as a corpus of headed columns: which header each column has, and how often headers have a term.
+
+Nothing is stored for this: all of it is made of the catalog when the first question comes, in one pass. Tables may be
+*hidden*, which is how a lake is asked about tables as if they were not in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.headers.evidence import FAMILIES, FIELDS, terms_of
+from lakescope.headers.names import as_written, meaningless, normalised
+from lakescope.store.index import Index
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Record = dict[str, Any]
+
+#: Columns whose catalog records are looked at together.
+_SLICE = 20_000
+#: Columns' worth of evidence that every header starts with: how the average column looks.
+SMOOTHING = 2.0
+
+
+def ranges(starts: I64, lengths: I64) -> I64:
+    """The numbers of several ranges, one after the other."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    found: I64 = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of one family: ``items[starts[c]:starts[c + 1]]`` are those of column c."""
+
+    vocabulary: dict[str, int]
+    starts: I64
+    items: I64
+
+    def of(self, columns: I64) -> tuple[I64, I64]:
+        """Terms of some columns, and the place among these columns that each belongs to."""
+        lengths = self.starts[columns + 1] - self.starts[columns]
+        return self.items[ranges(self.starts[columns], lengths)], np.repeat(np.arange(columns.size), lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How many columns of each header have a term: ``headers`` and ``counts`` from ``starts[term]`` on."""
+
+    starts: I64
+    headers: I64
+    counts: F64
+    totals: F64
+    #: The columns that have a term, from ``column_starts[term]`` on, and one over the root of how many terms each has.
+    column_starts: I64
+    columns: I32
+    scale: F64
+
+
+class HeadedColumns:
+    """All columns of a lake with their headers and terms; ``number`` of a column is its row in the catalog."""
+
+    def __init__(self, index: Index) -> None:
+        catalog = index.catalog("columns").select(list(FIELDS))
+        names: list[str] = catalog["table"].to_pylist()
+        self.tables: list[str] = list(dict.fromkeys(names))
+        place = {table: number for number, table in enumerate(self.tables)}
+        self.table_of: I64 = np.array([place[name] for name in names], np.int64)
+        self.first: I64 = np.searchsorted(self.table_of, np.arange(len(self.tables) + 1)).astype(np.int64)
+        self.written: list[str] = catalog["column"].to_pylist()
+        self.forms: list[str] = []
+        self.header_of: I64 = self._headers()
+        self.terms: dict[str, Terms] = {}
+        self._read_terms(catalog)
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    def columns_of(self, table: int) -> range:
+        """Numbers of the columns of a table."""
+        return range(int(self.first[table]), int(self.first[table + 1]))
+
+    @cached_property
+    def number_of_table(self) -> dict[str, int]:
+        return {table: number for number, table in enumerate(self.tables)}
+
+    def _headers(self) -> I64:
+        """The number of the header of every column; -1 of those whose header means nothing."""
+        numbers: dict[str, int] = {}
+        forms: list[Counter[str]] = []
+        found = np.full(len(self.written), -1, np.int64)
+        for table in range(len(self.tables)):
+            columns = self.columns_of(table)
+            names = as_written(self.written[columns.start : columns.stop])
+            for column, name in zip(columns, names, strict=True):
+                if meaningless(name):
+                    continue
+                number = found[column] = numbers.setdefault(normalised(name), len(numbers))
+                if number == len(forms):
+                    forms.append(Counter())
+                forms[number][name] += 1
+        self.headers: list[str] = list(numbers)
+        self.number_of: dict[str, int] = numbers
+        # Of the ways a header is written the commonest is shown.
+        self.forms = [min(form, key=lambda name: (-form[name], name)) for form in forms]
+        return found
+
+    def _read_terms(self, catalog: Any) -> None:
+        vocabularies: dict[str, dict[str, int]] = {family: {} for family in FAMILIES}
+        lengths: dict[str, list[int]] = {family: [] for family in FAMILIES}
+        items: dict[str, list[int]] = {family: [] for family in FAMILIES}
+        widths = np.diff(self.first)[self.table_of].tolist()
+        for begin in range(0, len(self), _SLICE):
+            records = catalog.slice(begin, _SLICE).to_pylist()
+            for record, width in zip(records, widths[begin : begin + _SLICE], strict=True):
+                for family, terms in terms_of(record, width).items():
+                    known = vocabularies[family]
+                    items[family] += [known.setdefault(term, len(known)) for term in terms]
+                    lengths[family].append(len(terms))
+        for family in FAMILIES:
+            starts = np.concatenate([[0], np.cumsum(lengths[family])]).astype(np.int64)
+            self.terms[family] = Terms(vocabularies[family], starts, np.array(items[family], np.int64))
+
+
+class HeaderCorpus:
+    """The columns that headers are borrowed from: those of tables that are not hidden, whose header means something."""
+
+    def __init__(self, columns: HeadedColumns, hidden: Collection[int] = ()) -> None:
+        self.columns = columns
+        hides = np.zeros(len(columns.tables), np.bool_)
+        hides[list(hidden)] = True
+        self.usable: Mask = (columns.header_of >= 0) & ~hides[columns.table_of]
+        self.numbers: I64 = np.flatnonzero(self.usable)
+        self.header: I64 = columns.header_of[self.numbers]
+        self.table: I64 = columns.table_of[self.numbers]
+        self.frequency: F64 = np.bincount(self.header, minlength=len(columns.headers)).astype(np.float64)
+        self.tables = int(np.unique(self.table).size)
+        self.widths: I64 = np.bincount(self.table, minlength=len(columns.tables))
+        # Columns in order of their header, for those who ask by header.
+        order = np.argsort(self.header, kind="stable")
+        self._by_header = self.numbers[order]
+        self._header_starts = np.searchsorted(self.header[order], np.arange(len(columns.headers) + 1))
+        self._counts = {family: self._counted(columns.terms[family]) for family in FAMILIES}
+
+    def __len__(self) -> int:
+        return int(self.numbers.size)
+
+    def _counted(self, terms: Terms) -> _Counts:
+        some, owner = terms.of(self.numbers)
+        size = max(1, len(self.columns.headers))
+        pairs, counts = np.unique(some * size + self.header[owner], return_counts=True)
+        term, header = np.divmod(pairs, size)
+        starts = np.searchsorted(term, np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
+        totals = np.bincount(some, minlength=len(terms.vocabulary)).astype(np.float64)
+        order = np.argsort(some, kind="stable")
+        columns = self.numbers[owner[order]].astype(np.int32)
+        bounds = np.searchsorted(some[order], np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
+        scale = 1 / np.sqrt(np.maximum(1, np.diff(terms.starts)))
+        return _Counts(starts, header, counts.astype(np.float64), totals, bounds, columns, scale)
+
+    def bearing(self, headers: I64) -> I64:
+        """Numbers of the columns that have one of some headers, in order."""
+        starts = self._header_starts[headers]
+        return np.sort(self._by_header[ranges(starts, self._header_starts[headers + 1] - starts)])
+
+    def own(self, table: int | None) -> I64:
+        """Columns of a table that are part of the corpus: what a question about this table must leave out."""
+        if table is None:
+            return np.empty(0, np.int64)
+        columns = self.columns.columns_of(table)
+        some = np.arange(columns.start, columns.stop)
+        return some[self.usable[some]]
+
+    def frequency_without(self, own: I64) -> F64:
+        """Columns of each header, some columns left out."""
+        return self.frequency - np.bincount(self.columns.header_of[own], minlength=self.frequency.size)
+
+    def looks(self, family: str, terms: Sequence[str], frequency: F64, own: I64) -> F64:
+        """For every header, how much more likely it makes the terms of a column, as a logarithm summed over them.
+
+        ``log P(term | header) - log P(term)``, where a header starts with ``SMOOTHING`` average columns. The
+        columns ``own`` are left out, ``frequency`` counts what remains.
+        """
+        known, counts = self.columns.terms[family], self._counts[family]
+        numbers = np.array([known.vocabulary.get(term, -1) for term in terms], np.int64)
+        numbers = numbers[numbers >= 0]
+        starts = counts.starts[numbers]
+        lengths = counts.starts[numbers + 1] - starts
+        flat = ranges(starts, lengths)
+        place = np.repeat(np.arange(numbers.size), lengths)
+        header, count, totals = counts.headers[flat], counts.counts[flat], counts.totals[numbers]
+        if own.size:
+            some, owner = known.of(own)
+            size = max(1, frequency.size)
+            mine, times = np.unique(some * size + self.columns.header_of[own][owner], return_counts=True)
+            key = numbers[place] * size + header
+            if mine.size and key.size:
+                at = np.minimum(np.searchsorted(mine, key), mine.size - 1)
+                count = count - np.where(mine[at] == key, times[at], 0)
+            totals = totals - np.bincount(some, minlength=counts.totals.size)[numbers]
+        return likelihood(header, count, place, totals, len(terms), frequency)
+
+    def alike(self, terms: Mapping[str, Sequence[str]], own: I64) -> F64:
+        """For every column of the lake, how much of the looks of a column it has: the rarer what both have, the more.
+
+        1 is as much as the column itself. 0 for columns that are not part of the corpus, and for ``own``.
+        """
+        columns: list[I32] = [np.empty(0, np.int32)]
+        worth: list[F64] = [np.empty(0)]
+        whole = 0.0
+        columns_left = len(self) - own.size
+        for family, some in terms.items():
+            known, counts = self.columns.terms[family], self._counts[family]
+            numbers = np.array([known.vocabulary.get(term, -1) for term in some], np.int64)
+            unknown = int((numbers < 0).sum())
+            numbers = numbers[numbers >= 0]
+            mine = np.bincount(known.of(own)[0], minlength=counts.totals.size)[numbers]
+            rarity = np.log((columns_left + 1) / (counts.totals[numbers] - mine + 0.5))
+            whole += (float(rarity.sum()) + unknown * float(np.log(2 * columns_left + 2))) / len(some)
+            starts = counts.column_starts[numbers]
+            lengths = counts.column_starts[numbers + 1] - starts
+            columns.append(counts.columns[ranges(starts, lengths)])
+            worth.append(np.repeat(rarity, lengths) * counts.scale[columns[-1]] / np.sqrt(len(some)))
+        found = np.bincount(np.concatenate(columns), np.concatenate(worth), len(self.columns))
+        found[own] = 0
+        return found / max(whole, 1e-9)
+
+    def best_by_header(self, scores: F64) -> F64:
+        """For every header the largest score of a column that has it; 0 if none has."""
+        found = np.zeros(self.frequency.size)
+        held = np.flatnonzero(self.frequency)
+        if held.size:
+            found[held] = np.maximum.reduceat(scores[self._by_header], self._header_starts[held])
+        return found
+
+
+def likelihood(
+    header: I64, count: F64, place: I64, totals: F64, terms: int, frequency: F64, weights: F64 | None = None
+) -> F64:
+    """Log likelihood ratios of headers for ``terms`` terms, of which some columns have those at a ``place``.
+
+    ``count`` columns of a ``header`` have the term, ``totals`` all that have it. A term that no column of a header has
+    costs it the same whichever term it is, so only pairs that occur are visited.
+    """
+    columns = max(1.0, float(frequency.sum()))
+    share = np.maximum(totals, 0.5) / columns
+    gained = np.log1p(count / (SMOOTHING * share[place]))
+    if weights is not None:
+        gained = gained * weights[place]
+    lost = terms * np.log(SMOOTHING / (frequency + SMOOTHING))
+    found: F64 = np.bincount(header, gained, minlength=frequency.size) + lost
+    return found

@@ -1,0 +1,414 @@
+"""From evidence to a probability: which header a column most likely has, and how likely none that the lake knows.
+
+A conditional logit, as for foreign keys: the candidates of a column compete with each other and with "none of these",
+and the weights of what speaks for a candidate are learnt. They are learnt from the lake itself, whose tables with
+headers are asked for one after the other as if they had none and were not in the lake. Nothing is learnt from the
+table in question, nor from hidden ones. Where a lake is small, weights stay near those it starts from.
+
+There are three rounds. The first judges each column alone: by values it shares, by what its values look like, by how
+common the header is. The second adds what the other columns seem to be called by the first, the third does so again
+by the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.headers.corpus import HeaderCorpus, likelihood
+from lakescope.headers.evidence import FAMILIES, terms_of
+from lakescope.headers.similar import Lists, NamelessColumn, NamelessTable, Similar, ValueSearch
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+#: What speaks for a header of a column by itself, with the weight it starts from; the last is that of no header.
+FIRST: dict[str, float] = {
+    "common": 0.6,
+    **{"shapes": 0.2, "outlines": 0.15, "lengths": 0.1, "repeats": 0.2, "range": 0.1, "middle": 0.05, "place": 0.1},
+    **{"words": 0.1, "nearest": 0.5, "twin": 8.0},
+    **{"values": 0.1, "similar": 2.0, "contained": 0.0, "votes": 2.5, "unshared": -0.5},
+    "none": 0.0,
+}
+#: What neighbours add: the same for less, and what the other columns seem to be called.
+SECOND: dict[str, float] = {
+    **{name: 0.7 * weight for name, weight in FIRST.items() if name != "none"},
+    **{"nearest": 0.8, "twin": 0.0},
+    **{"alone": 0.3, "schema": 5.0, "schemata": 0.2, "before": 0.2, "behind": 0.2, "taken": -4.0},
+    "none": -0.3,
+}
+#: The same, seen from where the others have been named once.
+THIRD: dict[str, float] = {
+    **{name: 0.6 * weight for name, weight in FIRST.items() if name != "none"},
+    **{"nearest": 0.8, "twin": 1.5},
+    **{"alone": 0.3, "schema": 3.5, "schemata": 0.15, "before": 0.1, "behind": 0.1, "taken": -3.0},
+    "none": 0.0,
+}
+#: Candidates of a column that are judged: the best by a rough sum, and the best by shared values.
+_ROUGH, _SHARED = 40, 8
+#: Tables learnt from, at most, and how many columns' worth of evidence holds weights near their beginning.
+LEARNT_FROM = 400
+_INERTIA = 20.0
+_STEPS, _ENOUGH = 40, 1e-6
+_LITTLE = 1e-4
+
+
+@dataclass(slots=True)
+class Judged:
+    """The candidates of one column: header numbers, what speaks for each, and, once judged, how likely each is.
+
+    ``none`` is how likely it is that no candidate is right.
+    """
+
+    headers: I64
+    features: F64
+    shares: F64
+    probabilities: F64
+    none: float = 1.0
+
+    @property
+    def ranked(self) -> list[int]:
+        """Places of the candidates, the likeliest first."""
+        order: list[int] = np.lexsort((self.headers, -self.probabilities)).tolist()
+        return order
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights of the rounds, and how many tables they were learnt from."""
+
+    first: F64
+    second: F64
+    third: F64
+    tables: int = 0
+
+    @classmethod
+    def beginning(cls) -> Model:
+        """The weights before anything was learnt: set by hand, as round numbers."""
+        first, second, third = (np.array(list(weights.values())) for weights in (FIRST, SECOND, THIRD))
+        return cls(first, second, third)
+
+    def to_dict(self) -> dict[str, Any]:
+        weights = {"first": self.first, "second": self.second, "third": self.third}
+        return {**{name: each.tolist() for name, each in weights.items()}, "tables": self.tables}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Model | None:
+        """What was kept, unless by a version that knew other features."""
+        first, second, third = (np.array(kept.get(name, ()), np.float64) for name in ("first", "second", "third"))
+        if (first.size, second.size, third.size) != (len(FIRST), len(SECOND), len(THIRD)):
+            return None
+        return cls(first, second, third, int(kept["tables"]))
+
+
+class Judge:
+    """Judges the columns of tables by what a corpus knows."""
+
+    def __init__(self, corpus: HeaderCorpus, values: ValueSearch) -> None:
+        self.corpus = corpus
+        self.values = values
+
+    def judged(self, table: NamelessTable, model: Model, known: Mapping[int, int]) -> tuple[list[Judged], Similar]:
+        """Candidates of all columns with probabilities; ``known`` are headers that are given, by column."""
+        judged, similar = self.candidates(table)
+        _judge(judged, model.first)
+        for weights in (model.second, model.third):
+            judged = self.with_neighbours(table, judged, known)
+            _judge(judged, weights)
+        return judged, similar
+
+    # --- first round --------------------------------------------------------------------------------------------------
+
+    def candidates(self, table: NamelessTable) -> tuple[list[Judged], Similar]:
+        """Candidates of each column with the features of the first round."""
+        corpus = self.corpus
+        own = corpus.own(table.number)
+        frequency = corpus.frequency_without(own)
+        lists = self.values.lists(table, corpus)
+        similar = self.values.similar(table, corpus, lists)
+        terms = [terms_of(column.record, table.width) for column in table.columns]
+        near = self._near(terms, own)
+        found = []
+        for place, column in enumerate(table.columns):
+            looks = [
+                corpus.looks(family, terms[place][family], frequency, own) / _norm(family, len(terms[place][family]))
+                for family in FAMILIES
+            ]
+            found.append(self._judged(column, similar, place, [*looks, *near[place]], lists, frequency))
+        return found, similar
+
+    def _near(self, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
+        """For every column and header, how alike the most similar column of that name is; and the table most alike.
+
+        Tables are compared column by column from the first, and only one that has the header at that place counts: a
+        table made like another has the headers of the other.
+        """
+        corpus, headed = self.corpus, self.corpus.columns
+        alike = [corpus.alike(some, own) for some in terms]
+        widths = np.diff(headed.first)
+        twins = np.zeros(widths.size)
+        for place, each in enumerate(alike):
+            there = np.flatnonzero(widths > place)
+            twins[there] += each[headed.first[there] + place]
+        twins /= np.maximum(widths, len(alike))
+        found = []
+        for place, each in enumerate(alike):
+            twin = np.zeros(len(headed.headers))
+            here = np.flatnonzero(widths > place)
+            columns = headed.first[here] + place
+            kept = each[columns] > 0
+            np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
+            found.append((corpus.best_by_header(each), twin))
+        return found
+
+    def _judged(
+        self, column: NamelessColumn, similar: Similar, place: int, looks: list[F64], lists: Lists, frequency: F64
+    ) -> Judged:
+        headers = frequency.size
+        header_of = self.corpus.columns.header_of
+        tokens, votes = self._tokens(column, lists, frequency)
+        sharing = similar.sharing[place]
+        mine = header_of[sharing.numbers]
+        weight, contained = np.zeros(headers), np.zeros(headers)
+        np.maximum.at(weight, mine, sharing.containment * similar.tables[self.corpus.columns.table_of[sharing.numbers]])
+        np.maximum.at(contained, mine, sharing.containment)
+        common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
+        every = np.column_stack(
+            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64)]
+        )
+        rough = every @ np.array(list(FIRST.values()))[:-1]
+        rough[frequency <= 0] = -np.inf
+        chosen = _largest(rough, _ROUGH)
+        chosen = np.unique(np.concatenate([chosen, _largest(np.where(weight > 0, weight, -np.inf), _SHARED)]))
+        return Judged(chosen, every[chosen], weight[chosen], np.zeros(chosen.size))
+
+    def _tokens(self, column: NamelessColumn, lists: Lists, frequency: F64) -> tuple[F64, F64]:
+        """Log likelihood ratios of headers by the values themselves; and the mean vote of values.
+
+        A value votes for the headers of the columns that hold it, one vote in all.
+        """
+        headers = frequency.size
+        groups = column.groups
+        numbers, place = lists.of(groups.groups)
+        if not numbers.size:
+            return np.zeros(headers), np.zeros(headers)
+        size = max(1, headers)
+        pairs, counts = np.unique(place * size + self.corpus.columns.header_of[numbers], return_counts=True)
+        at, header = np.divmod(pairs, size)
+        totals = np.bincount(place, minlength=groups.groups.size).astype(np.float64)
+        weights = groups.weights.astype(np.float64)
+        known = float(weights[totals > 0].sum())
+        ratio = likelihood(header, counts.astype(np.float64), at, totals, round(known), frequency, weights)
+        votes = np.bincount(header, weights[at] * counts / totals[at], minlength=headers) / max(1, groups.size)
+        return ratio / np.sqrt(max(1.0, known)), votes
+
+    # --- second round -------------------------------------------------------------------------------------------------
+
+    def with_neighbours(
+        self, table: NamelessTable, judged: Sequence[Judged], known: Mapping[int, int] | None = None
+    ) -> list[Judged]:
+        """The same candidates with what the other columns add, by the probabilities of the round before.
+
+        ``schema`` is how much the most similar schema that holds a header has of the other columns; ``schemata`` how
+        much commoner a header is among similar schemata; ``before`` and ``behind`` how often it stands next to what
+        the neighbour seems to be; ``taken`` how likely it belongs to another column.
+        """
+        corpus, headed = self.corpus, self.corpus.columns
+        union = np.unique(np.concatenate([np.empty(0, np.int64), *(each.headers for each in judged)]))
+        if known:
+            union = np.unique(np.concatenate([union, np.array(list(known.values()), np.int64)]))
+        likely = np.zeros((len(judged), union.size))
+        for place, each in enumerate(judged):
+            likely[place, np.searchsorted(union, each.headers)] = each.probabilities
+        for place, header in (known or {}).items():
+            likely[place] = union == header
+        numbers = corpus.bearing(union)
+        if table.number is not None:
+            numbers = numbers[headed.table_of[numbers] != table.number]
+        scene = _Scene(self.corpus, union, likely, numbers, corpus.own(table.number).size)
+        return [
+            Judged(
+                each.headers,
+                np.column_stack(
+                    [each.features[:, : len(FIRST) - 1], *scene.of(place, np.searchsorted(union, each.headers), each)]
+                ),
+                each.shares,
+                np.zeros(each.headers.size),
+            )
+            for place, each in enumerate(judged)
+        ]
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def learnt(self, tables: Sequence[tuple[NamelessTable, Sequence[int]]], progress: Callable[[int], None]) -> Model:
+        """Weights learnt from tables whose headers are known (-1: not usable), each as if it were not in the corpus."""
+        beginning = Model.beginning()
+        if not tables:
+            return beginning
+        some = [table for table, _ in tables]
+        truths = [truth for _, truth in tables]
+        rounds = []
+        for number, table in enumerate(some):
+            rounds.append(self.candidates(table)[0])
+            progress(number)
+        weights = [_fitted(rounds, truths, beginning.first)]
+        for begin in (beginning.second, beginning.third):
+            start = beginning.first if len(weights) == 1 else beginning.second
+            # What a round builds on is judged by weights that have not seen the table.
+            halves = [_fitted(rounds[1 - half :: 2], truths[1 - half :: 2], start) for half in (0, 1)]
+            for number, judged in enumerate(rounds):
+                _judge(judged, halves[number % 2])
+            rounds = [self.with_neighbours(table, judged) for table, judged in zip(some, rounds, strict=True)]
+            weights.append(_fitted(rounds, truths, begin))
+        first, second, third = weights
+        return Model(first, second, third, len(tables))
+
+
+class _Scene:
+    """The columns of the corpus whose headers are candidates somewhere in a table, seen from that table."""
+
+    def __init__(self, corpus: HeaderCorpus, union: I64, likely: F64, numbers: I64, own: int) -> None:
+        headed = corpus.columns
+        width = len(likely)
+        self._likely = likely
+        self._width = width
+        self._header = np.searchsorted(union, headed.header_of[numbers])
+        self._frequency = np.bincount(self._header, minlength=union.size).astype(np.float64)
+        table = headed.table_of[numbers]
+        starts = np.flatnonzero(np.concatenate([[True], table[1:] != table[:-1]])) if numbers.size else np.empty(0, int)
+        self._lengths = np.diff(np.concatenate([starts, [numbers.size]])).astype(np.int64)
+        empty = np.zeros((width, 0))
+        self._named = np.maximum.reduceat(likely[:, self._header], starts, axis=1) if numbers.size else empty
+        self._all_named = self._named.sum(axis=0)
+        self._widths = corpus.widths[table[starts]]
+        self._tables = max(1, corpus.tables - (own > 0))
+        self._columns = max(1, len(corpus) - own)
+        place = np.full(len(headed) + 2, -1, np.int64)
+        place[numbers + 1] = self._header
+        tables = np.concatenate([[-1], headed.table_of, [-1]])
+        #: The candidate that the neighbour of each column bears, -1 if none, by side.
+        self._beside = {
+            side: np.where(tables[numbers + 1 + side] == table, place[numbers + 1 + side], -1) for side in (-1, 1)
+        }
+        usable = np.concatenate([[False], corpus.usable, [False]])
+        self._has_neighbour = {
+            side: (tables[numbers + 1 + side] == table) & usable[numbers + 1 + side] for side in (-1, 1)
+        }
+
+    def of(self, place: int, at: I64, judged: Judged) -> list[F64]:
+        """What the rest of the table adds for the candidates ``at`` places of the union, for one column."""
+        size = self._frequency.size
+        rest = self._all_named - self._named[place]
+        scale = np.sqrt(max(1, self._width - 1) * np.maximum(1, self._widths - 1))
+        alike = np.repeat(rest / scale, self._lengths)
+        schema = np.zeros(size)
+        np.maximum.at(schema, self._header, alike)
+        total = float((rest / scale) @ (rest / scale)) + 1e-9
+        votes = np.bincount(self._header, alike**2, minlength=size) / total
+        schemata = np.log((votes + _LITTLE) / (self._frequency / self._tables + _LITTLE))
+        others = np.delete(self._likely, place, axis=0)
+        taken = others.max(axis=0) if others.shape[0] else np.zeros(size)
+        before, behind = self._beside_of(place, -1), self._beside_of(place, 1)
+        alone = np.log(judged.probabilities + 1e-9)
+        return [alone, schema[at], schemata[at], before[at], behind[at], taken[at]]
+
+    def _beside_of(self, place: int, side: int) -> F64:
+        """How much more often than not a header stands beside what the neighbour on one side seems to be."""
+        size = self._frequency.size
+        if not 0 <= place + side < self._width:
+            return np.zeros(size)
+        likely = self._likely[place + side]
+        beside = self._beside[side]
+        weight = np.where(beside >= 0, likely[np.maximum(beside, 0)], 0.0) if size else np.zeros(0)
+        # All columns that the neighbour could be beside: those it is the neighbour of, seen from its side.
+        base = float(likely[self._header[self._has_neighbour[-side]]].sum()) / self._columns
+        if base <= 0:
+            return np.zeros(size)
+        together = np.bincount(self._header, weight, minlength=size)
+        found: F64 = np.log((together + 0.5 * base) / ((self._frequency + 0.5) * base) + 1e-12)
+        return found
+
+
+def _norm(family: str, terms: int) -> float:
+    """What a sum over terms is divided by: words are many and repeat each other."""
+    return float(np.sqrt(terms)) if family == "words" else float(terms)
+
+
+def _largest(scores: F64, count: int) -> I64:
+    """Places of the largest scores that are finite."""
+    if scores.size > count:
+        some = np.argpartition(-scores, count)[:count]
+    else:
+        some = np.arange(scores.size)
+    return some[np.isfinite(scores[some])].astype(np.int64)
+
+
+def _judge(columns: Sequence[Judged], weights: F64) -> None:
+    """Tell how likely each candidate of each column is."""
+    for judged in columns:
+        scores = np.append(judged.features @ weights[:-1], weights[-1])
+        shares = np.exp(scores - scores.max())
+        shares /= shares.sum()
+        judged.probabilities, judged.none = shares[:-1], float(shares[-1])
+
+
+def _fitted(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64) -> F64:
+    """Weights of a conditional logit by Newton's method, held near where they begin."""
+    features, answers, lengths = [], [], []
+    for judged, truth in _labelled(rounds, truths):
+        count = judged.headers.size
+        block = np.zeros((count + 1, beginning.size))
+        block[:count, :-1] = judged.features
+        block[count, -1] = 1.0
+        answer = np.append((judged.headers == truth).astype(np.float64), 0.0)
+        answer[-1] = 1.0 - answer.sum()
+        features.append(block)
+        answers.append(answer)
+        lengths.append(count + 1)
+    if not lengths:
+        return beginning
+    x, y = np.concatenate(features), np.concatenate(answers)
+    starts = np.cumsum([0, *lengths[:-1]])
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    scale = np.maximum(x.std(axis=0), 1e-6)
+    found: F64 = _newton(x / scale, y, starts, owner, beginning * scale) / scale
+    return found
+
+
+def _labelled(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]]) -> Iterator[tuple[Judged, int]]:
+    for columns, headers in zip(rounds, truths, strict=True):
+        for judged, header in zip(columns, headers, strict=True):
+            if header >= 0 and judged.headers.size:
+                yield judged, header
+
+
+def _newton(x: F64, y: F64, starts: I64, owner: npt.NDArray[np.intp], beginning: F64) -> F64:
+    weights = beginning.copy()
+
+    def loss(some: F64) -> tuple[float, F64]:
+        scores = x @ some
+        scores = np.exp(scores - np.maximum.reduceat(scores, starts)[owner])
+        shares = scores / np.add.reduceat(scores, starts)[owner]
+        away = some - beginning
+        return float(-(y * np.log(np.maximum(shares, 1e-300))).sum() + 0.5 * _INERTIA * (away @ away)), shares
+
+    value, shares = loss(weights)
+    for _ in range(_STEPS):
+        slope = x.T @ (shares - y) + _INERTIA * (weights - beginning)
+        means = np.add.reduceat(shares[:, None] * x, starts)
+        curve = (x * shares[:, None]).T @ x - means.T @ means + _INERTIA * np.eye(weights.size)
+        step = np.linalg.solve(curve, slope)
+        length = 1.0
+        while True:
+            tried, tried_shares = loss(weights - length * step)
+            if tried <= value or length < 1e-3:
+                break
+            length /= 2
+        if value - tried < _ENOUGH * abs(value):
+            break
+        weights, value, shares = weights - length * step, tried, tried_shares
+    return weights

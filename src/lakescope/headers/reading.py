@@ -1,0 +1,97 @@
+"""A table to be named: one of the lake, which the index knows already, or one that is read, as the scan would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.errors import BadRequest
+from lakescope.headers.corpus import HeadedColumns
+from lakescope.headers.evidence import FIELDS
+from lakescope.headers.names import as_written
+from lakescope.headers.similar import NamelessColumn, NamelessTable, ValueSearch
+from lakescope.search.inverted import InvertedIndex
+from lakescope.store.index import Index
+
+U64 = npt.NDArray[np.uint64]
+
+#: Batches whose values are kept before those that repeat are dropped.
+_PARTS = 16
+
+
+def lake_table(index: Index, headed: HeadedColumns, values: ValueSearch, number: int) -> NamelessTable:
+    """A table of the lake as if its columns had no names."""
+    columns = headed.columns_of(number)
+    records = index.catalog("columns").slice(columns.start, len(columns)).select(list(FIELDS)).to_pylist()
+    found = [
+        NamelessColumn(record, values.inverted.query_of_set(column))
+        for record, column in zip(records, columns, strict=True)
+    ]
+    return NamelessTable(found, values.groups_of(number), number)
+
+
+def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None = None) -> NamelessTable:
+    """A table that is not in the lake: a path or URI, or a frame.
+
+    If it has no header, names that its reader found are values: they count as one more row.
+    """
+    from lakescope.profile.column import ColumnState, values_limit
+    from lakescope.profile.summary import summarise
+    from lakescope.search.reading import batches_of
+    from lakescope.values.cells import understand
+    from lakescope.values.text import TextColumn
+
+    states: dict[str, ColumnState] = {}
+    tokens: dict[str, list[U64]] = {}
+    rows = 0
+
+    def add(column: Any, fallback: str, width: int) -> None:
+        state = states.get(column.name)
+        if state is None:
+            state = states[column.name] = ColumnState(len(states), column.source_type, values_limit(width))
+            tokens[column.name] = []
+        cells = understand(column, fallback)
+        state.update(cells)
+        parts = tokens[column.name]
+        parts.append(np.maximum(cells.hashes, np.uint64(1)))
+        if len(parts) > _PARTS:
+            tokens[column.name] = [np.unique(np.concatenate(parts))]
+
+    for batch in batches_of(query):
+        for column in batch.columns:
+            add(column, batch.fallback, len(batch.columns))
+        rows += batch.rows
+    if not states:
+        raise BadRequest("the table has no columns", hint="give a table with at least one column")
+    first_row = tuple(as_written(list(states))) if has_header is False and not _numbered(states) else None
+    if first_row is not None:
+        for name, value in zip(list(states), first_row, strict=True):
+            cell = np.frombuffer(value.encode("utf-8", "replace"), np.uint8)
+            bounds = np.array([0], np.int32), np.array([cell.size], np.int32)
+            add(TextColumn(name, cell, *bounds), "utf-8", len(states))
+        rows += 1
+    known = {name: np.unique(np.concatenate([np.empty(0, np.uint64), *parts])) for name, parts in tokens.items()}
+    columns = [
+        NamelessColumn(_whole(summarise("", name, state, rows)), inverted.query(known[name]), state.distinct)
+        for name, state in states.items()
+    ]
+    every = np.unique(np.concatenate(list(known.values())))
+    notes = []
+    if first_row is not None:
+        notes.append(f"its first row was read as data, not as a header: {', '.join(first_row)[:80]}")
+    elif has_header is False:
+        notes.append("it has no header")
+    return NamelessTable(columns, inverted.query(every), first_row=first_row, notes=notes)
+
+
+def _whole(record: dict[str, Any]) -> dict[str, Any]:
+    """A profile with all fields, as the catalog has it."""
+    return {**dict.fromkeys(FIELDS), **record}
+
+
+def _numbered(names: Iterable[str]) -> bool:
+    """Whether a reader has found no header: it numbers columns then."""
+    return all(name == f"column_{place}" for place, name in enumerate(names, start=1))
