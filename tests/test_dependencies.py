@@ -202,7 +202,7 @@ class _LateAfter(Budget):
 
 
 class _LateInRound(Budget):
-    """Time that is up in the third round of deriving left sides."""
+    """Time that is up in the second round of deriving left sides."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -210,7 +210,7 @@ class _LateInRound(Budget):
 
     def part(self, share: float) -> Budget:
         self._rounds += 1
-        return Budget(0.0 if self._rounds > 2 else None)
+        return Budget(0.0 if self._rounds > 1 else None)
 
 
 def test_when_time_is_up_short_left_sides_have_been_found() -> None:
@@ -227,6 +227,19 @@ def test_when_time_is_up_short_left_sides_have_been_found() -> None:
     for lhs, rhs in told:
         assert scorer.score(lhs, rhs).degree == 0
         assert all(scorer.score(less, rhs).degree for less in itertools.combinations(lhs, len(lhs) - 1))
+
+
+def test_single_columns_of_wide_tables_need_no_sample() -> None:
+    """Nothing is derived at all, and what one column determines is there."""
+    codes = np.random.default_rng(1).integers(0, 7, (60, 500)).astype(np.int32)
+    codes[1:9] = codes[0] // np.arange(1, 9)[:, None]
+    codes[59] = 4
+    found = discover(codes, 1)
+    assert found.complete
+    assert {rhs for rhs, sides in enumerate(found.found) if (0,) in sides} == set(range(1, 7))
+    assert found.found[7] == found.found[8] == found.found[59] == [()]
+    scorer = Scorer(codes)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
 
 
 def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,11 +19,13 @@ from hypothesis import strategies as st
 import lakescope
 from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import batch, distributed, find, table
+from lakescope.fds.compare import compare
 from lakescope.fds.impute import METHODS, imputed
 from lakescope.fds.reference import reference
 from lakescope.fds.split import splits
 from lakescope.fds.study import auc, precision, study, write_report
 from lakescope.fds.table import read
+from lakescope.fds.violations import violations
 from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
@@ -209,10 +211,12 @@ def test_one_table_of_a_file_that_holds_several(tmp_path: Path) -> None:
 def test_duplicate_rows_break_nothing() -> None:
     made = damaged(50)
     twice = pa.concat_tables([made, made])
-    once = {(each.lhs, each.rhs) for each in lakescope.dependencies(made, max_lhs=2)}
+    once = {(each.lhs, each.rhs): each.flags for each in lakescope.dependencies(made, max_lhs=2)}
     found = lakescope.dependencies(twice, max_lhs=2)
-    assert {(each.lhs, each.rhs) for each in found} == once
-    assert not any("key" in each.flags for each in found)
+    # Keys stay keys: that a row is there twice says nothing about what determines what.
+    assert {(each.lhs, each.rhs): each.flags for each in found} == once
+    assert any("key" in flags for flags in once.values())
+    assert any("50 of 100 rows repeat others" in note for note in found.notes)
 
 
 def test_mixed_types_in_a_column_are_values_like_any(tmp_path: Path) -> None:
@@ -228,6 +232,29 @@ def test_nothing_holds_vacuously_without_a_flag(rows: list[tuple[int | None, int
     for nulls in ("equal", "distinct", "skip"):
         found = lakescope.dependencies(made, nulls)  # type: ignore[arg-type]
         assert all(each.flags for each in found), (nulls, found)
+
+
+def test_texts_for_no_value_are_values_like_any() -> None:
+    made = pa.table({"a": ["999.0", "1", "2"], "b": ["x", "unknown", "y"]})
+    coded = read(made, ["999", "unknown", "never"])
+    assert coded.missing().tolist() == [1, 1]
+    assert coded.unmet == ("never",)
+    assert read(made, "unknown").missing().tolist() == [0, 1]
+    noted = lakescope.dependencies(made, missing=["never"])
+    assert any("no cell reads 'never'" in note for note in noted.notes)
+
+
+def test_approximate_ones_without_scores_are_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "_SCORING", 0.0)
+    found = lakescope.dependencies(damaged(200), error=0.3, max_lhs=1, budget=60.0)
+    assert {(each.degree, each.holds) for each in found} == {(None, ())}
+    assert found.to_arrow().num_rows == len(found)
+
+
+def test_no_rows_are_no_numbers(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n")
+    assert "NaN" not in run("fds", str(path), "--format", "json").out
 
 
 # --- order ------------------------------------------------------------------------------------------------------------
@@ -397,6 +424,50 @@ def test_what_to_split_off() -> None:
         assert count == 12
 
 
+# --- rounding, order, what is missing ---------------------------------------------------------------------------------
+
+
+def test_strength_does_not_depend_on_rounding() -> None:
+    rows = 1_000
+    unlikely = pa.table(
+        {"a": [i // 2 for i in range(rows)], "b": [f"y{i // 2 % 400}" if i % 2 == 0 else None for i in range(rows)]}
+    )
+    (found,) = [each for each in lakescope.dependencies(unlikely, "skip") if each.lhs == ("a",)]
+    assert (found.gs, found.strength) == (0.0, "weak")
+    sure = pa.table(
+        {
+            "a": ["p1", None, None, "p0", "p1", "p1", "p1", "p2"],
+            "c": ["k0", "k0", "k1", "k1", "k2", "k2", "k3", "k3"],
+            "b": ["q0", "q0", "q1", "q1", "q0", "q0", "q1", "q1"],
+        }
+    )
+    (found,) = [each for each in lakescope.dependencies(sure) if each.rhs == "b" and "c" in each.lhs]
+    assert (found.gs, found.strength) == (1.0, "strong")
+
+
+def test_versions_are_compared_by_the_names_of_their_columns() -> None:
+    one = pa.table({"x": [1, 2, 3, 3], "y": ["a", "a", "b", "b"]})
+    assert {each.label for each in compare(one.select(["y", "x"]), one)} == {"same"}
+    other = compare(one.rename_columns(["u", "v"]), one)
+    assert any("taken in order" in note for note in other.notes)
+    nothing = pa.table({"x": pa.array([None, 1], pa.int64()), "y": pa.array([1, None], pa.int64())})
+    found = compare(nothing, nothing, "skip")
+    assert all(each.flags == ("vacuous",) for each in found)
+    assert any("nothing can be told" in note for note in found.notes)
+
+
+def test_repairs_are_values() -> None:
+    made = pa.table({"a": [1, 1, 1, 1, 2, 2], "b": [5, None, None, None, 6, 7]})
+    assert {each.lhs: each.repair for each in violations(made, ["a"], "b")} == {("1",): "5", ("2",): None}
+
+
+def test_a_study_of_too_few_rows_says_nothing() -> None:
+    made = pa.table({f"c{i}": [i * j % 5 for j in range(8)] for i in range(30)})
+    found = study(made, (0.4,), versions=2, max_lhs=6)
+    assert any("at most" in note for note in found.notes)  # not 6: too many candidates
+    assert [each.exact for each in found if each.nulls == "skip"] == [None]
+
+
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
@@ -416,3 +487,6 @@ def test_the_other_questions_on_the_command_line(run: Run, tmp_path: Path) -> No
     assert from_json(run("fds", computer, "--by", "pv", "--format", "json").out)[0]["pv"] == 1
     assert_refused(run("fds", iris, "--split", "--study"), 2, "one question at a time")
     assert_refused(run("fds", iris, "--by", "luck"), 2, "hint: ")
+    assert_refused(run("fds", iris, "--bins", "3"), 2, "--bins does nothing here")
+    assert_refused(run("fds", iris, "--budget", "-5"), 2, "budget")
+    assert_refused(run("fds", iris, "--study", "--unit", "foo"), 2, "no unit 'foo'")

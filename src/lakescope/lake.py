@@ -508,7 +508,7 @@ class Lake:
         def batch(session: SparkSession) -> DataFrame:
             return self.dependencies_batch(**options, budget=budget, spark=session)
 
-        return lake_dependencies(batch, self.location, options, limit, out, spark, master)
+        return lake_dependencies(batch, self.location, options, budget, limit, out, spark, master)
 
     def dependencies_batch(
         self,
@@ -531,7 +531,7 @@ class Lake:
         from lakescope.pipeline.batch import over_numbers
         from lakescope.results import arrow_schema
 
-        check_request(nulls, max_lhs, error, "score")
+        check_request(nulls, max_lhs, error, "score", budget)
         path, generation = str(self._index.path.absolute()), self._index.manifest.generation
         options = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "budget": budget}
         task = FindDependencies(path, generation, options, tuple(missing))

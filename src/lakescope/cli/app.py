@@ -451,7 +451,9 @@ def fds(
     seed: Annotated[int, typer.Option(help="With --study and --reference: where chance begins.")] = 1,
     out: Annotated[str | None, typer.Option("--out", "-o", help="With --study: folder; with --all: Parquet.")] = None,
     master: Annotated[str | None, typer.Option(help="Ask on Spark: local[*], spark://host:7077 or sc://host.")] = None,
-    budget: Annotated[float, typer.Option(help="Seconds after which what was found so far is told.")] = 60.0,
+    budget: Annotated[
+        float, typer.Option(help="Seconds after which what was found so far is told (--all: of each table).")
+    ] = 60.0,
     limit: _LimitOption = 50,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
@@ -463,6 +465,11 @@ def fds(
     chosen = [name for name, given in {**ways, "--reference": reference}.items() if given]
     if len(chosen) > 1:
         raise BadRequest(f"either {' or '.join(chosen)}", hint="ask one question at a time")
+    depending.refuse_idle(
+        **{"--bins": bins and not reference, "--out": out and not (study or every)},
+        **{"--target": target and not study, "--unit": unit and not study},
+        **{"--by": by != "score" and chosen, "--master": master and chosen and not every},
+    )
     most = None if max_lhs == 0 else 3 if max_lhs is None else max_lhs
     options: dict[str, Any] = {
         **{"nulls": nulls, "max_lhs": most, "error": error, "budget": budget},

@@ -10,6 +10,7 @@ import typer
 
 from lakescope.cli.output import Format, print_results
 from lakescope.cli.progress import ShareLine
+from lakescope.errors import BadRequest
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 
 #: Degrees from which on they are counted together, as in the thesis.
 _MANY = 5
+
+
+def refuse_idle(**options: Any) -> None:
+    """Refuse options that were given where they do nothing."""
+    idle = [name for name, given in options.items() if given]
+    if idle:
+        raise BadRequest(f"{' and '.join(idle)} does nothing here", hint="lakescope fds --help tells what each is for")
 
 
 def parse_missing(text: str | None) -> tuple[str, ...]:
@@ -37,7 +45,14 @@ def print_compared(table: str, clean: str, options: dict[str, Any], *, limit: in
     from lakescope.fds.compare import compare
 
     most = options["max_lhs"]
-    found = compare(table, clean, options["nulls"], 1_000 if most is None else most, missing=tuple(options["missing"]))
+    found = compare(
+        table,
+        clean,
+        options["nulls"],
+        1_000 if most is None else most,
+        missing=options["missing"],
+        budget=options["budget"],
+    )
     noted = found.with_note(", ".join(f"{found.info[word]:,} {word}" for word in ("same", "ghost", "fake", "genuine")))
     for line in _by_degree(found.info["degrees"]):
         noted = noted.with_note(line)

@@ -17,7 +17,7 @@ def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, 
     for size in range(min(most, columns - 1) + 1):
         for lhs in itertools.combinations(range(columns), size):
             if budget.late:
-                return Discovered(found, False, size - 1, False, size, validated)
+                return Discovered(found, False, size - 1, False, size, validated, exact=False)
             inside = set(lhs)
             for rhs in range(columns):
                 if rhs in inside or any(inside.issuperset(known) for known in found[rhs]):
@@ -25,4 +25,4 @@ def discover_approximate(scorer: Scorer, columns: int, most: int, error: float, 
                 validated += 1
                 if scorer.score(lhs, rhs).degree <= allowed:
                     found[rhs].append(lhs)
-    return Discovered(found, True, most, False, most, validated)
+    return Discovered(found, True, most, False, most, validated, exact=False)

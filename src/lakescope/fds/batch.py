@@ -25,8 +25,8 @@ _SCORED = 20
 class LakeDependency:
     """A dependency of a table of the lake: the fields of a :class:`Dependency`.
 
-    A table whose dependencies are not known has one record without sides and with a flag: ``unread``, and why, or
-    ``large`` if it is too large for a worker.
+    A table whose dependencies are not known has one record without sides and with a flag: ``unread``, and why,
+    ``large`` if it is too large for a worker, ``incomplete`` if time was up.
     """
 
     table: str
@@ -97,7 +97,9 @@ class FindDependencies:
     def _found(self, table: str, location: str) -> list[LakeDependency]:
         try:
             coded = read(location, self.missing, texts=True, most_cells=WORKER_CELLS)
-            return of_table(table, dependencies(coded, scored=_SCORED, **self.options))
+            found = dependencies(coded, scored=_SCORED, **self.options)
+            cut = [note for note in found.notes if note.startswith("not complete") or "without scores" in note]
+            return of_table(table, found) + [unknown(table, "incomplete", note) for note in cut]
         except TooLarge as error:
             return [unknown(table, "large", error.message)]
         except (LakescopeError, OSError) as error:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakescope.errors import BadRequest
+from lakescope.fds.budget import Budget
 from lakescope.fds.discover import discover
-from lakescope.fds.scores import Scorer
+from lakescope.fds.scores import Scorer, trivial
 from lakescope.fds.table import CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
@@ -24,13 +25,17 @@ Universe = Literal["all", "minimal"]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A dependency with its degree in the clean and in the damaged table, and what became of it."""
+    """A dependency with its degree in the clean and in the damaged table, and what became of it.
+
+    ``flags`` say why it tells nothing in the damaged table: ``key``, ``constant``, ``vacuous``.
+    """
 
     lhs: tuple[str, ...]
     rhs: str
     clean_degree: int
     degree: int
     label: str
+    flags: tuple[str, ...]
 
 
 def label(clean: int, degree: int) -> Label:
@@ -45,7 +50,8 @@ def compare(
     max_lhs: int = 3,
     *,
     universe: Universe = "minimal",
-    missing: tuple[str, ...] = (),
+    missing: Sequence[str] | str = (),
+    budget: float | None = None,
 ) -> Results[Compared]:
     """Dependencies of a table beside those of its clean version, what changed first; both have the same columns.
 
@@ -60,12 +66,26 @@ def compare(
         )
     if universe not in ("all", "minimal"):
         raise BadRequest(f"no universe {universe!r}", hint="use all or minimal")
+    damaged, notes = _aligned(damaged, whole)
     before, after = Scorer(whole.under(nulls)), Scorer(damaged.under(nulls))
+    different = after.different_rows()
+    time = Budget(budget)
+    candidates, complete = _candidates(before, after, whole.columns, max_lhs, universe, time.part(0.8))
     records = []
-    for lhs, rhs in _candidates(before, after, whole.columns, max_lhs, universe):
+    for lhs, rhs in candidates:
+        if time.late:
+            complete = False
+            break
         degrees = before.score(lhs, rhs).degree, after.score(lhs, rhs).degree
         names = tuple(whole.names[each] for each in lhs)
-        records.append(Compared(names, whole.names[rhs], *degrees, label(*degrees)))
+        flags = trivial(after, different, lhs, rhs)
+        records.append(Compared(names, whole.names[rhs], *degrees, label(*degrees), flags))
+    if not complete:
+        notes.append("not complete: time was up; give it a larger budget")
+    if min(before.rows, after.rows) < 2:
+        notes.append(f"{before.rows:,} and {after.rows:,} rows were left to compare: nothing can be told from that")
+    elif trivials := sum(bool(each.flags) for each in records):
+        notes.append(f"{trivials:,} follow from keys or constants of the damaged table: flagged")
     # What changed first; short left sides before long ones, as they are.
     records.sort(key=lambda each: ("fake", "ghost", "same").index(each.label))
     counts = Counter(each.label for each in records)
@@ -75,24 +95,45 @@ def compare(
         "genuine": counts["same"] + counts["ghost"],
         "degrees": [[word, degree, count] for (word, degree), count in sorted(degrees_of.items())],
     }
-    return Results(Compared, records, info=info)
+    return Results(Compared, records, notes=notes, info=info)
+
+
+def _aligned(damaged: CodedTable, whole: CodedTable) -> tuple[CodedTable, list[str]]:
+    """The damaged table with its columns in the order of the clean one's, by name, or else as they are."""
+    notes = []
+    if damaged.rows != whole.rows:
+        notes.append(f"the tables have {damaged.rows:,} and {whole.rows:,} rows")
+    if len(set(whole.names)) == whole.columns and set(damaged.names) == set(whole.names):
+        return damaged.chosen(whole.names), notes
+    return damaged, [
+        *notes,
+        "their columns have different names: they are taken in order, under those of the clean one",
+    ]
 
 
 def _candidates(
-    before: Scorer, after: Scorer, columns: int, most: int, universe: Universe
-) -> Iterator[tuple[tuple[int, ...], int]]:
+    before: Scorer, after: Scorer, columns: int, most: int, universe: Universe, budget: Budget
+) -> tuple[list[tuple[tuple[int, ...], int]], bool]:
+    """What is compared, and whether that is all there is."""
     if universe == "all":
-        for size in range(1, min(most, columns - 1) + 1):
-            for lhs in itertools.combinations(range(columns), size):
-                yield from ((lhs, rhs) for rhs in range(columns) if rhs not in lhs)
-        return
-    found = {
-        (lhs, rhs)
-        for scorer in (before, after)
-        for rhs, sides in enumerate(discover(scorer.codes, most).found)
-        for lhs in sides
-    }
-    yield from sorted(found, key=lambda each: (len(each[0]), each))
+        return sorted(candidates_of(columns, most), key=lambda each: len(each[0])), True
+    found: set[tuple[tuple[int, ...], int]] = set()
+    complete = True
+    for scorer, share in ((before, 0.5), (after, 1.0)):
+        made = discover(scorer.codes, most, budget.part(share))
+        complete = complete and made.complete
+        found |= {(lhs, rhs) for rhs, sides in enumerate(made.found) for lhs in sides}
+    return sorted(found, key=lambda each: (len(each[0]), each)), complete
+
+
+def candidates_of(columns: int, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Every left side of at most so many columns, with every column that is not in it.
+
+    In order of their columns: rows are grouped by the first ones once.
+    """
+    sizes = range(1, min(most, columns - 1) + 1)
+    for lhs in sorted(lhs for size in sizes for lhs in itertools.combinations(range(columns), size)):
+        yield from ((lhs, rhs) for rhs in range(columns) if rhs not in lhs)
 
 
 def degrees(table: CodedTable, nulls: Nulls, *, empty: bool = False) -> Counter[int]:

@@ -54,6 +54,7 @@ class Discovered:
     full: bool
     rounds: int
     validated: int
+    exact: bool = True
 
 
 def discover(codes: I32, most: int | None = None, budget: Budget | None = None) -> Discovered:
@@ -126,17 +127,17 @@ class Discovery:
     # --- induction and validation -------------------------------------------------------------------------------------
 
     def run(self) -> Discovered:
+        whole, sure = self._single_columns() if self.columns > _WIDE and self.rows > 1 else (-1, self._nothing())
         self._sample()
         self.agreements = _smallest_first(self.agreements)[::-1].copy()
         # No pair of rows is known to agree in anything: the empty agreement is always possible.
         if self.rows > 1:
-            self.learnt = np.zeros((int(self._some_differ_everywhere()), self.words), np.uint64)
+            empty = np.zeros((int(self._some_differ_everywhere()), self.words), np.uint64)
+            self.learnt = _unique(np.concatenate([self.learnt, empty]))
         rounds = validated = 0
-        whole = -1
-        found: list[list[Side]] = [[] for _ in range(self.columns)]
-        sure = list(found)
+        found = self._nothing()
         levels = _LEVELS if self.columns > _WIDE else _FEW_LEVELS
-        for most in (*(level for level in levels if level < self.most), self.most):
+        for most in (*(level for level in levels if whole < level < self.most), self.most):
             stale = set(range(self.columns))
             while stale:
                 rounds += 1
@@ -152,6 +153,30 @@ class Discovery:
                     return Discovered(held, False, whole, self.full, rounds, validated)
             whole, sure = most, list(found)
         return Discovered(found, True, whole, False, rounds, validated)
+
+    def _nothing(self) -> list[list[Side]]:
+        return [[] for _ in range(self.columns)]
+
+    def _single_columns(self) -> tuple[int, list[list[Side]]]:
+        """Constants, and what one column determines, without sampling: of many columns that alone takes long.
+
+        Returns how many columns left sides have that are complete, and the left sides.
+        """
+        found = self._nothing()
+        for size in range(min(self.most, 1) + 1):
+            sides: list[Side] = [()] if size == 0 else [(column,) for column in range(self.columns)]
+            wanted = {
+                side: [column for column in range(self.columns) if column not in side and () not in found[column]]
+                for side in sides
+            }
+            for side, columns in wanted.items():
+                for column in columns:
+                    found[column].append(side)
+            _, _, all_checked = self._validated(found, set(range(self.columns)))
+            found = [[side for side in each if self._holds(side, at)] for at, each in enumerate(found)]
+            if not all_checked:
+                return size - 1, found
+        return min(self.most, 1), found
 
     def _induce(self, found: list[list[Side]], columns: list[int], most: int) -> bool:
         """Derive the left sides of columns from what is known; whether all of them."""

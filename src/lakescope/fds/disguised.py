@@ -23,7 +23,7 @@ F64 = npt.NDArray[np.float64]
 _WORDS = frozenset(
     (
         "unknown;not known;unspecified;not specified;not available;not applicable;not given;not provided;no data;"
-        "no value;none given;missing;undefined;tbd;to be determined;to be announced;tba;?;??;???;-;--;---;.;..;x;xx;"
+        "no value;none given;missing;undefined;tbd;to be determined;to be announced;tba;?;??;???;-;--;---;.;..;"
         "xxx;xxxx;unbekannt;inconnu;desconocido;sconosciuto;onbekend;empty;blank;dummy;default"
     ).split(";")
 )

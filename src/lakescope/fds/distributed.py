@@ -20,8 +20,16 @@ from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, Discovery, Side
 from lakescope.fds.find import Dependency, Judge, Order, check_request
 from lakescope.fds.scores import Likelihood, Scorer
-from lakescope.fds.table import NULLS, CodedTable, Nulls
-from lakescope.pipeline.dependencies import HashedRows, broken, likelihoods, rows_of_frame, rows_of_table, sample
+from lakescope.fds.table import NULLS, CodedTable, Nulls, marked
+from lakescope.pipeline.dependencies import (
+    HashedRows,
+    broken,
+    different_rows,
+    likelihoods,
+    rows_of_frame,
+    rows_of_table,
+    sample,
+)
 from lakescope.results import Results
 from lakescope.search.reading import units_of
 
@@ -47,26 +55,27 @@ def dependencies_on(
     max_lhs: int | None = 3,
     *,
     error: float = 0.0,
-    missing: Sequence[str] = (),
+    missing: Sequence[str] | str = (),
     budget: float | None = None,
     by: Order = "score",
 ) -> Results[Dependency]:
     """Minimal dependencies of a table of any size, as :func:`lakescope.dependencies` finds them in memory."""
-    check_request(nulls, max_lhs, error, by)
+    check_request(nulls, max_lhs, error, by, budget)
     time = Budget(budget)
-    table = _hashed(spark, query, missing)
+    table = _hashed(spark, query, tuple(marked(missing)))
     sampled = _coded(sample(table, min(_ROWS, max(1, _CELLS // len(table.names)))), table.names).under(nulls)
     most = len(table.names) - 1 if max_lhs is None else max_lhs
     if error:
         found = _approximate(table, sampled, most, error, nulls, time)
     else:
         found = _OnSpark(table, sampled, most, nulls, time).run()
-    scores = _scores(table, found, nulls)
+    scores = _scores(table, found, time)
+    different = different_rows(table, nulls)
     notes = [f"on Spark, with a sample of {sampled.shape[1]:,} of {table.rows:,} rows; genuineness is not worked out"]
-    return Judge(table.names, nulls, scores, table.missing).results(found, by, 0, Budget(None), notes)
+    return Judge(table.names, nulls, scores, table.missing, different).results(found, by, 0, Budget(None), notes)
 
 
-def _hashed(spark: SparkSession, query: Any, missing: Sequence[str]) -> HashedRows:
+def _hashed(spark: SparkSession, query: Any, missing: Sequence[int]) -> HashedRows:
     if isinstance(query, str) or hasattr(query, "__fspath__"):
         return rows_of_table(spark, lambda size: units_of(str(query), size), missing)
     if not type(query).__module__.startswith("pyspark.sql"):
@@ -140,12 +149,12 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
         ]
         for together in _together(asked):
             if budget.late:
-                return Discovered(found, False, size - 1, False, size, validated)
+                return Discovered(found, False, size - 1, False, size, validated, exact=False)
             for (lhs, rhs, _), sums in zip(together, likelihoods(table, together), strict=True):
                 validated += 1
                 if sums[4] - sums[0] <= int(error * sums[4] + 1e-9):
                     found[rhs].append(lhs)
-    return Discovered(found, True, most, False, most, validated)
+    return Discovered(found, True, most, False, most, validated, exact=False)
 
 
 class _Known:
@@ -158,17 +167,23 @@ class _Known:
         """Degree, PV and PT of ``lhs -> rhs``."""
         return self._known[tuple(lhs), rhs]
 
+    def knows(self, lhs: Sequence[int], rhs: int) -> bool:
+        """Whether it was worked out before time was up."""
+        return (tuple(lhs), rhs) in self._known
 
-def _scores(table: HashedRows, found: Discovered, nulls: Nulls) -> dict[str, _Known]:
+
+def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[str, _Known]:
     """Scores of what was found, and of empty left sides, under every semantics; those that are the same once."""
-    fds = [(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
-    fds += [((), rhs) for rhs in range(len(table.names))]
-    fds = list(dict.fromkeys(fds))
+    fds: list[tuple[Side, int]] = [((), rhs) for rhs in range(len(table.names))]
+    fds += [(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
     different = NULLS if any(table.missing) else ("equal",)
-    asked = [(lhs, rhs, each) for each in different for lhs, rhs in fds]
+    # Empty left sides first: without them nothing else can be told.
+    asked = [(lhs, rhs, each) for lhs, rhs in dict.fromkeys(fds) for each in different]
     known: dict[str, dict[tuple[Side, int], Likelihood]] = {each: {} for each in different}
     rows = dict.fromkeys(different, 0)
     for together in _together(asked):
+        if budget.late and all(rows.values()):
+            break
         for (lhs, rhs, each), sums in zip(together, likelihoods(table, together), strict=True):
             known[each][lhs, rhs] = _likelihood(*sums)
             rows[each] = max(rows[each], sums[4])

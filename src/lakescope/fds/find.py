@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Literal, Protocol
 
 from lakescope.errors import BadRequest
@@ -12,7 +13,7 @@ from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, discover
 from lakescope.fds.disguised import disguised_in
 from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
-from lakescope.fds.scores import Likelihood, Scorer, beyond_chance
+from lakescope.fds.scores import Likelihood, Scorer, beyond_chance, is_key
 from lakescope.fds.table import NULLS, CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
@@ -36,15 +37,15 @@ class Dependency:
     ``degree`` is the number of rows that would have to go for it to hold, under the semantics that was asked for;
     ``holds`` names the semantics under which none have to. ``pv`` and ``pt`` are the likelihoods per value and per
     row where missing values count as one value, ``gs`` the chance that it holds if they are filled in at random
-    (between ``gs_low`` and ``gs_high``), ``strength`` the word for it: strong, weak or none. ``score`` is how much it
-    tells beyond chance: what answers are in order of. ``flags``: ``key`` if no two rows share a left side,
+    (between ``gs_low`` and ``gs_high``), ``strength`` the word for it: strong, weak, none or unknown. ``score`` is how
+    much it tells beyond chance: what answers are in order of. ``flags``: ``key`` if no two rows share a left side,
     ``constant`` if the right side never changes, ``vacuous`` if there were no two rows to compare, ``unscored`` if time
     was up before its scores were known.
     """
 
     lhs: tuple[str, ...]
     rhs: str
-    degree: int
+    degree: int | None
     score: float | None
     pv: float | None
     pt: float | None
@@ -63,7 +64,7 @@ def dependencies(
     max_lhs: int | None = 3,
     *,
     error: float = 0.0,
-    missing: Sequence[str] = (),
+    missing: Sequence[str] | str = (),
     model: Model | Custom = "frequency",
     scored: int = _SCORED,
     budget: float | None = 60.0,
@@ -76,16 +77,19 @@ def dependencies(
     dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in for the
     genuineness of the first ``scored`` answers. After ``budget`` seconds what was found so far is told.
     """
-    check_request(nulls, max_lhs, error, by)
+    check_request(nulls, max_lhs, error, by, budget)
     table = query if isinstance(query, CodedTable) else read(query, missing, texts=True)
     time = Budget(budget)
     scorers = {each: Scorer(table.under(each)) for each in NULLS}  # type: ignore[arg-type]
     found = _found(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
-    judge = Judge(table.names, nulls, scorers, table.missing().tolist(), GenuinenessScorer(table, model))
-    return judge.results(found, by, scored, time, _suspicions(table))
+    different = scorers[nulls].different_rows()
+    genuineness = GenuinenessScorer(table, model)
+    genuineness.budget = time
+    judge = Judge(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
+    return judge.results(found, by, scored, time, [*_unmet(table), *_suspicions(table)])
 
 
-def check_request(nulls: str, max_lhs: int | None, error: float, by: str) -> None:
+def check_request(nulls: str, max_lhs: int | None, error: float, by: str, budget: float | None = None) -> None:
     """Refuse what cannot be asked for."""
     check_nulls(nulls)
     if not 0 <= error < 1:
@@ -95,11 +99,20 @@ def check_request(nulls: str, max_lhs: int | None, error: float, by: str) -> Non
     if by not in ORDERS:
         raise BadRequest(f"cannot order dependencies by {by!r}", hint=f"use {', '.join(ORDERS)}")
 
+    if budget is not None and budget < 0:
+        raise BadRequest(f"the budget must be at least 0 seconds, not {budget}", hint="60; None: as long as it takes")
+
 
 def _found(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
     if error:
         return discover_approximate(scorer, columns, columns if most is None else most, error, budget)
     return discover(scorer.codes, most, budget)
+
+
+def _unmet(table: CodedTable) -> list[str]:
+    return (
+        [f"no cell reads {', '.join(map(repr, table.unmet))}, which was to stand for no value"] if table.unmet else []
+    )
 
 
 def _suspicions(table: CodedTable) -> list[str]:
@@ -121,6 +134,9 @@ class Scores(Protocol):
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
 
+    def knows(self, lhs: Sequence[int], rhs: int) -> bool:
+        """Whether the score can be told."""
+
 
 class Judge:
     """Puts what was found in order, with scores and doubts."""
@@ -131,9 +147,11 @@ class Judge:
         nulls: Nulls,
         scores: Mapping[str, Scores],
         missing: Sequence[int],
+        different: int,
         genuineness: GenuinenessScorer | None = None,
     ) -> None:
         self.names, self.nulls, self.scores, self.missing = names, nulls, scores, missing
+        self.different = different
         self.genuineness = genuineness
         self.rows = scores[nulls].rows
 
@@ -142,6 +160,7 @@ class Judge:
     ) -> Results[Dependency]:
         """What was found as records."""
         judged = self._all_judged(found, budget.part(_SCORING), by)
+        scored = len(judged) if by == "gs" else scored
         records = [
             self._with_genuineness(record, lhs, rhs) if place < scored and not budget.late else record
             for place, (record, lhs, rhs) in enumerate(judged)
@@ -155,7 +174,10 @@ class Judge:
         """What was found with its scores, in order; what time does not suffice for comes last."""
         # In order of left sides: rows are grouped by each once.
         sides = sorted((lhs, rhs) for rhs, each in enumerate(found.found) for lhs in each)
-        judged = [self._unscored(lhs, rhs) if budget.late else self._judged(lhs, rhs) for lhs, rhs in sides]
+        judged = [
+            self._unscored(lhs, rhs, found) if budget.late or not self._known(lhs, rhs) else self._judged(lhs, rhs)
+            for lhs, rhs in sides
+        ]
 
         def order(each: Judged) -> tuple[object, ...]:
             record, lhs, rhs = each
@@ -164,10 +186,14 @@ class Judge:
 
         return sorted(judged, key=order)
 
-    def _unscored(self, lhs: tuple[int, ...], rhs: int) -> Judged:
+    def _known(self, lhs: tuple[int, ...], rhs: int) -> bool:
+        return all(each.knows(lhs, rhs) for each in self.scores.values())
+
+    def _unscored(self, lhs: tuple[int, ...], rhs: int, found: Discovered) -> Judged:
         left = tuple(self.names[each] for each in lhs)
+        degree, holds = (0, (self.nulls,)) if found.exact else (None, ())
         unknown = (None, None, None, None, None, None)
-        return Dependency(left, self.names[rhs], 0, *unknown, "unknown", (self.nulls,), ("unscored",), ()), lhs, rhs
+        return Dependency(left, self.names[rhs], degree, *unknown, "unknown", holds, ("unscored",), ()), lhs, rhs
 
     def _judged(self, lhs: tuple[int, ...], rhs: int) -> Judged:
         scores = {each: self.scores[each].score(lhs, rhs) for each in NULLS}
@@ -180,8 +206,8 @@ class Judge:
             rhs=self.names[rhs],
             degree=asked.degree,
             score=beyond_chance(equal, all_rows.score((), rhs), all_rows.rows),
-            pv=equal.pv,
-            pt=equal.pt,
+            pv=None if isnan(equal.pv) else equal.pv,
+            pt=None if isnan(equal.pt) else equal.pt,
             gs=None,
             gs_low=None,
             gs_high=None,
@@ -201,7 +227,7 @@ class Judge:
         if rows < 2:
             flags.append("vacuous")
             reasons.append(f"{rows} rows were left to compare")
-        elif score.groups >= rows:
+        elif is_key(score.groups, len(lhs), rows, self.different, len(self.names)):
             flags.append("key")
         elif score.groups > _NEARLY * rows:
             reasons.append(f"nearly a key: {score.groups:,} different left sides in {rows:,} rows")
@@ -221,8 +247,10 @@ class Judge:
         if self.genuineness is None:
             return record
         found = self.genuineness.score(lhs, rhs)
-        sure = found.exact and found.value == 1.0
-        strength = "strong" if sure else "weak" if found.low > 0 else "none" if found.high == 0 else "unknown"
+        if found.exact and found.value == 1.0:
+            strength = "strong"
+        else:
+            strength = {True: "weak", False: "none", None: "unknown"}[found.possible]
         return replace(record, gs=found.value, gs_low=found.low, gs_high=found.high, strength=strength)
 
     def _notes(self, records: list[Dependency], found: Discovered) -> list[str]:
@@ -237,6 +265,10 @@ class Judge:
         trivial = sum(bool(each.flags) for each in records) - unscored
         if trivial:
             notes.append(f"{trivial:,} follow from keys, constants or too few rows: flagged, and last in order")
+        if self.rows > self.different > 0:
+            notes.append(
+                f"{self.rows - self.different:,} of {self.rows:,} rows repeat others: keys are those of the rest"
+            )
         every = self.scores["equal"].rows
         if self.rows < every:
             notes.append(f"{every - self.rows:,} of {every:,} rows lack a value and were left out")

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from lakescope.errors import BadRequest
 from lakescope.fds import kernels
+from lakescope.fds.budget import Budget
 from lakescope.fds.scores import Scorer
 from lakescope.fds.table import CodedTable
 
@@ -34,19 +35,32 @@ MODELS = ("uniform", "frequency", "conditional")
 _OPTIONS, _STATES = 500, 400
 #: Cells that are drawn at a time, about.
 _DRAWN = 2_000_000
-#: Worlds of a first look, and incomplete rows of it, if there are more; the chance that an interval is wrong is halved
-#: between that look and the rest.
-_SCREENING, _SCREENED, _RISK = 256, 1_000, 0.025
+#: Worlds of a first look, and incomplete rows of it, if there are more; the chance that an interval is wrong, one in
+#: twenty, is divided among such a look at some rows, one at all, and the rest.
+_SCREENING, _SCREENED, _RISK = 256, 1_000, 0.05 / 3
 #: What a value never seen beside a predictor weighs, in rows.
 _SMOOTHING = 0.5
+#: Rows after which it is asked whether time is up.
+_LOOK = 256
+
+
+class Row(NamedTuple):
+    """Ways to fill a row in that certain rows leave: left side, right side, chance; and if they refused others."""
+
+    options: list[tuple[tuple[int, ...], int, float]]
+    refused: bool
 
 
 class Genuineness(NamedTuple):
-    """GS between ``low`` and ``high``, which are equal if it is exact."""
+    """GS between ``low`` and ``high``, which are equal if it is exact, else hold it with a chance of 95%.
+
+    ``possible`` is whether there is a world at all in which it holds, however unlikely; None if that is not known.
+    """
 
     value: float
     low: float
     high: float
+    possible: bool | None
 
     @property
     def exact(self) -> bool:
@@ -61,13 +75,16 @@ class Imputation:
             raise BadRequest(f"no imputation {model!r}", hint="use uniform, frequency, conditional, or a function")
         self.table = table
         self.model = model
+        self._domains: dict[int, int] = {}
         self._frequencies: dict[int, F64] = {}
         self._predictors: dict[int, int | None] = {}
         self._beside: dict[tuple[int, int, int], F64] = {}
 
     def domain(self, column: int) -> int:
         """Different values of a column; one, which nobody knows, if it has none."""
-        return max(1, int(self.table.codes[column].max(initial=-1)) + 1)
+        if column not in self._domains:
+            self._domains[column] = max(1, int(self.table.codes[column].max(initial=-1)) + 1)
+        return self._domains[column]
 
     def distribution(self, column: int, row: int) -> F64:
         """The chances of the values of a column in a row."""
@@ -144,6 +161,8 @@ class GenuinenessScorer:
         self.imputation = Imputation(table, model)
         self.error = error
         self.seed = seed
+        #: When it is late, fewer worlds are drawn.
+        self.budget = Budget(None)
 
     def score(self, lhs: Sequence[int], rhs: int) -> Genuineness:
         """GS of ``lhs -> rhs``: exact where that is feasible, else from worlds that are drawn."""
@@ -152,51 +171,59 @@ class GenuinenessScorer:
         lacking = np.flatnonzero((codes < 0).any(axis=0))
         certain = np.ascontiguousarray(codes[:, (codes >= 0).all(axis=0)])
         if _contradicts(certain):
-            return Genuineness(0.0, 0.0, 0.0)
+            return Genuineness(0.0, 0.0, 0.0, possible=False)
         if not lacking.size:
-            return Genuineness(1.0, 1.0, 1.0)
+            return Genuineness(1.0, 1.0, 1.0, possible=True)
         if lacking.size > _SCREENED:
             few = np.sort(np.random.default_rng(self.seed).choice(lacking, _SCREENED, replace=False))
             held, drawn = self._held(sides, codes[:, few], few, certain, _SCREENING)
             if not held:
                 # What breaks with some of the rows filled in breaks with all.
-                return Genuineness(0.0, 0.0, 1 - _RISK ** (1 / drawn))
-        found = self._exactly(sides, codes[:, lacking], lacking, _fixed(certain, codes[:, lacking]))
+                return Genuineness(0.0, 0.0, 1 - _RISK ** (1 / drawn), possible=None)
+        found, possible = self._exactly(sides, codes[:, lacking], lacking, _fixed(certain, codes[:, lacking]))
         if found is not None:
-            value = min(1.0, max(0.0, found))
-            return Genuineness(value, value, value)
+            value = min(1.0, found)
+            return Genuineness(value, value, value, possible)
         return self._drawn(sides, codes[:, lacking], lacking, certain)
 
     # --- exactly ------------------------------------------------------------------------------------------------------
 
-    def _exactly(self, sides: list[int], rows: I32, numbers: I64, fixed: dict[tuple[int, ...], int]) -> float | None:
-        """The product over independent parts; None where one is too large."""
+    def _exactly(
+        self, sides: list[int], rows: I32, numbers: I64, fixed: dict[tuple[int, ...], int]
+    ) -> tuple[float | None, bool]:
+        """The product over independent parts, None where one is too large; and whether it can hold at all."""
         total = 1.0
-        left: list[list[tuple[tuple[int, ...], int, float]]] = []
+        left: list[Row] = []
         for at, number in enumerate(numbers.tolist()):
+            if at % _LOOK == 0 and self.budget.late:
+                return None, True
             options = self._options(sides, rows[:, at].tolist(), number)
             if options is None:
-                return None
-            implied, free = 0.0, []
+                return None, True
+            implied, free, refused = 0.0, [], False
             for side, value, chance in options:
                 if side not in fixed:
                     free.append((side, value, chance))
                 elif fixed[side] == value:
                     implied += chance
+                else:
+                    refused = True
             if not free:
-                total *= implied
-                if not total:
-                    return 0.0
+                if not implied:
+                    return 0.0, False
+                total *= implied if refused else 1.0
             else:
                 if implied:
                     free.append(((), -1, implied))
-                left.append(free)
+                left.append(Row(free, refused))
         for part in _parts(left):
             found = _sum_over_worlds(part)
-            if found is None:
-                return None
+            if found is None or self.budget.late:
+                return None, True
+            if not found:
+                return 0.0, False
             total *= found
-        return total
+        return total, True
 
     def _options(
         self, sides: list[int], row: list[int], number: int
@@ -225,11 +252,11 @@ class GenuinenessScorer:
         held, drawn = self._held(sides, rows, numbers, certain, _SCREENING)
         if held in (0, drawn):
             bound = 1 - _RISK ** (1 / drawn)
-            return Genuineness(float(held > 0), 1 - bound if held else 0.0, 1.0 if held else bound)
+            return Genuineness(float(held > 0), 1 - bound if held else 0.0, 1.0 if held else bound, bool(held) or None)
         held, drawn = self._held(sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - _RISK))
         share = held / drawn
         bound = math.sqrt(math.log(2 / _RISK) / (2 * drawn))
-        return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound))
+        return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound), bool(held) or None)
 
     def _held(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
         """In how many worlds it holds, of how many that were drawn."""
@@ -251,6 +278,8 @@ class GenuinenessScorer:
                         worlds[:, place, at] = dice.choice(chances.size, batch, p=chances)
             held += kernels.worlds_that_hold(certain, worlds)
             drawn += batch
+            if self.budget.late:
+                break
         return held, drawn
 
 
@@ -277,9 +306,7 @@ def _contradicts(certain: I32) -> bool:
     return bool(kernels.violations(certain, single, lhs, rhs, np.empty(size, np.int32), 1, pairs))
 
 
-def _parts(
-    rows: list[list[tuple[tuple[int, ...], int, float]]],
-) -> list[list[list[tuple[tuple[int, ...], int, float]]]]:
+def _parts(rows: list[Row]) -> list[list[Row]]:
     """Rows that may meet in a left side that no certain row has, together."""
     parent = list(range(len(rows)))
 
@@ -290,29 +317,31 @@ def _parts(
         return at
 
     first: dict[tuple[int, ...], int] = {}
-    for at, options in enumerate(rows):
-        for side, value, _ in options:
+    for at, row in enumerate(rows):
+        for side, value, _ in row.options:
             if value >= 0:
                 parent[root(at)] = root(first.setdefault(side, at))
-    found: dict[int, list[list[tuple[tuple[int, ...], int, float]]]] = {}
-    for at, options in enumerate(rows):
-        found.setdefault(root(at), []).append(options)
+    found: dict[int, list[Row]] = {}
+    for at, row in enumerate(rows):
+        found.setdefault(root(at), []).append(row)
     return list(found.values())
 
 
-def _sum_over_worlds(rows: list[list[tuple[tuple[int, ...], int, float]]]) -> float | None:
+def _sum_over_worlds(rows: list[Row]) -> float | None:
     """The chance that rows agree where they meet: states are what left sides have been given; None if too many."""
     states: dict[frozenset[tuple[tuple[int, ...], int]], float] = {frozenset(): 1.0}
     last: dict[tuple[int, ...], int] = {}
-    for at, options in enumerate(rows):
-        for side, _, _ in options:
+    refused = any(row.refused for row in rows)
+    for at, row in enumerate(rows):
+        for side, _, _ in row.options:
             last[side] = at
-    for at, options in enumerate(rows):
+    for at, row in enumerate(rows):
         reached: dict[frozenset[tuple[tuple[int, ...], int]], float] = {}
         for state, chance in states.items():
             given = dict(state)
-            for side, value, option in options:
+            for side, value, option in row.options:
                 if value >= 0 and given.get(side, value) != value:
+                    refused = True
                     continue
                 # A left side that no later row can have need not be remembered.
                 kept = state if value < 0 or side in given else state | {(side, value)}
@@ -321,4 +350,5 @@ def _sum_over_worlds(rows: list[list[tuple[tuple[int, ...], int, float]]]) -> fl
         if len(reached) > _STATES:
             return None
         states = reached
-    return sum(states.values())
+    # Where nothing was refused, everything holds, whatever the chances add up to by rounding.
+    return sum(states.values()) if refused else 1.0

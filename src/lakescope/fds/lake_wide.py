@@ -25,6 +25,7 @@ def lake_dependencies(
     batch: Callable[[SparkSession], DataFrame],
     locate: Callable[[str], str],
     options: dict[str, Any],
+    budget: float | None,
     limit: int | None,
     out: str | Path | None,
     spark: SparkSession | None,
@@ -35,17 +36,19 @@ def lake_dependencies(
         raise BadRequest(f"{out} is there already", hint="give a path that is not, or remove it")
     most = _MOST if limit is None else limit
     with spark_session(spark, master) as session:
-        told = best_of(batch(session), ("unread", "large"), most, None if out is None else str(out))
+        told = best_of(batch(session), ("unread", "large", "incomplete"), most, None if out is None else str(out))
         records = [from_row(row) for row in told.best]
         notes = [f"{told.dependencies:,} in {told.tables:,} tables, with those that follow from keys and constants"]
         for each in map(from_row, told.unknown):
             if "large" in each.flags:
-                found = dependencies_on(session, locate(each.table), **options)
+                found = dependencies_on(session, locate(each.table), **options, budget=budget)
                 records += [one for one in of_table(each.table, found) if not one.flags]
                 notes.append(
                     f"{each.table} is too large for a worker: found by all of them, and not in what was written"
                 )
-            else:
+            elif "unread" in each.flags:
                 notes.append(f"{each.table} could not be read: {each.reasons[0]}")
+            else:
+                notes.append(f"{each.table}: {each.reasons[0]}")
     records.sort(key=lambda each: (-(each.score or 0.0), each.table, each.lhs, each.rhs))
     return Results(LakeDependency, records[:most], shown=_SHOWN, notes=notes)

@@ -35,6 +35,8 @@ def polluted(
     """
     if pattern not in PATTERNS:
         raise BadRequest(f"no pattern {pattern!r} of missing values", hint="use uniform, pareto or target")
+    if unit not in ("cells", "tuples"):
+        raise BadRequest(f"no unit {unit!r} of missing values", hint="use cells or tuples")
     if not 0 <= share <= 1:
         raise BadRequest(f"the share of missing values must be between 0 and 1, not {share}", hint="0.05")
     if pattern == "target" and not target:

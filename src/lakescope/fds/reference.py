@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import discover
 from lakescope.fds.impute import METHODS, Method, imputed
+from lakescope.fds.scores import Scorer, trivial
 from lakescope.fds.table import read
 from lakescope.results import Results
 
@@ -18,13 +18,14 @@ from lakescope.results import Results
 class Imputed:
     """A dependency that holds minimally after some imputation, by which of them, and whether after all of them.
 
-    It holds after an imputation, too, if a shorter left side does.
+    ``flags`` as of any dependency, by the first imputation.
     """
 
     lhs: tuple[str, ...]
     rhs: str
     methods: tuple[str, ...]
     reference: bool
+    flags: tuple[str, ...]
 
 
 def reference(
@@ -32,7 +33,7 @@ def reference(
     methods: Sequence[Method] = METHODS,
     max_lhs: int | None = 3,
     *,
-    missing: Sequence[str] = (),
+    missing: Sequence[str] | str = (),
     bins: int = 0,
     seed: int = 1,
     budget: float | None = 60.0,
@@ -43,27 +44,31 @@ def reference(
     """
     table = read(query, missing, texts=True)
     time = Budget(budget)
-    found: dict[str, list[set[tuple[int, ...]]]] = {}
+    scorers: dict[str, Scorer] = {}
+    found: list[set[tuple[tuple[int, ...], int]]] = []
     complete = True
-    for method in methods:
-        made = discover(imputed(table, method, seed=seed, bins=bins).under("equal"), max_lhs, time)
+    for place, method in enumerate(methods):
+        scorers[method] = Scorer(imputed(table, method, seed=seed, bins=bins).under("equal"))
+        made = discover(scorers[method].codes, max_lhs, time.part(1 / (len(methods) - place)))
         complete = complete and made.complete
-        found[method] = [set(sides) for sides in made.found]
-    every = {(lhs, rhs) for each in found.values() for rhs, sides in enumerate(each) for lhs in sides}
+        found.append({(lhs, rhs) for rhs, sides in enumerate(made.found) for lhs in sides})
+    first = next(iter(scorers.values()))
+    different = first.different_rows()
     records = []
-    for lhs, rhs in sorted(every, key=lambda each: (len(each[0]), each)):
-        held = tuple(name for name in found if any(set(lhs).issuperset(side) for side in found[name][rhs]))
+    for lhs, rhs in sorted(set().union(*found), key=lambda each: (len(each[0]), each)):
+        # Counted, not looked up: what one search had no time for may hold.
+        held = tuple(name for name, scorer in scorers.items() if not scorer.score(lhs, rhs).degree)
         names = tuple(table.names[each] for each in lhs)
-        records.append(Imputed(names, table.names[rhs], held, len(held) == len(found)))
-    records.sort(key=lambda each: -len(each.methods))
+        flags = trivial(first, different, lhs, rhs)
+        records.append(Imputed(names, table.names[rhs], held, len(held) == len(scorers), flags))
+    records.sort(key=lambda each: (bool(each.flags), -len(each.methods)))
     notes = [] if complete else ["not complete: time was up; give it a larger budget"]
     filled = int(table.missing().sum())
     notes.append(f"{filled:,} missing values were filled in" if filled else "no value is missing")
-    return Results(Imputed, records, notes=notes, info={"jaccard": _jaccard(list(found.values()))})
+    return Results(Imputed, records, notes=notes, info={"jaccard": _jaccard(found)})
 
 
-def _jaccard(sets: list[list[set[tuple[int, ...]]]]) -> float:
+def _jaccard(sets: list[set[tuple[tuple[int, ...], int]]]) -> float | None:
     """Of all that hold minimally after some imputation, the share that do after each."""
-    plain = [{(lhs, rhs) for rhs, sides in enumerate(each) for lhs in sides} for each in sets]
-    union = set().union(*plain)
-    return len(set.intersection(*plain)) / len(union) if union else math.nan
+    union = set().union(*sets)
+    return len(set.intersection(*sets)) / len(union) if union else None

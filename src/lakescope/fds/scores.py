@@ -65,6 +65,7 @@ class Scorer:
         # Rows by the first columns of the last left side: the next one often begins alike.
         self._prefixes: list[tuple[int, Partition]] = []
         whole = np.array([0, self.rows] if self.rows > 1 else [0], np.int32)
+        self._alone: dict[int, Likelihood] = {}
         self._all = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
 
     def partition(self, lhs: Sequence[int]) -> Partition:
@@ -94,7 +95,21 @@ class Scorer:
         """Degree, PV and PT of ``lhs -> rhs``."""
         if not self.rows:
             return Likelihood(0, float("nan"), float("nan"), float("nan"), 0)
-        by = self.partition(lhs)
+        if lhs:
+            return self._scored(self.partition(lhs), rhs)
+        if rhs not in self._alone:
+            self._alone[rhs] = self._scored(self._all, rhs)
+        return self._alone[rhs]
+
+    def knows(self, lhs: Sequence[int], rhs: int) -> bool:
+        """Whether a score can be told: all can."""
+        return True
+
+    def different_rows(self) -> int:
+        """How many rows there are without repetitions."""
+        return Scorer(self.codes).partition(range(self.codes.shape[0])).groups
+
+    def _scored(self, by: Partition, rhs: int) -> Likelihood:
         found = kernels.likelihoods(
             *(by.order, by.bounds, by.bounds.size - 1, self.codes[rhs], self._domains[rhs]),
             *(self._counts, self._more),
@@ -114,6 +129,26 @@ class Scorer:
         return beyond_chance(score, self.score((), rhs), self.rows)
 
 
+def is_key(groups: int, lhs: int, rows: int, different: int, columns: int) -> bool:
+    """Whether a left side of so many columns tells all rows apart, repeated ones aside.
+
+    Not so if only one more column is there: then what it tells apart is what the dependency says.
+    """
+    return groups >= (rows if lhs + 1 == columns else different)
+
+
+def trivial(scorer: Scorer, different: int, lhs: Sequence[int], rhs: int) -> tuple[str, ...]:
+    """Why a dependency says nothing: too few rows, a key of ``different`` rows on the left, a constant on the right."""
+    if scorer.rows < 2:
+        return ("vacuous",)
+    found = []
+    if is_key(scorer.partition(lhs).groups, len(lhs), scorer.rows, different, scorer.codes.shape[0]):
+        found.append("key")
+    if scorer.score((), rhs).pt == 1:
+        found.append("constant")
+    return tuple(found)
+
+
 def score_all(codes: I32, candidates: Sequence[tuple[Sequence[int], int]]) -> list[Likelihood]:
     """Scores of many dependencies, on all cores; those that lie together should have left sides that begin alike."""
     found: list[Likelihood | None] = [None] * len(candidates)
@@ -130,8 +165,8 @@ def score_all(codes: I32, candidates: Sequence[tuple[Sequence[int], int]]) -> li
 def beyond_chance(score: Likelihood, alone: Likelihood, rows: int) -> float:
     """How much a left side tells beyond what any of as many groups would: 0 for nothing, 1 for all.
 
-    ``alone`` is the score of the empty left side. The measure mu of Piatetsky-Shapiro and Matheus, less the share of
-    rows whose group is their own: a key tells everything, but nothing that one could use.
+    ``alone`` is the score of the empty left side. The measure mu of Piatetsky-Shapiro and Matheus, times what different
+    left sides leave of the rows: a key tells everything, but nothing that one could use.
     """
     if rows < 2 or score.groups >= rows or alone.pdep >= 1:
         return 0.0

@@ -7,7 +7,6 @@ copy only, tell what held from what only seems to.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, NotFound
+from lakescope.fds.compare import candidates_of
 from lakescope.fds.pollute import Pattern, Unit, polluted
 from lakescope.fds.scores import beyond_chance, score_all
 from lakescope.fds.table import NULLS, CodedTable, Nulls, read
@@ -65,11 +65,11 @@ class Effect:
     nulls: str
     versions: int
     rows: float
-    exact: float
-    same: float
-    ghost: float
-    fake: float
-    jaccard: float
+    exact: float | None
+    same: float | None
+    ghost: float | None
+    fake: float | None
+    jaccard: float | None
     base: float | None
     pv_auc: float | None
     pt_auc: float | None
@@ -107,8 +107,8 @@ def study(
 
     ``pattern``: evenly, four fifths in a fifth of the columns, or in ``target`` columns (names, ``most-distinct``, the
     default, or ``least-distinct``). Shares are of all cells where values are taken out evenly, else of rows
-    (``tuples``), for few columns do not hold more. Every left side of at most ``max_lhs`` columns is a candidate; by
-    default as many columns as leave few enough of them. Of more than ``rows`` rows so many are drawn.
+    (``tuples``), for few columns do not hold more. Every left side of at most ``max_lhs`` columns is a candidate, or of
+    fewer where there would be too many of them. Of more than ``rows`` rows so many are drawn.
     """
     if versions < 1:
         raise BadRequest("the study needs at least one version", hint="versions=10")
@@ -122,7 +122,7 @@ def study(
     columns = [_place(table, name) for name in target or ("most-distinct",)] if pattern == "target" else []
     where = f", in {', '.join(table.names[each] for each in columns)}" if columns else ""
     notes.append(f"shares of missing values are of all {unit}{where}")
-    most = _bounded(table.columns) if max_lhs is None else max_lhs
+    most = min(_bounded(table.columns), table.columns if max_lhs is None else max_lhs)
     if most < table.columns - 1:
         notes.append(f"left sides of at most {most} of {table.columns} columns")
     candidates = list(candidates_of(table.columns, most))
@@ -148,16 +148,6 @@ def _bounded(columns: int) -> int:
         if total > _MOST_CANDIDATES:
             return max(1, size - 1)
     return columns - 1
-
-
-def candidates_of(columns: int, most: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Every left side of at most so many columns, with every column that is not in it."""
-    sides = [
-        lhs for size in range(1, min(most, columns - 1) + 1) for lhs in itertools.combinations(range(columns), size)
-    ]
-    # In order of their columns: rows are grouped by the first ones once.
-    for lhs in sorted(sides):
-        yield from ((lhs, rhs) for rhs in range(columns) if rhs not in lhs)
 
 
 class Experiment:
@@ -203,6 +193,8 @@ class Experiment:
                 if progress is not None:
                     progress(number * versions + version + 1, len(shares) * versions)
             records += [_effect(share, nulls, each) for nulls, each in found.items()]
+        if any(each.exact is None for each in records):
+            notes.append("fewer than two complete rows were left in some: nothing is told of them")
         info = {"rows": self.table.rows, "columns": self.table.columns, "candidates": len(self.candidates)}
         return Results(Effect, records, shown=_SHOWN, notes=notes, info=info)
 
@@ -214,14 +206,17 @@ class Experiment:
         return {
             nulls: {
                 "rows": float(whole if nulls == "skip" else damaged.rows),
-                **_changes(self.clean[nulls].degrees, scores.degrees),
+                **_changes(self.clean[nulls].degrees, scores.degrees, able=whole > 1 or nulls != "skip"),
                 **_quality(scores, holding, self.clean[nulls].degrees == 0, known=nulls != "skip"),
             }
             for nulls, scores in scored.items()
         }
 
 
-def _changes(before: I64, after: I64) -> dict[str, float]:
+def _changes(before: I64, after: I64, *, able: bool) -> dict[str, float]:
+    """What became of degrees; nothing is known of fewer than two rows, of which everything holds."""
+    if not able:
+        return dict.fromkeys(("exact", "same", "ghost", "fake", "jaccard"), math.nan)
     held, holds = before == 0, after == 0
     union = int((held | holds).sum())
     return {

@@ -26,12 +26,14 @@ MOST_CELLS = 200_000_000
 class CodedTable:
     """Columns by name, and the code of every cell: from 0 by order of appearance, -1 where it is missing.
 
-    ``texts`` are the canonical texts of the codes of each column, if they were asked for.
+    ``texts`` are the canonical texts of the codes of each column, if they were asked for; ``unmet`` texts that were to
+    stand for no value, and do not occur.
     """
 
     names: tuple[str, ...]
     codes: I32
     texts: tuple[list[str], ...] = ()
+    unmet: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -72,26 +74,27 @@ class TooLarge(BadRequest):
     """A table of more cells than are held in memory."""
 
 
-def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False, most_cells: int = MOST_CELLS) -> CodedTable:
+def read(
+    query: Any, missing: Sequence[str] | str = (), *, texts: bool = False, most_cells: int = MOST_CELLS
+) -> CodedTable:
     """A table by its path or URI, or a frame; ``missing`` are texts that stand for no value in this one."""
     from lakescope.search.reading import batches_of
     from lakescope.values.cells import understand
 
-    markers = {text.encode() for text in missing}
+    markers = marked(missing)
+    met: set[int] = set()
     told: dict[str, list[str]] = {}
-    known: dict[str, dict[int, int]] = {}
+    numbers: dict[str, dict[int, int]] = {}
     parts: dict[str, list[I32]] = {}
     rows = 0
     for batch in batches_of(query):
         for column in batch.columns:
             cells = understand(column, batch.fallback)
-            codes_of = known.setdefault(column.name, {})
+            codes_of = numbers.setdefault(column.name, {})
+            hashes = cells.hashes.tolist()
+            met.update(markers.keys() & hashes)
             codes = np.array(
-                [
-                    -1 if markers and cells.canonical_at(place) in markers else codes_of.setdefault(each, len(codes_of))
-                    for place, each in enumerate(cells.hashes.tolist())
-                ],
-                np.int32,
+                [-1 if each in markers else codes_of.setdefault(each, len(codes_of)) for each in hashes], np.int32
             )
             if texts:
                 _remember(told.setdefault(column.name, []), cells, codes)
@@ -110,7 +113,21 @@ def read(query: Any, missing: Sequence[str] = (), *, texts: bool = False, most_c
     if not parts:
         raise BadRequest("the table has no columns", hint="give a table with a header and rows")
     codes = np.array([np.concatenate(held) for held in parts.values()], np.int32)
-    return CodedTable(tuple(parts), codes, tuple(told[name] for name in parts) if texts else ())
+    known = tuple(told[name] for name in parts) if texts else ()
+    return CodedTable(tuple(parts), codes, known, tuple(text for each, text in markers.items() if each not in met))
+
+
+def marked(missing: Sequence[str] | str) -> dict[int, str]:
+    """Texts that stand for no value by their hashes: 999 and 999.0 are the same, as they are in a table."""
+    import pyarrow as pa
+
+    from lakescope.values.hashed import hash_each
+
+    texts = [missing] if isinstance(missing, str) else list(missing)
+    if not texts:
+        return {}
+    hashes, valid = hash_each(pa.array(texts, pa.string()))
+    return {each: text for each, text, there in zip(hashes.tolist(), texts, valid.tolist(), strict=True) if there}
 
 
 def _remember(told: list[str], cells: Any, codes: I32) -> None:

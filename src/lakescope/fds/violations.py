@@ -15,13 +15,14 @@ from lakescope.fds.table import I32, CodedTable, Nulls, check_nulls, read
 from lakescope.results import Results
 
 _ROWS = 10
+_MISSING = "(missing)"
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A left side with several right ones: which, how often each, and in which rows (from 0; the first ten).
 
-    ``repair`` is the right side of more than half of the rows, if there is one: what the others might be meant to be.
+    ``repair`` is the right side of more than half of the rows that have one: what the others might be meant to be.
     """
 
     lhs: tuple[str, ...]
@@ -40,7 +41,7 @@ def parse(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def violations(
-    query: Any, lhs: Sequence[str], rhs: str, nulls: Nulls = "equal", missing: Sequence[str] = ()
+    query: Any, lhs: Sequence[str], rhs: str, nulls: Nulls = "equal", missing: Sequence[str] | str = ()
 ) -> Results[Violation]:
     """Groups of rows that break ``lhs -> rhs``, those with the most rows first."""
     check_nulls(nulls)
@@ -60,7 +61,9 @@ def violations(
     for group in _broken(by, scorer.codes[right]):
         rows = np.sort(kept[by.rows_of(group)])
         values = Counter(_text(table, right, row) for row in rows.tolist()).most_common()
-        majority = values[0][0] if 2 * values[0][1] > rows.size else None
+        there = [(text, number) for text, number in values if text != _MISSING]
+        known = sum(number for _, number in there)
+        majority = there[0][0] if there and 2 * there[0][1] > known else None
         found.append(
             Violation(
                 lhs=tuple(_text(table, column, int(rows[0])) for column in columns),
@@ -88,4 +91,4 @@ def _broken(by: Partition, values: I32) -> list[int]:
 
 def _text(table: CodedTable, column: int, row: int) -> str:
     code = int(table.codes[column, row])
-    return table.texts[column][code] if code >= 0 else "(missing)"
+    return table.texts[column][code] if code >= 0 else _MISSING

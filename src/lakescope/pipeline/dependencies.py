@@ -52,7 +52,7 @@ class HashedRows:
     missing: tuple[int, ...]
 
 
-def rows_of_frame(frame: DataFrame, missing: Sequence[str]) -> HashedRows:
+def rows_of_frame(frame: DataFrame, missing: Sequence[int]) -> HashedRows:
     """A Spark frame as packed rows."""
     ship_package(frame.sparkSession)
     names = tuple(frame.columns)
@@ -60,7 +60,7 @@ def rows_of_frame(frame: DataFrame, missing: Sequence[str]) -> HashedRows:
     return _counted(names, plain.mapInArrow(Shipped.of(RowsOfFrame(names, tuple(missing))), _ROW_DDL))[0]
 
 
-def rows_of_table(session: SparkSession, plan: Callable[[int], list[Unit]], missing: Sequence[str]) -> HashedRows:
+def rows_of_table(session: SparkSession, plan: Callable[[int], list[Unit]], missing: Sequence[int]) -> HashedRows:
     """A table as packed rows; ``plan`` cuts it into pieces of about so many bytes, which executors read."""
     ship_package(session)
     found, met = _rows_of_units(session, plan(UNIT_BYTES), tuple(missing))
@@ -77,7 +77,7 @@ def _names_of(units: Sequence[Unit]) -> tuple[str, ...]:
     raise BadRequest("the table has no rows", hint="give a table with a header and rows")
 
 
-def _rows_of_units(session: SparkSession, units: list[Unit], missing: tuple[str, ...]) -> tuple[HashedRows, bool]:
+def _rows_of_units(session: SparkSession, units: list[Unit], missing: tuple[int, ...]) -> tuple[HashedRows, bool]:
     names = _names_of(units)
     task = RowsOfUnits(tuple(unit.to_json() for unit in units), names, missing)
     return _counted(names, session.range(0, len(units), 1, len(units)).mapInArrow(Shipped.of(task), _ROW_DDL))
@@ -104,7 +104,7 @@ class RowsOfUnits:
 
     units: tuple[str, ...]
     names: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[int, ...]
 
     def __call__(self, batches: Arrow) -> Arrow:
         for numbers in batches:
@@ -118,7 +118,7 @@ class RowsOfFrame:
     """Task: the rows of a frame's partition, packed."""
 
     names: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[int, ...]
 
     def __call__(self, batches: Arrow) -> Arrow:
         for given in batches:
@@ -127,9 +127,8 @@ class RowsOfFrame:
                 yield _packed(batch, self.names, self.missing, 0)
 
 
-def _packed(batch: Batch, names: tuple[str, ...], missing: tuple[str, ...], unit: int) -> pa.RecordBatch:
+def _packed(batch: Batch, names: tuple[str, ...], missing: tuple[int, ...], unit: int) -> pa.RecordBatch:
     """Rows of a batch as the bytes of their hashes."""
-    markers = {text.encode() for text in missing}
     rows = np.zeros((batch.rows, len(names)), np.uint64)
     for column in batch.columns:
         if column.name not in names:
@@ -139,9 +138,8 @@ def _packed(batch: Batch, names: tuple[str, ...], missing: tuple[str, ...], unit
             )
         cells = understand(column, batch.fallback)
         hashes = np.maximum(cells.hashes, np.uint64(1))
-        if markers:
-            gone = [place for place in range(hashes.size) if cells.canonical_at(place) in markers]
-            hashes[gone] = 0
+        if missing:
+            hashes[np.isin(hashes, np.array(missing, np.uint64))] = 0
         rows[:, names.index(column.name)] = np.append(hashes, np.uint64(0))[cells.places]
     first, following = batch.span or (-1, -1)
     count = np.full(batch.rows, unit, np.int64)
@@ -174,6 +172,20 @@ def sample(table: HashedRows, count: int) -> U64:
     chosen = table.frame.select("row", f.xxhash64("row").alias("h")).orderBy("h", "row").limit(count).select("row")
     found = [np.frombuffer(row["row"], np.uint64) for row in chosen.collect()]
     return np.array(found, np.uint64).reshape(-1, len(table.names))
+
+
+def different_rows(table: HashedRows, nulls: str) -> int:
+    """How many rows there are without repetitions; a row that lacks a value is like no other if none equals another."""
+    from pyspark.sql import functions as f
+
+    whole = f.lit(True)
+    for place in range(len(table.names)):
+        whole = whole & (f.substring("row", 8 * place + 1, 8) != f.lit(bytes(8)))
+    named = table.frame.select(f.xxhash64("row").alias("h"), whole.alias("whole"))
+    if nulls == "equal":
+        return int(named.select("h").distinct().count())
+    complete = int(named.where("whole").select("h").distinct().count())
+    return complete if nulls == "skip" else complete + int(named.where("not whole").count())
 
 
 # --- validation -------------------------------------------------------------------------------------------------------
@@ -347,7 +359,7 @@ def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | Non
         if out is not None:
             kept.write.parquet(out)
         first = kept.where(f.size("flags") == 0).orderBy(f.desc("score"), "table", "lhs", "rhs").limit(limit)
-        strange = kept.where(f.arrays_overlap("flags", f.array(*map(f.lit, unknown)))).orderBy("table").limit(limit)
+        strange = kept.where(f.arrays_overlap("flags", f.array(*map(f.lit, unknown)))).orderBy("table")
         counts = kept.agg(f.count("*"), f.countDistinct("table")).collect()[0]
         best, rest = ([list(row) for row in part.collect()] for part in (first, strange))
         return Told(best, rest, counts[0], counts[1])
