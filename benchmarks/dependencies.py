@@ -548,7 +548,8 @@ def sensors(options: argparse.Namespace) -> Section:
     heads = [
         "bins",
         "candidates",
-        "PV and PT, s",
+        "PV and PT, s on all cores",
+        "CPU",
         "minimal, complete rows",
         "mining, s",
         "GS of these, s",
