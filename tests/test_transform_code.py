@@ -193,6 +193,7 @@ def test_arrow_gives_the_same(expression: Expression, rows: list[tuple[str, str 
     assert expression_of(expression, Texts(columns, len(rows))).to_pylist() == wanted(expression, rows)
 
 
+@pytest.mark.slow  # some long programs take DuckDB minutes to plan
 @settings(deadline=None, max_examples=150)
 @given(EXPRESSIONS, ROWS)
 @pytest.mark.parametrize("dialect", ["duckdb", "sql"])
@@ -206,7 +207,7 @@ def test_duckdb_gives_the_same(dialect: str, expression: Expression, rows: list[
     assert [made for (made,) in found] == wanted(expression, rows)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(EXPRESSIONS, ROWS)
 def test_polars_gives_the_same(expression: Expression, rows: list[tuple[str, str | None]]) -> None:
     frame = pl.DataFrame(
@@ -224,7 +225,7 @@ def test_polars_gives_the_same(expression: Expression, rows: list[tuple[str, str
         assert made["made"].to_list() == wanted(expression, rows)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(EXPRESSIONS, ROWS)
 def test_python_gives_the_same(expression: Expression, rows: list[tuple[str, str | None]]) -> None:
     code = expression_code(expression, "python")
@@ -234,6 +235,7 @@ def test_python_gives_the_same(expression: Expression, rows: list[tuple[str, str
     assert made == wanted(expression, rows)
 
 
+@pytest.mark.slow
 def test_spark_gives_the_same(spark: SparkSession) -> None:
     """Many random programs over many random cells in one job: a job for each would take hours."""
     expressions = [*GRID_EXPRESSIONS, *_drawn(EXPRESSIONS, 60)]
