@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -355,6 +355,27 @@ def _plain(thing: object) -> object:
     if hasattr(thing, "item"):
         return thing.item()
     raise TypeError(type(thing).__name__)
+
+
+Section = tuple[str, Json, list[Aim]]
+
+
+def run_parts(
+    parts: dict[str, Callable[[argparse.Namespace], Section]], options: argparse.Namespace, about: str | None
+) -> tuple[list[str], Json, list[Aim]]:
+    """Run the parts of a benchmark, or those of ``--only``: their texts and what they measured, and all aims."""
+    sections: list[str] = []
+    body: Json = {}
+    aims: list[Aim] = []
+    for name, part in parts.items():
+        if options.only and name not in options.only:
+            continue
+        text, body[name], reached = part(options)
+        sections.append(text)
+        aims += reached
+        say(f"{name} done")
+    sections.append(" ".join((about or "").split("\n\n", 1)[1].split()))
+    return sections, body, aims
 
 
 def say(text: str) -> None:

@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,17 +28,16 @@ import pyarrow as pa
 
 import common
 import lakescope
-from common import Aim, Json, Spread
-from lakescope.fds.compare import degrees
+from common import Aim, Json, Section, Spread
+from lakescope.fds.compare import candidates_of, degrees
 from lakescope.fds.discover import discover
 from lakescope.fds.genuineness import GenuinenessScorer
 from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import Scorer, beyond_chance, score_all
-from lakescope.fds.study import Experiment, auc, candidates_of, precision
+from lakescope.fds.study import Experiment, auc, precision
 from lakescope.fds.table import CodedTable, read
 
 I32 = npt.NDArray[np.int32]
-Section = tuple[str, Json, list[Aim]]
 
 SETS = "iris bridges hepatitis breast-cancer-wisconsin abalone chess nursery letter".split()
 SEMANTICS = {"null_equals_null": "equal", "null_not_equal": "distinct"}
@@ -497,18 +495,13 @@ def _dense(codes: I32) -> I32:
     return found
 
 
-def _candidates(columns: int) -> Iterator[tuple[tuple[int, ...], int]]:
-    for mask in range(1 << columns):
-        lhs = tuple(at for at in range(columns) if mask >> at & 1)
-        yield from ((lhs, rhs) for rhs in range(columns) if rhs not in lhs)
-
-
 def sensors(options: argparse.Namespace) -> Section:
     """PV and PT of every candidate, and GS of what holds among complete rows."""
     rows, body, aims = [], {}, []
     for bins in (10, 100, 1_000):
         table = sensors_table(options.sensor_rows, bins)
-        candidates = sorted(_candidates(table.columns))
+        empty: list[tuple[tuple[int, ...], int]] = [((), rhs) for rhs in range(table.columns)]
+        candidates = [*empty, *candidates_of(table.columns, table.columns - 1)]
         codes = table.under("equal")
         began, clock = time.process_time(), time.perf_counter()
         score_all(codes, candidates)
@@ -574,18 +567,7 @@ def main() -> None:
         return
     options.folder = common.data_folder("dependencies", keep=options.keep)
     parts = {part.__name__: part for part in (miners, scaling, scores, telling, rules, genuineness, sensors)}
-    sections: list[str] = []
-    aims: list[Aim] = []
-    body: Json = {}
-    for name, part in parts.items():
-        if options.only and name not in options.only:
-            continue
-        text, found, reached = part(options)
-        sections.append(text)
-        body[name] = found
-        aims += reached
-        common.say(f"{name} done")
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
+    sections, body, aims = common.run_parts(parts, options, __doc__)
     versions = {name: version(name) for name in ("lakescope", "numpy", "numba")}
     if peers():
         versions["desbordante"] = version("desbordante")

@@ -628,21 +628,10 @@ def main() -> None:
         **{"rediscover": rediscover, "search": search, "coherences": coherences},
         **{"growth": growth, "detection": detection},
     }
-    sections: list[str] = []
-    aims: list[Aim] = []
-    body: Json = {}
     there = (options.shared / "headers" / "wtq_train" / "tables").is_dir()
+    sections, body, aims = common.run_parts(parts if there else {}, options, __doc__)
     if not there:
-        sections.append(f"Not measured: no tables at {options.shared.name}, see `--shared`.")
-    for name, part in parts.items():
-        if not there or (options.only and name not in options.only):
-            continue
-        text, found, reached = part(options)
-        sections.append(text)
-        body[name] = found
-        aims += reached
-        common.say(f"{name} done")
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
+        sections.insert(0, f"Not measured: no tables at {options.shared.name}, see `--shared`.")
     versions = {}
     for name in ("lakescope", "numpy", "duckdb", "polars", "clevercsv"):
         try:

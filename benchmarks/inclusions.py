@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 import common
 import lakescope
-from common import Aim, Json, Spread
+from common import Aim, Section, Spread
 from lakescope.keys import kernels
 from lakescope.keys.bml import bml, bottom_k
 from lakescope.keys.evidence import Candidate, name_score
@@ -38,7 +38,6 @@ from sets import lake_like
 
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
-Section = tuple[str, Json, list[Aim]]
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 MEMORY = {11: "1.5 KB", 14: "12 KB"}
 TPCH = """nation.n_regionkey region.r_regionkey supplier.s_nationkey nation.n_nationkey customer.c_nationkey
@@ -349,18 +348,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder = common.data_folder("inclusions", keep=options.keep)
     parts = {"grid": grid, "keys": keys, "speed": speed, "exactly": exactly}
-    sections: list[str] = []
-    aims: list[Aim] = []
-    body: Json = {}
-    for name, part in parts.items():
-        if options.only and name not in options.only:
-            continue
-        text, found, reached = part(options)
-        sections.append(text)
-        body[name] = found
-        aims += reached
-        common.say(f"{name} done")
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
+    sections, body, aims = common.run_parts(parts, options, __doc__)
     versions = {name: version(name) for name in ("lakescope", "numpy", "numba", "duckdb")}
     common.publish("inclusions", "Inclusions and foreign keys", body, sections, aims, versions, options.out)
 

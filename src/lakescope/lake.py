@@ -277,9 +277,9 @@ class Lake:
 
     def location(self, table: str) -> str:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
-        part = table.partition("::")[2]
-        uri = str(self._table(table)["uri"])
-        return f"{uri}::{part}" if part else uri
+        from lakescope.search.reading import located
+
+        return located(table, str(self._table(table)["uri"]))
 
     def _side(self, table: str, column: str) -> Side:
         return Side(self.location(table), str(self._table(table)["format"]), column)

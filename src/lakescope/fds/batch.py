@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from lakescope.errors import LakescopeError
 from lakescope.fds.find import Dependency, dependencies
 from lakescope.fds.table import TooLarge, read
 from lakescope.results import arrow_schema
+from lakescope.search.reading import located
 from lakescope.store.index import Index
 
 #: Cells of a table that a worker holds; larger ones are flagged, to be asked for alone.
@@ -22,38 +23,25 @@ _SCORED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class LakeDependency:
-    """A dependency of a table of the lake: the fields of a :class:`Dependency`.
+class LakeDependency(Dependency):
+    """A dependency of a table of the lake.
 
     A table whose dependencies are not known has one record without sides and with a flag: ``unread``, and why,
     ``large`` if it is too large for a worker, ``incomplete`` if time was up.
     """
 
     table: str
-    lhs: tuple[str, ...]
-    rhs: str
-    degree: int
-    score: float | None
-    pv: float | None
-    pt: float | None
-    gs: float | None
-    gs_low: float | None
-    gs_high: float | None
-    strength: str
-    holds: tuple[str, ...]
-    flags: tuple[str, ...]
-    reasons: tuple[str, ...]
 
 
 def of_table(table: str, found: Sequence[Dependency]) -> list[LakeDependency]:
     """Dependencies as those of a table of the lake."""
-    names = [field.name for field in fields(Dependency)]
-    return [LakeDependency(table, *(getattr(each, name) for name in names)) for each in found]
+    return [LakeDependency(**asdict(each), table=table) for each in found]
 
 
 def unknown(table: str, flag: str, why: str) -> LakeDependency:
     """The record of a table whose dependencies are not known."""
-    return LakeDependency(table, (), "", 0, None, None, None, None, None, None, "unknown", (), (flag,), (why,))
+    numbers = (None, None, None, None, None, None, None)
+    return LakeDependency((), "", *numbers, "unknown", (), (flag,), (why,), table)
 
 
 def from_row(row: list[Any]) -> LakeDependency:
@@ -65,17 +53,9 @@ def from_row(row: list[Any]) -> LakeDependency:
 @functools.lru_cache(maxsize=2)
 def _tables(path: str, generation: int) -> list[tuple[str, str]]:
     """Tables of an index and where they lie, as a worker knows them."""
-    return locations(Index(path))
-
-
-def locations(index: Index) -> list[tuple[str, str]]:
-    """Tables of an index, and where each lies."""
-    tables = index.catalog("tables")
-    found = []
-    for table, uri in zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True):
-        part = table.partition("::")[2]
-        found.append((table, f"{uri}::{part}" if part else uri))
-    return found
+    tables = Index(path).catalog("tables")
+    pairs = zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True)
+    return [(table, located(table, uri)) for table, uri in pairs]
 
 
 @dataclass(frozen=True, slots=True)

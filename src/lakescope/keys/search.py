@@ -206,8 +206,11 @@ class KeySearch:
 
     @cached_property
     def _places(self) -> dict[str, str]:
+        from lakescope.search.reading import located
+
         tables = self._index.catalog("tables")
-        return dict(zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True))
+        pairs = zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True)
+        return {table: located(table, uri) for table, uri in pairs}
 
     def _orphans(self, child: int, parent: int) -> tuple[str, ...]:
         """Examples of values of a column that another does not hold."""

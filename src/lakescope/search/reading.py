@@ -104,6 +104,12 @@ def batches_of(query: Any) -> Iterable[Batch]:
     return _batches_of_path(str(query)) if is_path else _batches_of_frame(query)
 
 
+def located(table: str, uri: str) -> str:
+    """Where a table of the lake lies: its file, and within that the sheet or the database's table."""
+    part = table.partition("::")[2]
+    return f"{uri}::{part}" if part else uri
+
+
 def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
     """The pieces of the one table at a path or URI; ``::name`` after it chooses a sheet or a database's table."""
     found, problems = discover([location])
