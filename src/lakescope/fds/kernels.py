@@ -306,30 +306,54 @@ def violations(codes, single, lhs, rhs, slots, most, pairs):
 
 
 @njit(nogil=True, cache=True)
-def refined(order, bounds, groups, values, counts, places, out, out_bounds):
+def refined(order, bounds, groups, values, counts, places, met, out, out_bounds):
     """Groups of rows cut by the values of a column; what becomes alone leaves (a stripped partition; TANE, 1999).
 
     Rows of a group lie together in ``order``, from one of ``bounds`` to the next. ``counts`` has room for every value
-    and is zero, ``places`` has as much. Returns how many groups there are then, and how many rows became alone, because
-    nobody shares their value or because they lack one.
+    and is zero, ``places`` has as much, ``met`` for every row. Returns how many groups there are then, and how many
+    rows became alone, because nobody shares their value or because they lack one; and what ``likelihoods`` tells of
+    the column, which is known by the way.
     """
-    n = 0
-    end = 0
-    alone = 0
+    n = end = alone = kept = 0
+    shares = concentrated = 0.0
     out_bounds[0] = 0
     for group in range(groups):
         begin, stop = bounds[group], bounds[group + 1]
+        if stop - begin == 2:
+            # Most groups of long left sides: no need to count.
+            one, other = order[begin], order[begin + 1]
+            if values[one] >= 0 and values[one] == values[other]:
+                out[end], out[end + 1] = one, other
+                end += 2
+                n += 1
+                out_bounds[n] = end
+                kept += 2
+                shares += 1.0
+                concentrated += 2.0
+            else:
+                alone += 2
+                kept += 1
+                shares += 0.5
+                concentrated += 1.0
+            continue
+        most = squares = np.int64(0)
         for i in range(begin, stop):
             value = values[order[i]]
+            met[i - begin] = value
             if value >= 0:
                 counts[value] += 1
         for i in range(begin, stop):
-            value = values[order[i]]
+            value = met[i - begin]
             if value < 0:
                 alone += 1
+                squares += 1
+                most = max(most, np.int64(1))
                 continue
             if counts[value] > 0:  # met first
-                if counts[value] == 1:
+                count = np.int64(counts[value])
+                squares += count * count
+                most = max(most, count)
+                if count == 1:
                     alone += 1
                     counts[value] = 0
                     places[value] = -1
@@ -343,11 +367,14 @@ def refined(order, bounds, groups, values, counts, places, out, out_bounds):
                 continue
             out[places[value]] = order[i]
             places[value] += 1
-        for i in range(begin, stop):
-            value = values[order[i]]
-            if value >= 0:
-                counts[value] = 0
-    return n, alone
+        for i in range(stop - begin):
+            if met[i] >= 0:
+                counts[met[i]] = 0
+        kept += int(most)
+        share, concentration = _shares(most, squares, stop - begin)
+        shares += share
+        concentrated += concentration
+    return n, alone, kept, shares, concentrated
 
 
 @njit(nogil=True, cache=True)
@@ -368,13 +395,18 @@ def likelihoods(order, bounds, groups, values, domain, counts, more):
         else:
             most, squares = _counted(order, begin, stop, values, counts)
         kept += most
-        if most == size:
-            shares += 1.0
-            concentrated += size
-        else:
-            shares += most / size
-            concentrated += squares / size
+        share, concentration = _shares(most, squares, size)
+        shares += share
+        concentrated += concentration
     return kept, shares, concentrated
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _shares(most, squares, size):
+    """The share of a group's rows that have its most frequent value, and of the squares in their number."""
+    if most == size:
+        return 1.0, float(size)
+    return most / size, squares / size
 
 
 @njit(nogil=True, inline="always", cache=True)

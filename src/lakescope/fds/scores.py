@@ -54,6 +54,14 @@ class Partition(NamedTuple):
         return self.order[self.bounds[group] : self.bounds[group + 1]]
 
 
+class _Prefix(NamedTuple):
+    """The first columns of a left side: the last of them, the rows by all, and the scores known so far."""
+
+    column: int
+    by: Partition
+    scores: dict[int, Likelihood]
+
+
 class Scorer:
     """Scores dependencies of one table under one semantics of missing values."""
 
@@ -62,44 +70,62 @@ class Scorer:
         self.rows = int(codes.shape[1])
         self._domains = [int(each.max(initial=-1)) + 1 for each in self.codes]
         self._counts, self._places, self._more = (np.zeros(max(1, *self._domains), np.int32) for _ in range(3))
-        # Rows by the first columns of the last left side: the next one often begins alike.
-        self._prefixes: list[tuple[int, Partition]] = []
+        self._met = np.empty(self.rows, np.int32)
         whole = np.array([0, self.rows] if self.rows > 1 else [0], np.int32)
-        self._alone: dict[int, Likelihood] = {}
-        self._all = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
+        everything = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
+        # Of the last left side, from no columns to all: the next one often begins alike.
+        self._prefixes = [_Prefix(-1, everything, {})]
 
     def partition(self, lhs: Sequence[int]) -> Partition:
         """Rows by some columns."""
-        shared = 0
-        while shared < min(len(lhs), len(self._prefixes)) and self._prefixes[shared][0] == lhs[shared]:
-            shared += 1
-        del self._prefixes[shared:]
-        found = self._prefixes[-1][1] if self._prefixes else self._all
-        for column in lhs[shared:]:
-            found = self._refined(found, column)
-            self._prefixes.append((column, found))
-        return found
+        return self._prefix(lhs).by
 
-    def _refined(self, given: Partition, column: int) -> Partition:
-        order = np.empty(given.order.size, np.int32)
-        bounds = np.empty(given.order.size // 2 + 2, np.int32)
-        groups, alone = kernels.refined(
-            *(given.order, given.bounds, given.bounds.size - 1, self.codes[column]),
-            *(self._counts, self._places, order, bounds),
+    def _prefix(self, lhs: Sequence[int]) -> _Prefix:
+        shared = 0
+        while shared < min(len(lhs), len(self._prefixes) - 1) and self._prefixes[shared + 1].column == lhs[shared]:
+            shared += 1
+        del self._prefixes[shared + 1 :]
+        for column in lhs[shared:]:
+            self._prefixes.append(_Prefix(column, self._refined(self._prefixes[-1], column), {}))
+        return self._prefixes[-1]
+
+    def _refined(self, given: _Prefix, column: int) -> Partition:
+        """Rows by one more column; what the columns before tell about it is known by the way."""
+        by = given.by
+        order = np.empty(by.order.size, np.int32)
+        bounds = np.empty(by.order.size // 2 + 2, np.int32)
+        groups, alone, *sums = kernels.refined(
+            *(by.order, by.bounds, by.bounds.size - 1, self.codes[column]),
+            *(self._counts, self._places, self._met, order, bounds),
         )
+        given.scores[column] = self._likelihood(by, *sums)
         end = int(bounds[groups])
         # What is kept is as large as it must be: a table of a hundred columns has long left sides.
-        return Partition(order[:end].copy(), bounds[: groups + 1].copy(), given.alone + alone)
+        return Partition(order[:end].copy(), bounds[: groups + 1].copy(), by.alone + alone)
 
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
+        known = self._prefix(lhs)
+        if rhs not in known.scores:
+            by = known.by
+            sums = kernels.likelihoods(
+                *(by.order, by.bounds, by.bounds.size - 1, self.codes[rhs], self._domains[rhs]),
+                *(self._counts, self._more),
+            )
+            known.scores[rhs] = self._likelihood(by, *sums)
+        return known.scores[rhs]
+
+    def _likelihood(self, by: Partition, kept: int, shares: float, concentrated: float) -> Likelihood:
+        """Scores from the sums over groups; a row that shares its left side with none agrees with itself."""
         if not self.rows:
             return Likelihood(0, float("nan"), float("nan"), float("nan"), 0)
-        if lhs:
-            return self._scored(self.partition(lhs), rhs)
-        if rhs not in self._alone:
-            self._alone[rhs] = self._scored(self._all, rhs)
-        return self._alone[rhs]
+        return Likelihood(
+            degree=self.rows - kept - by.alone,
+            pv=(shares + by.alone) / by.groups,
+            pt=(kept + by.alone) / self.rows,
+            pdep=(concentrated + by.alone) / self.rows,
+            groups=by.groups,
+        )
 
     def knows(self, lhs: Sequence[int], rhs: int) -> bool:
         """Whether a score can be told: all can."""
@@ -108,21 +134,6 @@ class Scorer:
     def different_rows(self) -> int:
         """How many rows there are without repetitions."""
         return Scorer(self.codes).partition(range(self.codes.shape[0])).groups
-
-    def _scored(self, by: Partition, rhs: int) -> Likelihood:
-        found = kernels.likelihoods(
-            *(by.order, by.bounds, by.bounds.size - 1, self.codes[rhs], self._domains[rhs]),
-            *(self._counts, self._more),
-        )
-        # A row that shares its left side with none agrees with itself.
-        kept, shares, concentrated = (each + by.alone for each in found)
-        return Likelihood(
-            degree=self.rows - kept,
-            pv=shares / by.groups,
-            pt=kept / self.rows,
-            pdep=concentrated / self.rows,
-            groups=by.groups,
-        )
 
     def beyond_chance(self, score: Likelihood, rhs: int) -> float:
         """What a left side tells about a column beyond chance."""
@@ -150,12 +161,14 @@ def trivial(scorer: Scorer, different: int, lhs: Sequence[int], rhs: int) -> tup
 
 
 def score_all(codes: I32, candidates: Sequence[tuple[Sequence[int], int]]) -> list[Likelihood]:
-    """Scores of many dependencies, on all cores; those that lie together should have left sides that begin alike."""
+    """Scores of many dependencies, on all cores."""
     found: list[Likelihood | None] = [None] * len(candidates)
+    # Backwards, longer left sides come before those they begin with: what is known by the way is not worked out again.
+    order = sorted(range(len(candidates)), key=candidates.__getitem__, reverse=True)
 
     def part(begin: int, end: int) -> None:
         scorer = Scorer(codes)
-        for place in range(begin, end):
+        for place in order[begin:end]:
             found[place] = scorer.score(*candidates[place])
 
     in_parts(part, np.full(len(candidates), codes.shape[1], np.int64))
