@@ -117,7 +117,9 @@ def build(path: Path, tables: Iterable[Table], limit: int) -> tuple[CorrelationS
     opened = InvertedIndex(index)
     overlaps = OverlapSearch(opened)
     overlaps.warm()
-    return CorrelationSearch(index, opened, overlaps), {
+    search = CorrelationSearch(index, opened, overlaps)
+    search.warm()
+    return search, {
         "pairs": pairs,
         "cpu_s": time.process_time() - began,
         "bytes_a_pair": size / max(1, pairs),

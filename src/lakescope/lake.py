@@ -715,6 +715,7 @@ class Lake:
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""
         self._joins.warm()
+        self._correlations.warm()
 
     def verify(self) -> None:
         """Read every byte of the index and compare checksums.

@@ -152,6 +152,11 @@ class CorrelationSearch:
         self._inverted = inverted
         self._overlaps = overlaps
 
+    def warm(self) -> None:
+        """Make ready what many questions share."""
+        if self.sketches.count:
+            _ = self.sketches.numbered, self._key_of_set, self.sketches.table_numbers
+
     @cached_property
     def _key_of_set(self) -> npt.NDArray[np.int64]:
         """The key that consists of a set alone; -1 for sets that are none."""
@@ -217,15 +222,18 @@ class CorrelationSearch:
             from lakescope.search import kernels
 
             sketches = self.sketches
+            numbered = sketches.numbered
+            limit = int(np.searchsorted(numbered.known, hashes[-1:].max(initial=0), "right")) - 1
 
             def count(begin: int, end: int) -> None:
                 at = slice(int(ends[begin] - counts[begin]), int(ends[end - 1]))
                 kernels.quadrants(
-                    *(np.ascontiguousarray(hashes), above, below, keys[begin:end], sketches.hashes.places),
-                    *(sketches.sizes, sketches.pair_starts, sketches.sides, rows, same[at], other[at]),
+                    *(side_of, limit, keys[begin:end], numbered.numbers, numbered.starts),
+                    *(sketches.pair_starts, sketches.sides, rows, same[at], other[at]),
                 )
 
-            in_parts(count, sketches.sizes[keys])
+            with numbered.table_of(hashes, above + 2 * below.astype(np.uint8)) as side_of:
+                in_parts(count, sketches.sizes[keys])
             return same, other
         for key, begin, end in zip(keys.tolist(), (ends - counts).tolist(), ends.tolist(), strict=True):
             self._quadrants_plainly(key, hashes, above, below, rows, same[begin:end], other[begin:end])

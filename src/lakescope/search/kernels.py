@@ -26,7 +26,6 @@ _TRIES = 4
 #: Counts looked at together.
 _BLOCK = 256
 #: Bits by which a hash is moved to find its other slot.
-_OTHER_SLOT = np.uint64(24)
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -717,82 +716,62 @@ def _ones(word):
 
 
 @njit(nogil=True, cache=True)
-def _table_of_sides(query, above, below):
-    """A cuckoo table of a query's hashes: each lies in one of two slots, beside 1 if above the cut, 2 if below.
+def gather(places, sizes, out):
+    """Hashes of all sketches one after the other."""
+    at = 0
+    for key in range(places.size):
+        for j in range(sizes[key]):
+            out[at] = _u64(places[key], j)
+            at += 1
 
-    Looking a hash up takes no decision a processor could guess wrong.
+
+@njit(nogil=True, cache=True)
+def number(hashes, known, directory, shift, out):
+    """The place of every hash among all known ones, which are in order.
+
+    Those with the same highest bits lie between two neighbours of ``directory``.
     """
-    size = 64
-    while size < 3 * query.size:
-        size <<= 1
-    while True:
-        hashes, sides = np.zeros(size, np.uint64), np.zeros(size, np.uint8)
-        if _filled(query, above, below, hashes, sides):
-            return hashes, sides
-        size <<= 1
+    for i in range(hashes.size):
+        h = hashes[i]
+        bucket = np.int64(h >> shift)
+        low, high = directory[bucket] - 1, directory[bucket + 1]
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if known[middle] <= h:
+                low = middle
+            else:
+                high = middle
+        out[i] = low
 
 
 @njit(nogil=True, cache=True)
-def _filled(query, above, below, hashes, sides):
-    """Put every hash into one of its two slots, moving others to theirs; False if they go round in circles."""
-    last = np.uint64(hashes.size - 1)
-    for i in range(query.size):
-        h = query[i]
-        side = np.uint8(1 if above[i] else 2 if below[i] else 0)
-        slot = h & last
-        tries = 0
-        while side:
-            if tries > 32:
-                return False
-            tries += 1
-            h, hashes[slot] = hashes[slot], h
-            side, sides[slot] = sides[slot], side
-            slot = (h >> _OTHER_SLOT) & last if slot == h & last else h & last
-    return True
-
-
-@njit(nogil=True, inline="always", cache=True)
-def _up_to(place, size, largest):
-    """How many of some hashes in order are not larger than one."""
-    low, high = np.int64(-1), np.int64(size)
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if _u64(place, middle) <= largest:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-@njit(nogil=True, cache=True)
-def quadrants(query, above, below, keys, hashes, sizes, pair_starts, sides, rows, same, other):
+def quadrants(side_of, limit, keys, numbers, starts, pair_starts, sides, rows, same, other):
     """How often the numeric columns of some keys are on the same side of their cut as a query, and how often not.
 
-    ``query`` are the query's hashes in order, with the sides of its values; ``keys`` numbers the sketches to look at,
+    ``side_of`` says of every numbered hash whether the query is above its cut there (1), below (2) or neither; none
+    after the number ``limit`` is its. ``keys`` are the sketches to look at, ``numbers`` the hashes of all sketches,
     ``rows`` says which rows of words are the sides above and below. Fills ``same`` and ``other`` for every pair of
     these keys, one after the other.
     """
-    table, side_of = _table_of_sides(query, above, below)
-    last = np.uint64(table.size - 1)
     one = np.uint64(1)
-    largest = query[-1] if query.size else np.uint64(0)
     mine_above, mine_below = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
     place = 0
     for key in keys:
-        words = (sizes[key] + 63) >> 6
+        mine = numbers[starts[key] : starts[key + 1]]
+        words = (mine.size + 63) >> 6
         if words > mine_above.size:
             mine_above, mine_below = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
-        n = _up_to(hashes[key], sizes[key], largest)
+        n = _up_to(mine, limit)
         used = (n + 63) >> 6
         for w in range(used):
             up = down = np.uint64(0)
-            for j in range(min(64, n - 64 * w)):
-                h = _u64(hashes[key], 64 * w + j)
-                first, second = h & last, (h >> _OTHER_SLOT) & last
-                side = np.uint64(side_of[first]) * np.uint64(table[first] == h)
-                side |= np.uint64(side_of[second]) * np.uint64(table[second] == h)
-                up |= (side & one) << np.uint64(j)
-                down |= (side >> one) << np.uint64(j)
+            bit = one
+            # By value, and unsigned: an index that could be negative is looked at twice.
+            for each in mine[64 * w : min(64 * w + 64, n)]:
+                side = np.uint64(side_of[np.uint64(each)])
+                up |= bit * (side & one)
+                down |= bit * (side >> one)
+                bit <<= one
             mine_above[w], mine_below[w] = up, down
         for pair in range(pair_starts[key], pair_starts[key + 1]):
             agree = np.int64(0)
@@ -807,6 +786,19 @@ def quadrants(query, above, below, keys, hashes, sizes, pair_starts, sides, rows
             same[place] = agree
             other[place] = differ
             place += 1
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _up_to(numbers, limit):
+    """How many of some numbers in order are not larger than one."""
+    low, high = np.int64(-1), np.int64(numbers.size)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if numbers[middle] <= limit:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @njit(cache=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,6 +43,42 @@ class _Blocks:
             places.append((ends[:-1] + base).astype(np.uint64))
             sizes.append(np.diff(ends))
         return cls(np.concatenate(places), np.concatenate(sizes))
+
+
+class NumberedHashes:
+    """The hashes of all sketches as numbers: what a query has of each is one look into a table.
+
+    ``known`` are all hashes in order, ``numbers`` the place there of every hash of every sketch: of key ``i`` from
+    ``starts[i]`` up to ``starts[i + 1]``.
+    """
+
+    def __init__(self, places: U64, sizes: I64) -> None:
+        from lakescope.search import kernels
+
+        self.starts: I64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        hashes = np.empty(int(self.starts[-1]), np.uint64)
+        kernels.gather(places, sizes, hashes)
+        self.known: U64 = np.unique(hashes)
+        bits = max(1, self.known.size.bit_length())
+        shift = np.uint64(64 - bits)
+        directory = np.searchsorted(self.known, np.arange(1 << bits, dtype=np.uint64) << shift)
+        self.numbers = np.empty(hashes.size, np.uint32)
+        kernels.number(hashes, self.known, np.append(directory, self.known.size), shift, self.numbers)
+        self._tables = threading.local()
+
+    @contextmanager
+    def table_of(self, hashes: U64, sides: npt.NDArray[np.uint8]) -> Iterator[npt.NDArray[np.uint8]]:
+        """A table of a query's sides by number, 0 where it has none; it is this thread's, and cleared after use."""
+        at = np.minimum(np.searchsorted(self.known, hashes), max(0, self.known.size - 1))
+        found = self.known[at] == hashes if self.known.size else np.zeros(hashes.size, np.bool_)
+        if not hasattr(self._tables, "sides"):
+            self._tables.sides = np.zeros(max(1, self.known.size), np.uint8)
+        table = self._tables.sides
+        table[at[found]] = sides[found]
+        try:
+            yield table
+        finally:
+            table[at[found]] = 0
 
 
 class KeySketches:
@@ -85,6 +124,11 @@ class KeySketches:
     @property
     def pairs(self) -> int:
         return int(self.owners.size)
+
+    @cached_property
+    def numbered(self) -> NumberedHashes:
+        """The hashes as numbers: 4 bytes of memory for each, worth it where many questions come."""
+        return NumberedHashes(self.hashes.places, self.sizes)
 
     @cached_property
     def sides(self) -> U64:
