@@ -25,7 +25,6 @@ _GIVE_UP = 0.5
 _TRIES = 4
 #: Counts looked at together.
 _BLOCK = 256
-#: Bits by which a hash is moved to find its other slot.
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
