@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
+    from lakescope.report.site import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -711,6 +712,22 @@ class Lake:
         from lakescope.headers.suggest import HeaderSearch
 
         return HeaderSearch(self._index, self._joins.inverted)
+
+    def report(
+        self,
+        out: str | os.PathLike[str],
+        form: str = "html",
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """The lake as a folder of pages that need nothing else: a page of the lake, one of each table, linked.
+
+        ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
+        is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
+        """
+        from lakescope.report.site import write_report
+
+        return write_report(self, out, form, progress)
 
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""

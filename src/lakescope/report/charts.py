@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 Points = Sequence[tuple[float, float]]
 
@@ -101,6 +102,37 @@ def _line(name: str, line: Points, across: _Axis, up: _Axis, colour: str, ends: 
         *(f'<circle cx="{_x(across, a):.1f}" cy="{_y(up, b):.1f}" r="2.4" fill="{colour}"/>' for a, b in line),
         f'<text x="{_WIDTH - _RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}">{escape(name)}</text>',
     ]
+
+
+def histogram_chart(
+    bins: Sequence[Mapping[str, Any]], *, title: str, width: int = 100, height: int = 20, gap: float = 1.0
+) -> str:
+    """Bars of equal width in the colour of the text around them; each says what it counts when pointed at.
+
+    ``bins`` have ``low``, ``high`` and ``count``. Every bin that is not empty can be seen.
+    """
+    peak = max((each["count"] for each in bins), default=0)
+    if not peak:
+        return ""
+    step = width / len(bins)
+    bars = []
+    for place, each in enumerate(bins):
+        tall = max(1.0, height * each["count"] / peak) if each["count"] else 0.0
+        span = " to ".join(dict.fromkeys(escape(_edge(each[end])) for end in ("low", "high")))
+        bars.append(
+            f'<rect x="{place * step:.2f}" y="{height - tall:.2f}" width="{step - gap:.2f}" height="{tall:.2f}">'
+            f"<title>{span}: {each['count']:,}</title></rect>"
+        )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'preserveAspectRatio="none" role="img" aria-label="{escape(title, quote=True)}" fill="currentColor">'
+        + "".join(bars)
+        + "</svg>"
+    )
+
+
+def _edge(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 _MARGIN = 0.04
