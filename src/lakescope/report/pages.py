@@ -385,7 +385,7 @@ def _references(references: Sequence[Summary], link: Link, *, child: bool = True
             "tr",
             el("th", _linked(each["child_table"], link), scope="row") if child else None,
             el("td", shorten(", ".join(each["child_columns"]), NAME), class_="code"),
-            el("td", "→", shorten(" " + ", ".join(each["parent_columns"]), NAME), class_="code"),
+            el("td", shorten(", ".join(each["parent_columns"]), NAME), class_="code"),
             el("th", _linked(each["parent_table"], link), scope="row") if parent else None,
             el("td", _interval(each["inclusion"], each["low"], each["high"], exact=each["exact"]), class_="number"),
             el("td", percent(each["coverage"]), class_="number"),
