@@ -586,12 +586,14 @@ class Lake:
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
         from lakescope.keys import diagram
+        from lakescope.report.charts import Svg
 
         drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
         if form not in drawings:
             raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        return drawings[form](*self._keys.drawn(schema))
+        drawn = drawings[form](*self._keys.drawn(schema))
+        return Svg(drawn) if form == "svg" else drawn
 
     @cached_property
     def _keys(self) -> KeySearch:

@@ -20,6 +20,7 @@ Link = Callable[[str], str | None]
 #: Characters of a name, a value and a sentence that are shown.
 NAME, VALUE, SENTENCE = 100, 60, 300
 _POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file:; base-uri 'none'"
+_PLACES = (("Tables", "index.html"), ("References", "references.html"), ("Problems", "problems.html"))
 #: Colours of alerts: something is wrong, something is odd, something is good to know.
 _TONES = {
     **dict.fromkeys(("empty", "mostly missing", "encoding"), "bad"),
@@ -31,11 +32,13 @@ _SEVERITY_TONES = {"error": "bad", "warning": "odd", "info": "plain"}
 
 def page(title: str, body: Html, *, up: str, lake: str, here: str = "") -> str:
     """A whole page; ``up`` leads from its folder to that of the report."""
-    places = (("tables", "index.html", "Tables"), ("references", "references.html", "References"))
-    places = (*places, ("problems", "problems.html", "Problems"))
     links = [
-        el("a", label, href=up + address, aria_current="page" if name == here else None)
-        for name, address, label in places
+        el("a", label, href=up + address, aria_current="page" if label == here else None)
+        for label, address in (
+            ("Tables", "index.html"),
+            ("References", "references.html"),
+            ("Problems", "problems.html"),
+        )
     ]
     head = el(
         "head",

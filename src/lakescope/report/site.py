@@ -34,6 +34,7 @@ from lakescope.report.summary import (
     references_of,
     table_summaries,
 )
+from lakescope.report.text import shorten
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -215,12 +216,12 @@ class _Writer:
         for part in range(parts):
             some = lines[part * _LINES : (part + 1) * _LINES]
             body = pages.lake_page(lake, some, link, part=part, parts=parts)
-            yield pages.list_page(part), pages.page(f"{lake['lake']}: tables", body, **shared, here="tables")
+            yield pages.list_page(part), pages.page(f"{lake['lake']}: tables", body, **shared, here="Tables")
         picture = self._picture(references)
         body = pages.references_page(lake, link, picture=picture)
-        yield "references.html", pages.page(f"{lake['lake']}: references", body, **shared, here="references")
+        yield "references.html", pages.page(f"{lake['lake']}: references", body, **shared, here="References")
         body = pages.problems_page(lake, link)
-        yield "problems.html", pages.page(f"{lake['lake']}: problems", body, **shared, here="problems")
+        yield "problems.html", pages.page(f"{lake['lake']}: problems", body, **shared, here="Problems")
 
     def _picture(self, references: References) -> str | None:
         """The schema as a picture, unless there is too much to see anything."""
@@ -265,7 +266,7 @@ class _Writer:
             if number == 0:
                 parts += [pages.links_section(table, link), pages.problems_section(table)]
             body = joined(*parts, el("h2", "Column by column"), *cards[first:last], nav)
-            title = pages.shorten(table["table"], pages.NAME)
+            title = shorten(table["table"], pages.NAME)
             yield addresses[number], pages.page(title, body, up="../", lake=self._lake_name)
 
     @property

@@ -79,7 +79,7 @@ def table_summary(lake: Lake, name: str, references: References) -> Summary:
         notes.append(f"the first {PROBLEMS} of {len(profile['problems']):,} problems are told")
     return {
         **profile,
-        "modified": _moment(profile["modified"]),
+        "modified": None if profile["modified"] is None else str(profile["modified"]),
         "problems": sorted(profile["problems"], key=_severity)[:PROBLEMS],
         "alerts": alerts_of(profile["columns"]),
         "key": references.keys.get(name),
@@ -88,10 +88,6 @@ def table_summary(lake: Lake, name: str, references: References) -> Summary:
         "joins": joins,
         "notes": notes,
     }
-
-
-def _moment(value: Any) -> str | None:
-    return value.isoformat(sep=" ", timespec="seconds") if hasattr(value, "isoformat") else value
 
 
 def _severity(problem: Mapping[str, Any]) -> int:
