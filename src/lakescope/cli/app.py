@@ -639,6 +639,20 @@ def report(
     print_report(_lake(index), out, form, quiet=quiet)
 
 
+@app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
+def mcp(
+    index: _IndexArgument,
+    allow_files: Annotated[
+        str | None,
+        typer.Option("--allow-files", metavar="DIR", help="Files below this folder may be asked about."),
+    ] = None,
+) -> None:
+    """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
+    from lakescope.cli.serving import serve_agents
+
+    serve_agents(_lake(index), allow_files)
+
+
 @app.command(epilog="Example: lakescope demo --scale 10")
 def demo(
     folder: Annotated[str, typer.Argument(help="Where to put the demo lake and its index.")] = "lakescope-demo",

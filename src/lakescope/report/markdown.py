@@ -80,7 +80,7 @@ def table_markdown(table: Summary, link: Link) -> str:
                 plain(each["column"]),
                 _share(each, "containment"),
                 f"{each['overlap']:,}",
-                each["quality"],
+                each["quality"] + (", may be chance" if each["by_chance"] else ""),
             ]
             for each in table["joins"]
         ]

@@ -407,7 +407,11 @@ def _joins(joins: Sequence[Summary], link: Link) -> Html:
             el("td", shorten(each["query_column"], NAME), class_="code"),
             el("th", _linked(each["table"], link), scope="row"),
             el("td", shorten(each["column"], NAME), class_="code"),
-            el("td", _chip(each["quality"], _QUALITIES.get(each["quality"], "plain"), "")),
+            el(
+                "td",
+                _chip(each["quality"], _QUALITIES.get(each["quality"], "plain"), ""),
+                _chip("may be chance", "plain", ", ".join(each["reasons"])) if each["by_chance"] else None,
+            ),
             el(
                 "td",
                 _bar(each["containment"]),

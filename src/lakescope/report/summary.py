@@ -26,7 +26,7 @@ REFERENCES = 100
 PROBLEMS = 100
 LAKE_REFERENCES = 1_000
 LAKE_PROBLEMS = 1_000
-#: Overlaps that are likelier than this among unrelated columns join nothing.
+#: Overlaps that are likelier than this among unrelated columns may be chance.
 _LEVEL = 0.05
 #: Alerts in the order in which a reader should see them.
 ALERTS = (
@@ -95,14 +95,15 @@ def _severity(problem: Mapping[str, Any]) -> int:
 
 
 def _joins(lake: Lake, name: str) -> tuple[list[Summary], list[str]]:
-    """The best join with each of the tables that join best, without those that chance explains or that fit badly."""
+    """The best join with each of the tables that join best, what chance explains last."""
     try:
         found = lake.joinable(name, k=JOINS)
     except BadRequest as error:
         return [], [error.message]
-    told = [record for record in found.to_dicts() if record["p"] <= _LEVEL and record["quality"] != "none"]
+    told = [{**record, "by_chance": record["p"] > _LEVEL} for record in found.to_dicts() if record["quality"] != "none"]
+    told.sort(key=lambda record: record["by_chance"])
     refused = len(found) - len(told)
-    return told, [f"{refused} joins that chance explains, or of few values, are left out"] if refused else []
+    return told, [f"{refused} joins of few values are left out"] if refused else []
 
 
 def alerts_of(columns: Sequence[Mapping[str, Any]]) -> list[Summary]:
