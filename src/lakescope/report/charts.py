@@ -15,6 +15,9 @@ class Svg(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"Svg({len(self):,} characters)"
+
     def _repr_html_(self) -> str:
         width = "" if " width=" in self[:200] else f"width:{_WIDTH}px;"
         return f'<div style="{width}max-width:100%;overflow-x:auto">{self}</div>'

@@ -112,7 +112,7 @@ def bar_html(share: float, width: int = 120, colour: str = _BAR) -> Html:
 
 
 def results_html(
-    names: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], numbers: Sequence[int]
+    names: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], numbers: Sequence[int] = ()
 ) -> str:
     """An answer: its records as a table, its notes below."""
     if not rows:

@@ -165,6 +165,8 @@ class Plan:
     def __str__(self) -> str:
         return self.words()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from lakescope.report.html import plan_html
 
