@@ -404,6 +404,17 @@ def test_an_index_of_profiles_only_says_that_it_knows_no_joins(small: Lake, tmp_
     assert "holds profiles only" in page_of(tmp_path / "site", "t0").text
 
 
+def test_a_long_list_of_tables_is_cut_into_pages(small: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_LINES", 2)
+    small.report(tmp_path / "site")
+    found = check_whole((tmp_path / "site").resolve())
+    lists = [page for path, page in found.items() if path.name.startswith("index")]
+    assert len(lists) == -(-small.tables().num_rows // 2)
+    listed = [link for page in lists for link in page.links if link.startswith("tables/")]
+    assert len(set(listed)) == len(listed) == small.tables().num_rows
+    assert all(f"on {len(lists)} pages" in page.text for page in lists)
+
+
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     from lakescope.cli import main
 

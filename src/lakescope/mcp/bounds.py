@@ -14,11 +14,15 @@ from lakescope.report.text import printable
 
 Answer = dict[str, Any]
 
-#: Most records of an answer, characters of a cell, items of a list, and characters of a whole answer as JSON.
+#: Most records of an answer, characters of a cell and of a name, items of a list, and characters of a whole answer.
 MOST = 200
 CELL = 160
+NAME = 500
 ITEMS = 12
 CHARACTERS = 30_000
+_NAMES = frozenset(
+    ("table", "name", "column", "query_column", "child_table", "child_column", "parent_table", "parent_column")
+)
 
 
 def bounded(
@@ -61,8 +65,11 @@ def _fitting(records: Sequence[Answer], room: int) -> int:
 
 
 def cut(record: Mapping[str, Any]) -> Answer:
-    """A record with short cells, as plain data."""
-    return {str(name): plain(value) for name, value in record.items()}
+    """A record with short cells, as plain data; names may be longer, since they are what to ask with next."""
+    return {
+        str(name): short(value, NAME) if name in _NAMES and isinstance(value, str) else plain(value)
+        for name, value in record.items()
+    }
 
 
 def plain(value: Any) -> Any:

@@ -141,7 +141,7 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
     ) -> dict[str, Any]:
         """Names for the columns of a table, borrowed from columns of the lake with the same values.
 
-        weight is the probability that a name is right. The first suggestion in an empty lake takes seconds.
+        weight is the probability that a name is right. What speaks for one is learnt first, once, which takes seconds.
         """
         return _answered(tools.suggest_headers, query.query(), mode, k)
 
