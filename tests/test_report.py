@@ -311,6 +311,28 @@ def test_the_list_of_a_thousand_tables_stays_small(nasty: tuple[Lake, Path], dem
     assert len(page.encode()) < 2 * MEGABYTE
 
 
+def test_whatever_refers_to_whatever_pages_stay_small(demo_index: Lake) -> None:
+    name, columns = '<&>"' * 100, ('<&>"' * 100,)
+    edge = {
+        **{"child_table": name, "child_columns": columns, "parent_table": name, "parent_columns": columns},
+        **{"inclusion": 0.5, "low": 0.4, "high": 0.6, "exact": False, "coverage": 1.0, "score": 0.9},
+        "reasons": (name,),
+    }
+    problem = {"table": name, "severity": "error", "code": name, "detail": name, "count": 1}
+    lake = {"references": [edge] * 1_000, "problems": [problem] * 1_000, "codes": [], "notes": []}
+    lake["codes"] = [{"severity": "error", "code": "x", "tables": 1}]
+    for body in (
+        pages.references_page(lake, lambda table: "x", picture=None),
+        pages.problems_page(lake, lambda table: "x"),
+        pages.links_section(
+            {"key": None, "refers_to": [edge] * 100, "referred_by": [edge] * 100, "joins": [], "notes": []},
+            lambda table: "x",
+        ),
+    ):
+        assert len(body.encode()) < MEGABYTE
+        assert "more rows would make this page too large" in body
+
+
 @pytest.mark.parametrize(
     ("sizes", "expected"),
     [([], [(0, 0)]), ([5], [(0, 1)]), ([50], [(0, 1)]), ([4, 4, 4], [(0, 2), (2, 3)]), ([50, 1], [(0, 1), (1, 2)])],

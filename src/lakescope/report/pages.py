@@ -20,6 +20,8 @@ Link = Callable[[str], str | None]
 #: Characters of a name, a value and a sentence that are shown.
 NAME, VALUE, SENTENCE = 100, 60, 300
 _POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file:; base-uri 'none'"
+#: Bytes of the rows of one table on the page of a table, and on a page of its own.
+_PART_BYTES, _PAGE_BYTES = 120_000, 700_000
 _PLACES = (("Tables", "index.html"), ("References", "references.html"), ("Problems", "problems.html"))
 #: Colours of alerts: something is wrong, something is odd, something is good to know.
 _TONES = {
@@ -261,7 +263,9 @@ def references_page(lake: Summary, link: Link, *, picture: str | None) -> Html:
         )
         if picture
         else None,
-        _references(every, link) if every else el("p", "No column refers to the key of another table."),
+        _references(every, link, most=_PAGE_BYTES)
+        if every
+        else el("p", "No column refers to the key of another table."),
         _notes(lake["notes"]),
     )
 
@@ -285,12 +289,12 @@ def problems_page(lake: Summary, link: Link) -> Html:
         el("p", "One bad table never stops a lake: what could not be read is told here.", class_="soft"),
         _table(head, kinds),
         el("h2", "By table"),
-        _problems(lake["problems"], link),
+        _problems(lake["problems"], link, most=_PAGE_BYTES // 2),
         _notes(lake["notes"]),
     )
 
 
-def _problems(problems: Sequence[Summary], link: Link | None) -> Html:
+def _problems(problems: Sequence[Summary], link: Link | None, most: int = _PART_BYTES) -> Html:
     rows = [
         el(
             "tr",
@@ -302,7 +306,7 @@ def _problems(problems: Sequence[Summary], link: Link | None) -> Html:
         )
         for each in problems
     ]
-    return _table(("Severity", *(("Table",) if link else ()), "Problem", "What happened", "Times"), rows)
+    return _table(("Severity", *(("Table",) if link else ()), "Problem", "What happened", "Times"), rows, most)
 
 
 # --- a table ----------------------------------------------------------------------------------------------------------
@@ -376,7 +380,9 @@ def links_section(table: Summary, link: Link) -> Html:
     return joined(*parts, _notes(table["notes"]))
 
 
-def _references(references: Sequence[Summary], link: Link, *, child: bool = True, parent: bool = True) -> Html:
+def _references(
+    references: Sequence[Summary], link: Link, *, child: bool = True, parent: bool = True, most: int = _PART_BYTES
+) -> Html:
     head = [
         *(("Table",) if child else ()),
         *("Columns", "refer to"),
@@ -397,7 +403,7 @@ def _references(references: Sequence[Summary], link: Link, *, child: bool = True
         )
         for each in references
     ]
-    return _table(head, rows)
+    return _table(head, rows, most)
 
 
 def _joins(joins: Sequence[Summary], link: Link) -> Html:
@@ -606,9 +612,18 @@ def _counts(title: str, entries: Sequence[Summary], column: Summary, error: int)
 _NUMBERS = frozenset(("Tables", "Times", "Values found", "Keys used", "Score", "Of its values", "Of theirs", "Common"))
 
 
-def _table(head: Sequence[str], rows: Sequence[Html]) -> Html:
+def _table(head: Sequence[str], rows: Sequence[Html], most: int = _PART_BYTES) -> Html:
+    """Rows below a head; rows that would make the page too large are counted instead."""
     names = [el("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in head]
-    return el("div", el("table", el("thead", el("tr", *names)), el("tbody", *rows), class_="list"), class_="scroll")
+    kept, used = len(rows), 0
+    for place, row in enumerate(rows):
+        used += len(row.encode("utf-8", "replace"))
+        if used > most:
+            kept = place
+            break
+    body = el("table", el("thead", el("tr", *names)), el("tbody", *rows[:kept]), class_="list")
+    more = _notes([f"{len(rows) - kept:,} more rows would make this page too large"]) if kept < len(rows) else None
+    return joined(el("div", body, class_="scroll"), more)
 
 
 def _number(value: int) -> Html:
