@@ -282,8 +282,13 @@ def test_tables_that_only_utf8_cannot_tell_apart_have_pages_of_their_own() -> No
     assert len({names.get("a\ud800"), names.get("a\udfff"), names.get("a?")}) == 3
 
 
+TAGGED = st.lists(st.sampled_from(["<b>", "</p>", "<i x='", '"', "'", "&lt;", "&", "\x07", "é", ">"]), max_size=9).map(
+    "".join
+)
+
+
 @settings(deadline=None)
-@given(st.text(max_size=40), st.text(max_size=40))
+@given(TAGGED, TAGGED)
 def test_elements_escape_whatever_is_not_html(inner: str, attribute: str) -> None:
     made = el("p", inner, Html("<b>x</b>"), title=attribute, class_="c", hidden=False, data_a=None)
     seen: list[tuple[str, str | None]] = []
