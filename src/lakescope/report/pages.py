@@ -210,6 +210,9 @@ def _listing(lines: Sequence[Summary], link: Link, total: int, part: int, parts:
             "div",
             el("table", el("thead", head), body, id="list", class_="list"),
             class_="scroll",
+            tabindex=0,
+            role="group",
+            aria_label="Tables, scrolls sideways",
         ),
         el("p", "No table matches.", id="none", class_="soft", hidden=True),
     )
@@ -260,6 +263,9 @@ def references_page(lake: Summary, link: Link, *, picture: str | None) -> Html:
             "div",
             el("img", src=picture, alt="Tables and their references", class_="schema", loading="lazy"),
             class_="scroll framed",
+            tabindex=0,
+            role="group",
+            aria_label="Picture of the references",
         )
         if picture
         else None,
@@ -481,7 +487,14 @@ def overview(rows: Sequence[Html]) -> Html:
     kinds = ("text", "text", None, "number", "number", "text", "text", "text")
     names = ("Column", "Type", "Distribution", "Missing", "Distinct", "Least", "Largest", "Most frequent")
     head = el("tr", *(el("th", name, scope="col", data_sort=kind) for name, kind in zip(names, kinds, strict=True)))
-    return el("div", el("table", el("thead", head), el("tbody", *rows), class_="list"), class_="scroll")
+    return el(
+        "div",
+        el("table", el("thead", head), el("tbody", *rows), class_="list"),
+        class_="scroll",
+        tabindex=0,
+        role="group",
+        aria_label="Table, scrolls sideways",
+    )
 
 
 def column_card(column: Summary, place: int) -> Html:
@@ -623,7 +636,9 @@ def _table(head: Sequence[str], rows: Sequence[Html], most: int = _PART_BYTES) -
             break
     body = el("table", el("thead", el("tr", *names)), el("tbody", *rows[:kept]), class_="list")
     more = _notes([f"{len(rows) - kept:,} more rows would make this page too large"]) if kept < len(rows) else None
-    return joined(el("div", body, class_="scroll"), more)
+    return joined(
+        el("div", body, class_="scroll", tabindex=0, role="group", aria_label="Table, scrolls sideways"), more
+    )
 
 
 def _number(value: int) -> Html:
