@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from html.parser import HTMLParser
@@ -168,10 +169,10 @@ def test_an_example_shows_what_it_says(name: str, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("*.idx", "augmented.csv"))
     known = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
     ran = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
-    # A cell that fails raises here.
-    NotebookClient(
-        ran, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path / "examples")}}
-    ).execute()
+    here = {"metadata": {"path": str(tmp_path / "examples")}}
+    # The package that is tested, wherever the kernel begins. A cell that fails raises.
+    tested = {**os.environ, "PYTHONPATH": str(Path(lakescope.__file__).resolve().parents[1])}
+    NotebookClient(ran, timeout=300, kernel_name="python3", resources=here).execute(env=tested)
     for before, after in zip(known.cells, ran.cells, strict=True):
         assert outputs(before) == outputs(after), before.source
         assert printed(before) == printed(after), before.source
