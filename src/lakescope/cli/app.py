@@ -648,7 +648,7 @@ def mcp(
     ] = None,
 ) -> None:
     """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
-    from lakescope.cli.serving import serve_agents
+    from lakescope.cli.agents import serve_agents
 
     serve_agents(_lake(index), allow_files)
 
