@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
+    from lakescope.report.site import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,12 +586,14 @@ class Lake:
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
         from lakescope.keys import diagram
+        from lakescope.report.charts import Svg
 
         drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
         if form not in drawings:
             raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        return drawings[form](*self._keys.drawn(schema))
+        drawn = drawings[form](*self._keys.drawn(schema))
+        return Svg(drawn) if form == "svg" else drawn
 
     @cached_property
     def _keys(self) -> KeySearch:
@@ -711,6 +714,22 @@ class Lake:
         from lakescope.headers.suggest import HeaderSearch
 
         return HeaderSearch(self._index, self._joins.inverted)
+
+    def report(
+        self,
+        out: str | os.PathLike[str],
+        form: str = "html",
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """The lake as a folder of pages that need nothing else: a page of the lake, one of each table, linked.
+
+        ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
+        is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
+        """
+        from lakescope.report.site import write_report
+
+        return write_report(self, out, form, progress)
 
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.cli.output import Format, print_record, print_records, write
+from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
 from lakescope.errors import BadRequest, LakescopeError
 
 app = typer.Typer(
@@ -620,6 +620,37 @@ def count(
         raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
     else:
         counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
+
+
+@app.command(
+    epilog="Examples: lakescope report lake.idx --out site/ | lakescope report lake.idx --out wiki/ --format md"
+)
+def report(
+    index: _IndexArgument,
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder to write; a former report there is replaced.")],
+    form: Annotated[ReportFormat, typer.Option("--format", "-f", help="Pages as HTML, Markdown or JSON.")] = (
+        ReportFormat.html
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Write the lake as a static site: a page of the lake, one of each table; no server, no network."""
+    from lakescope.cli.reporting import print_report
+
+    print_report(_lake(index), out, form, quiet=quiet)
+
+
+@app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
+def mcp(
+    index: _IndexArgument,
+    allow_files: Annotated[
+        str | None,
+        typer.Option("--allow-files", metavar="DIR", help="Files below this folder may be asked about."),
+    ] = None,
+) -> None:
+    """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
+    from lakescope.cli.agents import serve_agents
+
+    serve_agents(_lake(index), allow_files)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")

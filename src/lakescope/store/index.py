@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,25 @@ class Index:
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
-        for file in self.manifest.of_kind("sketches"):
-            batches = pa.ipc.open_file(self._mapped[file.path])
-            for number in range(batches.num_record_batches):
-                for sketch in rows_of(batches.get_batch(number), table).to_pylist():
-                    if sketch["column"] == column:
-                        return dict(sketch)
+        for first, last, batch in self._sketched:
+            if first <= table <= last:
+                found = rows_of(batch, table)
+                names = found["column"].to_pylist()
+                if column in names:
+                    return dict(found.slice(names.index(column), 1).to_pylist()[0])
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
+
+    @cached_property
+    def _sketched(self) -> list[tuple[str, str, pa.RecordBatch]]:
+        """The batches of sketches, mapped, with the first and the last table of each."""
+        found = []
+        for file in self.manifest.of_kind("sketches"):
+            source = pa.ipc.open_file(self._mapped[file.path])
+            for number in range(source.num_record_batches):
+                batch = source.get_batch(number)
+                if batch.num_rows:
+                    found.append((str(batch["table"][0].as_py()), str(batch["table"][-1].as_py()), batch))
+        return found
 
     def arrays(self, file: SegmentFile) -> Arrays:
         """The flat arrays of a file, as they lie in memory. Files of moderate size are checked first.

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,8 +165,12 @@ class Plan:
     def __str__(self) -> str:
         return self.words()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.words())}</pre>"
+        from lakescope.report.html import plan_html
+
+        return plan_html(self.to_dict(), None if self.fuzzy is None else self.fuzzy.words())
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The join as SQL (``duckdb`` or ``sql``), without functions of our own."""
