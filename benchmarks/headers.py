@@ -130,7 +130,7 @@ def asked(hidden: HiddenTables, request: HeaderRequest) -> list[Rediscovered]:
 def by_rule(hidden: HiddenTables) -> list[Rediscovered]:
     found = []
     for table in hidden.tables:
-        similar = hidden.search.values.similar(hidden.search.table(table), hidden.search.corpus)
+        similar = hidden.search.values.similar(hidden.search.table(table), hidden.search.corpus.whole)
         best = propose(similar, hidden.search.corpus, threshold=None, k=1)
         names = [hidden.columns.headers[some[0].header] if some else None for some in best]
         found.append(Rediscovered(hidden.truth(table), [names]))
@@ -250,7 +250,7 @@ def search(options: argparse.Namespace) -> Section:
     first: dict[float | None, list[int]] = {theta: [0, 0] for theta in THESIS_SEARCH}
     for hidden in splits:
         for table in hidden.tables:
-            similar = hidden.search.values.similar(hidden.search.table(table), hidden.search.corpus)
+            similar = hidden.search.values.similar(hidden.search.table(table), hidden.search.corpus.whole)
             truth = hidden.truth(table)
             for theta in counts:
                 proposed = propose(similar, hidden.search.corpus, threshold=theta, k=10)
@@ -290,7 +290,7 @@ def _engines(hidden: HiddenTables, count: int) -> tuple[Json, str]:
     for table in tables:
         nameless = search.table(table)
         began = time.process_time()
-        exact = search.values.similar(nameless, corpus)
+        exact = search.values.similar(nameless, corpus.whole)
         spent["lists"] += time.process_time() - began
         began = time.process_time()
         estimated = search.similar(nameless, request)

@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,8 @@ from lakescope.headers.coherence import (
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
 from lakescope.headers.detect import cut_rows, header_opinion, opinion_of
 from lakescope.headers.evaluate import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from lakescope.headers.model import FIRST, SECOND, Model
+from lakescope.headers.evidence import FIELDS
+from lakescope.headers.model import FIRST, SECOND, Clues, Model
 from lakescope.headers.names import as_written, match, meaningless, normalised, schema_form
 from lakescope.headers.similar import propose
 from lakescope.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
@@ -367,7 +369,7 @@ def test_similarities_are_those_of_the_sets(search: HeaderSearch, lake: Lake) ->
         values[record["table"]] = [{cell for cell in column if cell} for column in zip(*rows, strict=True)]
     number = search.columns.number_of_table["medals3.csv"]
     table = search.table(number)
-    found = search.values.similar(table, search.corpus)
+    found = search.values.similar(table, search.corpus.whole)
     mine = values["medals3.csv"]
     whole = set().union(*mine)
     for other, columns in values.items():
@@ -391,7 +393,7 @@ def test_similarities_are_those_of_the_sets(search: HeaderSearch, lake: Lake) ->
 def test_sketches_and_lists_agree(search: HeaderSearch, threshold: float | None) -> None:
     for name in ("medals1.csv", "films2.csv", "towns5.csv", "nameless.csv"):
         table = search.table(search.columns.number_of_table[name])
-        exact = propose(search.values.similar(table, search.corpus), search.corpus, threshold=threshold)
+        exact = propose(search.values.similar(table, search.corpus.whole), search.corpus, threshold=threshold)
         request = HeaderRequest(method="thesis", engine="hll", threshold=threshold, unfiltered=threshold is None)
         sketched = propose(search.similar(table, request), search.corpus, threshold=threshold)
         assert [[(one.header, one.weight) for one in some] for some in exact] == [
@@ -409,7 +411,7 @@ def test_rounded_sketches_count_small_sets(seed: int, size: int) -> None:
 
 def test_weights_are_containment_times_jaccard(search: HeaderSearch) -> None:
     table = search.table(search.columns.number_of_table["nameless.csv"])
-    similar = search.values.similar(table, search.corpus)
+    similar = search.values.similar(table, search.corpus.whole)
     for some in propose(similar, search.corpus, threshold=0.0, k=3):
         for one in some:
             assert one.weight == pytest.approx(one.containment * one.table_similarity)
@@ -465,7 +467,7 @@ def test_a_file_without_header_keeps_its_first_row(lake: Lake, films: Path) -> N
 
 def test_own_table_is_left_out(lake: Lake, search: HeaderSearch) -> None:
     table = search.table(search.columns.number_of_table["towns3.csv"])
-    similar = search.values.similar(table, search.corpus)
+    similar = search.values.similar(table, search.corpus.whole)
     assert similar.tables[table.number] == 0
     assert all(table.number not in search.columns.table_of[each.numbers] for each in similar.sharing)
     path = Path(lake.profile("towns3.csv").table["uri"])
@@ -634,14 +636,62 @@ def test_a_table_is_written_under_its_headers(lake: Lake, films: Path, suffix: s
         lake.name_columns(films, films.with_suffix(".doc"))
 
 
-def test_many_tables_on_spark(lake: Lake, spark: SparkSession, films: Path) -> None:
-    rows = lake.suggest_headers_batch([str(films), "nameless.csv"], spark=spark).collect()
-    chosen = {(row["query_table"], row["position"]): row["header"] for row in rows if row["chosen"]}
-    for query in (str(films), "nameless.csv"):
-        best = lake.suggest_headers(query)[0].headers
-        assert [chosen.get((query, place)) for place in range(len(best))] == list(best)
+@pytest.mark.parametrize("method", ["ours", "thesis"])
+def test_many_tables_on_spark(lake: Lake, spark: SparkSession, films: Path, method: str) -> None:
+    """Blocks of tables by parts of the corpus: the very answers of one process."""
+    queries = [str(films), "nameless.csv", "towns3.csv"]
+    options: dict[str, Any] = {"method": method, "mode": "coverage"}
+    rows = lake.suggest_headers_batch(queries, spark=spark, parts=4, **options).collect()
+    told = {
+        query: sorted(
+            (row["position"], row["rank"], row["header"], row["weight"], row["chosen"])
+            for row in rows
+            if row["query_table"] == query
+        )
+        for query in queries
+    }
+    for query in queries:
+        found = lake.suggest_headers(query, **options)
+        wanted = [
+            (place, rank, each.header, each.weight, each.header == found[0].headers[place])
+            for place, some in enumerate(found.candidates)
+            for rank, each in enumerate(some, start=1)
+        ]
+        assert told[query] == wanted
+
+
+def test_all_nameless_tables_on_spark(lake: Lake, spark: SparkSession) -> None:
     every = lake.suggest_headers_batch(spark=spark, k=1).select("query_table").distinct().collect()
     assert {row["query_table"] for row in every} == {"nameless.csv", "partly.csv"}
+    with pytest.raises(BadRequest, match="parts"):
+        lake.suggest_headers_batch(spark=spark, parts=0)
+    with pytest.raises(BadRequest, match="sketches"):
+        lake.suggest_headers_batch(spark=spark, method="thesis", engine="hll")
+
+
+@settings(deadline=None, max_examples=10)
+@given(number=st.integers(0, 32), parts=st.integers(1, 40))
+def test_parts_of_the_corpus_say_what_the_whole_says(search: HeaderSearch, number: int, parts: int) -> None:
+    table = search.table(number)
+    whole, _ = search.judge.clues(table, search.corpus.whole)
+    pieces = [search.corpus.part(part, parts) for part in range(parts)]
+    assert [table for piece in pieces for table in piece.tables] == list(range(len(search.columns.tables)))
+    merged = search.judge.clues(table, pieces[0])[0]
+    for piece in pieces[1:]:
+        more, _ = search.judge.clues(table, piece)
+        merged = [mine.merged(each) for mine, each in zip(merged, more, strict=True)]
+    for one, other in zip(whole, merged, strict=True):
+        for field in fields(Clues):
+            assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
+
+
+def test_terms_are_kept_beside_the_index(lake: Lake, search: HeaderSearch, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = search.columns._made_terms(lake._index.catalog("columns").select(list(FIELDS)))
+    monkeypatch.setattr(HeadedColumns, "_made_terms", lambda *_: pytest.fail("terms were made again"))
+    again = HeadedColumns(lake._index)
+    for family, terms in again.terms.items():
+        assert np.array_equal(terms.items, made[f"{family}.items"])
+        assert np.array_equal(terms.hashes, made[f"{family}.hashes"])
 
 
 # --- detection --------------------------------------------------------------------------------------------------------

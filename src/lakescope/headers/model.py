@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.headers.corpus import HeaderCorpus, likelihood
+from lakescope.headers.corpus import CorpusPart, HeaderCorpus, likelihood
 from lakescope.headers.evidence import FAMILIES, terms_of
-from lakescope.headers.similar import Lists, NamelessColumn, NamelessTable, Similar, ValueSearch
+from lakescope.headers.similar import NamelessColumn, NamelessTable, Similar, ValueSearch
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -78,6 +78,43 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Clues:
+    """What some columns of the corpus say of one column: by header the best of them, and which values they hold.
+
+    ``nearest`` and ``twin`` compare looks of columns and of tables, ``similar`` and ``contained`` shared values.
+    ``counts`` columns hold a value and bear a header, by ``held``: the value's place times the number of headers, plus
+    the header. Of two parts of the corpus the larger and the sum are those of both.
+    """
+
+    headers: I64
+    nearest: F64
+    twin: F64
+    similar: F64
+    contained: F64
+    held: I64
+    counts: I64
+
+    def by_header(self, size: int) -> F64:
+        """The best of each header, a row each; 0 of those that nothing speaks for."""
+        found = np.zeros((4, size))
+        found[:, self.headers] = self.nearest, self.twin, self.similar, self.contained
+        return found
+
+    def merged(self, other: Clues) -> Clues:
+        """What the columns behind both say."""
+        headers = np.union1d(self.headers, other.headers)
+        best = np.zeros((4, headers.size))
+        for each in (self, other):
+            at = np.searchsorted(headers, each.headers)
+            best[:, at] = np.maximum(best[:, at], (each.nearest, each.twin, each.similar, each.contained))
+        held, where = np.unique(np.concatenate([self.held, other.held]), return_inverse=True)
+        counts = np.zeros(held.size, np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        nearest, twin, similar, contained = best
+        return Clues(headers, nearest, twin, similar, contained, held, counts)
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """Weights of the rounds, and how many tables they were learnt from."""
 
@@ -112,9 +149,17 @@ class Judge:
         self.corpus = corpus
         self.values = values
 
-    def judged(self, table: NamelessTable, model: Model, known: Mapping[int, int]) -> tuple[list[Judged], Similar]:
-        """Candidates of all columns with probabilities; ``known`` are headers that are given, by column."""
-        judged, similar = self.candidates(table)
+    def judged(
+        self, table: NamelessTable, model: Model, known: Mapping[int, int], clues: Sequence[Clues] | None = None
+    ) -> tuple[list[Judged], Similar | None]:
+        """Candidates of all columns with probabilities; ``known`` are headers that are given, by column.
+
+        What shares values is told as well, unless ``clues`` were found before.
+        """
+        similar = None
+        if clues is None:
+            clues, similar = self.clues(table, self.corpus.whole)
+        judged = self.weighed(table, clues)
         _judge(judged, model.first)
         for weights in (model.second, model.third):
             judged = self.with_neighbours(table, judged, known)
@@ -123,88 +168,52 @@ class Judge:
 
     # --- first round --------------------------------------------------------------------------------------------------
 
-    def candidates(self, table: NamelessTable) -> tuple[list[Judged], Similar]:
-        """Candidates of each column with the features of the first round."""
+    def clues(self, table: NamelessTable, part: CorpusPart) -> tuple[list[Clues], Similar]:
+        """What the columns of a part of the corpus say of each column of a table."""
+        corpus = self.corpus
+        lists = self.values.lists(table, part)
+        similar = self.values.similar(table, part, lists)
+        near = _near(part, [terms_of(column.record, table.width) for column in table.columns], corpus.own(table.number))
+        size = max(1, corpus.frequency.size)
+        found = []
+        for column, sharing, (nearest, twin) in zip(table.columns, similar.sharing, near, strict=True):
+            mine = corpus.columns.header_of[sharing.numbers]
+            weight, contained = np.zeros(size), np.zeros(size)
+            near_tables = similar.tables[corpus.columns.table_of[sharing.numbers]]
+            np.maximum.at(weight, mine, sharing.containment * near_tables)
+            np.maximum.at(contained, mine, sharing.containment)
+            numbers, place = lists.of(column.groups.groups)
+            held, counts = np.unique(place * size + corpus.columns.header_of[numbers], return_counts=True)
+            headers = np.flatnonzero((nearest > 0) | (twin > 0) | (contained > 0))
+            best = (nearest[headers], twin[headers], weight[headers], contained[headers])
+            found.append(Clues(headers, *best, held, counts.astype(np.int64)))
+        return found, similar
+
+    def weighed(self, table: NamelessTable, clues: Sequence[Clues]) -> list[Judged]:
+        """Candidates from what all parts of the corpus say: the best by a rough sum, and the best by shared values."""
         corpus = self.corpus
         own = corpus.own(table.number)
         frequency = corpus.frequency_without(own)
-        lists = self.values.lists(table, corpus)
-        similar = self.values.similar(table, corpus, lists)
-        terms = [terms_of(column.record, table.width) for column in table.columns]
-        near = self._near(terms, own)
+        common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
         found = []
-        for place, column in enumerate(table.columns):
+        for column, clue in zip(table.columns, clues, strict=True):
+            terms = terms_of(column.record, table.width)
             looks = [
-                corpus.looks(family, terms[place][family], frequency, own) / _norm(family, len(terms[place][family]))
+                corpus.looks(family, terms[family], frequency, own) / _norm(family, len(terms[family]))
                 for family in FAMILIES
             ]
-            found.append(self._judged(column, similar, place, [*looks, *near[place]], lists, frequency))
-        return found, similar
-
-    def _near(self, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
-        """For every column and header, how alike the most similar column of that name is; and the table most alike.
-
-        Tables are compared column by column from the first, and only one that has the header at that place counts: a
-        table made like another has the headers of the other.
-        """
-        corpus, headed = self.corpus, self.corpus.columns
-        alike = [corpus.alike(some, own) for some in terms]
-        widths = np.diff(headed.first)
-        twins = np.zeros(widths.size)
-        for place, each in enumerate(alike):
-            there = np.flatnonzero(widths > place)
-            twins[there] += each[headed.first[there] + place]
-        twins /= np.maximum(widths, len(alike))
-        found = []
-        for place, each in enumerate(alike):
-            twin = np.zeros(len(headed.headers))
-            here = np.flatnonzero(widths > place)
-            columns = headed.first[here] + place
-            kept = each[columns] > 0
-            np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
-            found.append((corpus.best_by_header(each), twin))
+            nearest, twin, weight, contained = clue.by_header(frequency.size)
+            tokens, votes = _tokens(column, clue, frequency)
+            unshared = (contained == 0).astype(np.float64)
+            every = np.column_stack(
+                [common, *looks, nearest, twin, tokens, np.sqrt(weight), contained, votes, unshared]
+            )
+            rough = every @ np.array(list(FIRST.values()))[:-1]
+            rough[frequency <= 0] = -np.inf
+            chosen = _largest(rough, _ROUGH)
+            chosen = np.unique(np.concatenate([chosen, _largest(np.where(weight > 0, weight, -np.inf), _SHARED)]))
+            found.append(Judged(chosen, every[chosen], weight[chosen], np.zeros(chosen.size)))
         return found
-
-    def _judged(
-        self, column: NamelessColumn, similar: Similar, place: int, looks: list[F64], lists: Lists, frequency: F64
-    ) -> Judged:
-        headers = frequency.size
-        header_of = self.corpus.columns.header_of
-        tokens, votes = self._tokens(column, lists, frequency)
-        sharing = similar.sharing[place]
-        mine = header_of[sharing.numbers]
-        weight, contained = np.zeros(headers), np.zeros(headers)
-        np.maximum.at(weight, mine, sharing.containment * similar.tables[self.corpus.columns.table_of[sharing.numbers]])
-        np.maximum.at(contained, mine, sharing.containment)
-        common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
-        every = np.column_stack(
-            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64)]
-        )
-        rough = every @ np.array(list(FIRST.values()))[:-1]
-        rough[frequency <= 0] = -np.inf
-        chosen = _largest(rough, _ROUGH)
-        chosen = np.unique(np.concatenate([chosen, _largest(np.where(weight > 0, weight, -np.inf), _SHARED)]))
-        return Judged(chosen, every[chosen], weight[chosen], np.zeros(chosen.size))
-
-    def _tokens(self, column: NamelessColumn, lists: Lists, frequency: F64) -> tuple[F64, F64]:
-        """Log likelihood ratios of headers by the values themselves; and the mean vote of values.
-
-        A value votes for the headers of the columns that hold it, one vote in all.
-        """
-        headers = frequency.size
-        groups = column.groups
-        numbers, place = lists.of(groups.groups)
-        if not numbers.size:
-            return np.zeros(headers), np.zeros(headers)
-        size = max(1, headers)
-        pairs, counts = np.unique(place * size + self.corpus.columns.header_of[numbers], return_counts=True)
-        at, header = np.divmod(pairs, size)
-        totals = np.bincount(place, minlength=groups.groups.size).astype(np.float64)
-        weights = groups.weights.astype(np.float64)
-        known = float(weights[totals > 0].sum())
-        ratio = likelihood(header, counts.astype(np.float64), at, totals, round(known), frequency, weights)
-        votes = np.bincount(header, weights[at] * counts / totals[at], minlength=headers) / max(1, groups.size)
-        return ratio / np.sqrt(max(1.0, known)), votes
 
     # --- second round -------------------------------------------------------------------------------------------------
 
@@ -253,7 +262,7 @@ class Judge:
         truths = [truth for _, truth in tables]
         rounds = []
         for number, table in enumerate(some):
-            rounds.append(self.candidates(table)[0])
+            rounds.append(self.weighed(table, self.clues(table, self.corpus.whole)[0]))
             progress(number)
         weights = [_fitted(rounds, truths, beginning.first)]
         for begin in (beginning.second, beginning.third):
@@ -266,6 +275,51 @@ class Judge:
             weights.append(_fitted(rounds, truths, begin))
         first, second, third = weights
         return Model(first, second, third, len(tables))
+
+
+def _near(part: CorpusPart, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
+    """For every column and header, how alike the most similar column of that name is; and the table most alike.
+
+    Tables are compared column by column from the first, and only one that has the header at that place counts: a
+    table made like another has the headers of the other.
+    """
+    headers = part.corpus.frequency.size
+    alike = [part.alike(some, own) for some in terms]
+    twins = np.zeros(len(part.tables))
+    for place, each in enumerate(alike):
+        there = np.flatnonzero(part.widths > place)
+        twins[there] += each[part.first[there] + place]
+    twins /= np.maximum(part.widths, len(alike))
+    found = []
+    for place, each in enumerate(alike):
+        nearest, twin = np.zeros(headers), np.zeros(headers)
+        some = np.flatnonzero(each)
+        np.maximum.at(nearest, part.header_of[some], each[some])
+        here = np.flatnonzero(part.widths > place)
+        columns = part.first[here] + place
+        kept = each[columns] > 0
+        np.maximum.at(twin, part.header_of[columns[kept]], twins[here[kept]])
+        found.append((nearest, twin))
+    return found
+
+
+def _tokens(column: NamelessColumn, clues: Clues, frequency: F64) -> tuple[F64, F64]:
+    """Log likelihood ratios of headers by the values themselves; and the mean vote of values.
+
+    A value votes for the headers of the columns that hold it, one vote in all.
+    """
+    headers = frequency.size
+    groups = column.groups
+    if not clues.held.size:
+        return np.zeros(headers), np.zeros(headers)
+    at, header = np.divmod(clues.held, max(1, headers))
+    counts = clues.counts.astype(np.float64)
+    totals = np.bincount(at, counts, groups.groups.size).astype(np.float64)
+    weights = groups.weights.astype(np.float64)
+    known = float(weights[totals > 0].sum())
+    ratio = likelihood(header, counts, at, totals, round(known), frequency, weights)
+    votes = np.bincount(header, weights[at] * counts / totals[at], minlength=headers) / max(1, groups.size)
+    return ratio / np.sqrt(max(1.0, known)), votes
 
 
 class _Scene:
