@@ -30,15 +30,18 @@ from lakescope.headers.coherence import (
     pair_scores,
 )
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
-from lakescope.headers.detect import cut_rows, header_opinion, opinion_of
+from lakescope.headers.detect import opinion_of
 from lakescope.headers.evaluate import HiddenTables, Rediscovered, measured, precision_recall, split_tables
 from lakescope.headers.evidence import FIELDS
 from lakescope.headers.model import FIRST, SECOND, Clues, Model
-from lakescope.headers.names import as_written, match, meaningless, normalised, schema_form
+from lakescope.headers.names import as_written, match, normalised, schema_form
 from lakescope.headers.similar import propose
 from lakescope.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
 from lakescope.lake import Lake
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.sources.csv_dialect import Dialect, detect_dialect
+from lakescope.sources.encoding import Encoding
+from lakescope.sources.names import meaningless
 from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
@@ -705,14 +708,15 @@ DATA = [
 TEXT = ["red,Oslo,good", "blue,Bergen,bad", "red,Moss,good", "green,Oslo,bad", "blue,Oslo,good", "red,Bergen,good"]
 
 
-def _opinion(*lines: str) -> Any:
-    return header_opinion(cut_rows("\n".join(lines), ","))
+def _opinion(*lines: str) -> Dialect:
+    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+    return detect_dialect(text, whole=True, encoding=Encoding())
 
 
 def test_a_header_over_other_types() -> None:
     found = _opinion("name,city,age,born", *DATA)
-    assert (found.header, found.header_rows, found.data_row) == (True, 1, 1)
-    assert found.names == ("name", "city", "age", "born")
+    assert (found.header_rows, found.data_start) == (1, 19)
+    assert found.names == ["name", "city", "age", "born"]
     assert not _opinion(*DATA).header
 
 
@@ -737,31 +741,23 @@ def test_years_as_headers() -> None:
     ],
 )
 def test_a_preamble_is_passed_over(preamble: list[str]) -> None:
-    found = _opinion(*preamble, "name,city,age,born", *DATA)
-    assert (found.header, found.preamble, found.data_row) == (True, len(preamble), len(preamble) + 1)
+    lines = [*preamble, "name,city,age,born", *DATA]
+    found = _opinion(*lines)
+    assert (found.header_rows, found.preamble) == (1, sum(bool(line) for line in preamble))
+    assert "\n".join(lines)[found.data_start :] == "\n".join(DATA)
     assert found.names[1] == "city"
+    without = _opinion(*preamble, *DATA)
+    assert (without.header, without.preamble) == (False, found.preamble)
 
 
 def test_headers_of_two_rows() -> None:
     found = _opinion(
         "Region,2019,,2020,", ",Q1,Q2,Q1,Q2", "North,1.5,2.5,3.5,4.5", "South,2.1,2.2,2.3,2.4", "West,5.5,1.2,0.3,4.4"
     )
-    assert (found.header_rows, found.data_row) == (2, 2)
-    assert found.names == ("Region", "2019 Q1", "2019 Q2", "2020 Q1", "2020 Q2")
+    assert (found.header_rows, found.data_start) == (2, 32)
+    assert found.names == ["Region", "2019 Q1", "2019 Q2", "2020 Q1", "2020 Q2"]
     units = _opinion("name,length,weight", ",(m),(kg)", "pike,0.8,5.5", "perch,0.3,1.1", "bream,0.4,2.2", "eel,0.9,2.0")
     assert units.header_rows == 2
-
-
-def test_what_the_lake_calls_columns_helps() -> None:
-    rows = cut_rows("\n".join(["zork,blip", "mup,dop", "gra,hul"]), ",")
-    plain, told = header_opinion(rows), header_opinion(rows, {"zork", "blip"})
-    assert told.probability > plain.probability
-
-
-def test_nothing_has_no_header() -> None:
-    assert not header_opinion([]).header
-    assert not header_opinion([[""], [""]]).header
-    assert header_opinion([["name", "age"]]).names in ((), ("name", "age"))
 
 
 def test_opinions_of_files(tmp_path: Path) -> None:
@@ -798,7 +794,7 @@ def test_headers_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
 def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
     opinion = json.loads(run("headers", str(films), "--format", "json").out)
     assert opinion["header"] is False
-    assert opinion["data_row"] == 0
+    assert opinion["data_line"] == 0
     doubts = json.loads(run("headers", "--check", lake.path, "--format", "json").out)
     assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
     told = run("headers", "--evaluate", lake.path, "--split", "0.1")

@@ -690,7 +690,7 @@ class Lake:
         if len(headers) != len(written):
             raise BadRequest(f"{len(headers)} headers for {len(written)} columns", hint="None for a column without one")
         names = named(headers, written)
-        write_named(place, names, out, nameless.first_row)
+        write_named(place, names, out)
         return names
 
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:

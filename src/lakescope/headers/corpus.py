@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.evidence import FAMILIES, FIELDS, terms_of
-from lakescope.headers.names import as_written, meaningless, normalised
+from lakescope.headers.names import as_written, normalised
+from lakescope.sources.names import meaningless
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
 from lakescope.values.hashing import hash_text

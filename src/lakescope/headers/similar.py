@@ -40,13 +40,12 @@ class NamelessColumn:
 class NamelessTable:
     """A table whose columns are to be named; ``number`` is there if it is one of the lake, which is then left out.
 
-    ``groups`` are its values over all columns. ``first_row`` are values that its reader took for a header.
+    ``groups`` are its values over all columns.
     """
 
     columns: list[NamelessColumn]
     groups: QueryGroups
     number: int | None = None
-    first_row: tuple[str, ...] | None = None
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -22,13 +22,13 @@ from lakescope.headers.coherence import (
     pair_scores,
 )
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
-from lakescope.headers.detect import opinion_of
 from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Clues, Judge, Judged, Model
-from lakescope.headers.names import meaningless, normalised, schema_form
+from lakescope.headers.names import normalised, schema_form
 from lakescope.headers.reading import lake_table, read_table
 from lakescope.headers.similar import Engine, NamelessTable, Similar, ValueSearch, Weighted, propose
 from lakescope.results import Results
 from lakescope.search.inverted import InvertedIndex
+from lakescope.sources.names import meaningless
 from lakescope.store.index import Index
 from lakescope.values.hashing import hash_text
 
@@ -273,14 +273,8 @@ class HeaderSearch:
         return lake_table(self._index, self.columns, self.values, number)
 
     def read(self, query: Any) -> NamelessTable:
-        """A table that is not in the lake: a path or URI, or a frame.
-
-        If the first row of a CSV file was read as a header and is none, it counts as a row.
-        """
-        if not isinstance(query, str) and not hasattr(query, "__fspath__"):
-            return read_table(query, self.values.inverted)
-        opinion = opinion_of(str(query), self.columns.number_of)
-        return read_table(query, self.values.inverted, has_header=None if opinion is None else opinion.header)
+        """A table that is not in the lake: a path or URI, or a frame."""
+        return read_table(query, self.values.inverted)
 
     def nameless_tables(self) -> list[str]:
         """Tables of the lake that have a column whose name means nothing."""
