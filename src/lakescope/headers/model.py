@@ -13,7 +13,7 @@ by the second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ LEARNT_FROM = 400
 _INERTIA = 20.0
 _STEPS, _ENOUGH = 40, 1e-6
 _LITTLE = 1e-4
+#: Columns that tell how often what is called so likely is right.
+_TOLD = 40
 
 
 @dataclass(slots=True)
@@ -116,12 +118,17 @@ class Clues:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of the rounds, and how many tables they were learnt from."""
+    """Weights of the rounds, how many tables they were learnt from, and how often they were right about others.
+
+    Of headers that were called likely as ``said`` a share ``right`` was.
+    """
 
     first: F64
     second: F64
     third: F64
     tables: int = 0
+    said: F64 = field(default_factory=lambda: np.array([0.0, 1.0]))
+    right: F64 = field(default_factory=lambda: np.array([0.0, 1.0]))
 
     @classmethod
     def beginning(cls) -> Model:
@@ -130,7 +137,7 @@ class Model:
         return cls(first, second, third)
 
     def to_dict(self) -> dict[str, Any]:
-        weights = {"first": self.first, "second": self.second, "third": self.third}
+        weights = {name: getattr(self, name) for name in ("first", "second", "third", "said", "right")}
         return {**{name: each.tolist() for name, each in weights.items()}, "tables": self.tables}
 
     @classmethod
@@ -139,7 +146,8 @@ class Model:
         first, second, third = (np.array(kept.get(name, ()), np.float64) for name in ("first", "second", "third"))
         if (first.size, second.size, third.size) != (len(FIRST), len(SECOND), len(THIRD)):
             return None
-        return cls(first, second, third, int(kept["tables"]))
+        said, right = (np.array(kept[name], np.float64) for name in ("said", "right"))
+        return cls(first, second, third, int(kept["tables"]), said, right)
 
 
 class Judge:
@@ -164,6 +172,8 @@ class Judge:
         for weights in (model.second, model.third):
             judged = self.with_neighbours(table, judged, known)
             _judge(judged, weights)
+        for each in judged:
+            _calibrate(each, model)
         return judged, similar
 
     # --- first round --------------------------------------------------------------------------------------------------
@@ -274,7 +284,7 @@ class Judge:
             rounds = [self.with_neighbours(table, judged) for table, judged in zip(some, rounds, strict=True)]
             weights.append(_fitted(rounds, truths, begin))
         first, second, third = weights
-        return Model(first, second, third, len(tables))
+        return Model(first, second, third, len(tables), *_found_right(rounds, truths, beginning.third))
 
 
 def _near(part: CorpusPart, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
@@ -334,7 +344,12 @@ class _Scene:
         self._frequency = np.bincount(self._header, minlength=union.size).astype(np.float64)
         table = headed.table_of[numbers]
         starts = np.flatnonzero(np.concatenate([[True], table[1:] != table[:-1]])) if numbers.size else np.empty(0, int)
-        self._lengths = np.diff(np.concatenate([starts, [numbers.size]])).astype(np.int64)
+        lengths = np.diff(np.concatenate([starts, [numbers.size]])).astype(np.int64)
+        # Columns by header: the place of the table of each, and where the next header that occurs begins.
+        order = np.argsort(self._header, kind="stable")
+        self._owner = np.repeat(np.arange(starts.size), lengths)[order]
+        self._held = np.flatnonzero(self._frequency)
+        self._bounds = np.searchsorted(self._header[order], self._held)
         empty = np.zeros((width, 0))
         self._named = np.maximum.reduceat(likely[:, self._header], starts, axis=1) if numbers.size else empty
         self._all_named = self._named.sum(axis=0)
@@ -358,11 +373,13 @@ class _Scene:
         size = self._frequency.size
         rest = self._all_named - self._named[place]
         scale = np.sqrt(max(1, self._width - 1) * np.maximum(1, self._widths - 1))
-        alike = np.repeat(rest / scale, self._lengths)
-        schema = np.zeros(size)
-        np.maximum.at(schema, self._header, alike)
-        total = float((rest / scale) @ (rest / scale)) + 1e-9
-        votes = np.bincount(self._header, alike**2, minlength=size) / total
+        tables = rest / scale
+        alike = tables[self._owner]
+        schema, votes = np.zeros(size), np.zeros(size)
+        if self._held.size:
+            schema[self._held] = np.maximum.reduceat(alike, self._bounds)
+            votes[self._held] = np.add.reduceat(alike * alike, self._bounds)
+        votes /= float(np.square(tables).sum()) + 1e-9
         schemata = np.log((votes + _LITTLE) / (self._frequency / self._tables + _LITTLE))
         others = np.delete(self._likely, place, axis=0)
         taken = others.max(axis=0) if others.shape[0] else np.zeros(size)
@@ -408,6 +425,48 @@ def _judge(columns: Sequence[Judged], weights: F64) -> None:
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         judged.probabilities, judged.none = shares[:-1], float(shares[-1])
+
+
+def _calibrate(judged: Judged, model: Model) -> None:
+    """Call the likeliest header as likely as such headers were right; others lose or win with it, none passes it."""
+    if not judged.headers.size:
+        return
+    best = min(float(judged.probabilities.max()), 1 - 1e-9)
+    likely = min(float(np.interp(best, model.said, model.right)), 1 - 1e-9)
+    at = int(judged.probabilities.argmax())
+    judged.probabilities = judged.probabilities * min(likely / max(best, 1e-12), (1 - likely) / (1 - best))
+    judged.probabilities[at] = likely
+    judged.none = max(0.0, 1 - float(judged.probabilities.sum()))
+
+
+def _found_right(
+    rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64
+) -> tuple[F64, F64]:
+    """How often the likeliest header is right, by how likely it is called by weights that have not seen its table.
+
+    The shares never fall (isotonic regression); each is that of ``_TOLD`` columns and more.
+    """
+    said, right = [], []
+    for half in (0, 1):
+        weights = _fitted(rounds[1 - half :: 2], truths[1 - half :: 2], beginning)
+        _judge([each for columns in rounds[half::2] for each in columns], weights)
+        for judged, truth in _labelled(rounds[half::2], truths[half::2]):
+            at = judged.ranked[0]
+            said.append(float(judged.probabilities[at]))
+            right.append(float(judged.headers[at] == truth))
+    if len(said) < 2 * _TOLD:
+        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    order = np.argsort(said, kind="stable")
+    blocks: list[tuple[int, float, float]] = []
+    for some in np.array_split(order, len(said) // _TOLD):
+        blocks.append((some.size, float(np.array(said)[some].sum()), float(np.array(right)[some].sum())))
+        while len(blocks) > 1 and blocks[-2][2] * blocks[-1][0] >= blocks[-1][2] * blocks[-2][0]:
+            last = blocks.pop()
+            blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1], blocks[-1][2] + last[2])
+    counts, sums, hits = (np.array(each, np.float64) for each in zip(*blocks, strict=True))
+    # As if one column more had been right and one more wrong, so that nothing is certain.
+    shares = (hits + 0.5) / (counts + 1)
+    return np.concatenate([[0.0], sums / counts, [1.0]]), np.concatenate([[0.0], shares, [max(shares[-1], 0.999)]])
 
 
 def _fitted(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64) -> F64:

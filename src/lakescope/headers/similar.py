@@ -97,12 +97,12 @@ class ValueSearch:
         self._headed = headed
         self._sizes = np.full(len(headed.tables), -1, np.int64)
 
-    def size_of(self, table: int) -> int:
-        """Distinct values of a table of the corpus: over its columns that have a header (3.3)."""
-        if self._sizes[table] < 0:
+    def _sizes_of(self, tables: npt.NDArray[np.intp]) -> I64:
+        """Distinct values of tables of the corpus: over their columns that have a header (3.3)."""
+        for table in tables[self._sizes[tables] < 0].tolist():
             columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
             self._sizes[table] = self._groups(columns).size
-        return int(self._sizes[table])
+        return self._sizes[tables]
 
     def groups_of(self, table: int) -> QueryGroups:
         """The values of a table of the lake over all its columns, as those of a table to be named."""
@@ -146,8 +146,8 @@ class ValueSearch:
         group, owner = np.divmod(pairs, max(1, tables))
         common = np.bincount(owner, table.groups.weights[group].astype(np.float64), tables)
         found = np.zeros(tables)
-        for number in np.flatnonzero(common).tolist():
-            found[number] = common[number] / (table.groups.size + self.size_of(number) - common[number])
+        there = np.flatnonzero(common)
+        found[there] = common[there] / (table.groups.size + self._sizes_of(there) - common[there])
         return found
 
 

@@ -48,7 +48,7 @@ ENGINES: tuple[Engine, ...] = ("exact", "hll")
 LEAST = {"reliable": 0.7, "balanced": 0.3, "coverage": 1e-6}
 #: Least similarity of tables, after the thesis: reliable headers from 0.4, any header is better than none at 0.
 THRESHOLDS = {"reliable": 0.4, "balanced": 0.1, "coverage": 0.0}
-_KEPT = "headers-model-3"
+_KEPT = "headers-model-4"
 _EXAMPLES, _VALUES = 3, 5
 #: Equal coherence is decided by weights, which must not decide anything else.
 _TIE = 1e-9
