@@ -216,7 +216,7 @@ def test_rows_are_weighed_as_counted_plainly(rows: list[list[str]]) -> None:
         ends = np.cumsum([len(cell) for cell in cells]).astype(np.int32)
         data = np.frombuffer(b"".join(cells) + b" ", np.uint8)
         columns.append(TextColumn("", data, (ends - [len(cell) for cell in cells]).astype(np.int32), ends))
-    head = header_rows._Head(columns, None, "utf-8")
+    head = header_rows._Head(columns, None, (), "utf-8")
     ahead = min(len(rows), 23)
     header, preamble = head.said(ahead, np.zeros(head.places.shape))
     for row in range(ahead):
@@ -245,3 +245,11 @@ def test_where_the_data_starts(lines: list[str], preamble: int, rows: int, names
     assert (found.preamble, found.header_rows) == (preamble, rows)
     assert text[found.data_start :].splitlines() == lines[preamble + rows :]
     assert names is None or found.names == names
+
+
+def test_a_blank_line_ends_what_stands_above_the_header() -> None:
+    text = "Trading - a report\nCreated: 2023-10-02, Currency: USD\n\nstate,orders,revenue\n"
+    data = "Alabama,339,3272.38\nAlaska,149,5042.2\nArizona,59,7218.57\nArkansas,152,6849.87\n"
+    found = detect(text + data)
+    assert (found.preamble, found.header_rows, found.names) == (2, 1, ["state", "orders", "revenue"])
+    assert (text + data)[found.data_start :] == data

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lakescope.sources import csv_kernel
 from lakescope.sources.encoding import Encoding
-from lakescope.sources.header_rows import SAMPLED, find_header, joined_names
+from lakescope.sources.header_rows import AHEAD, SAMPLED, find_header, joined_names
 from lakescope.sources.names import check_width, unique_names
 from lakescope.values.canonical import decode
 from lakescope.values.text import TextColumn
@@ -25,6 +25,8 @@ HEAD_BYTES = 64 * 1024
 
 _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
 _RECORDS = 200
+#: Bytes before a record that tell whether a blank line is there.
+_BLANKS = 8
 _QUOTE, _APOSTROPHE, _BACKSLASH, _LF, _CR = 34, 39, 92, 10, 13
 #: What quotes enclose.
 _QUOTED = re.compile(rb'"[^"]*"')
@@ -143,7 +145,8 @@ def _frame(
     check_width(table, max(mode, int(widths[titles])))
     rows = min(SAMPLED, int(widths.size - titles))
     sample = _records(head[starts[titles] :].copy(), marks, mode, rows)
-    found = find_header(sample, widths[titles : titles + rows].tolist(), encoding.fallback)
+    blank = _after_blank(head, starts[titles : titles + min(rows, AHEAD + 1)], marks[3])
+    found = find_header(sample, widths[titles : titles + rows].tolist(), blank, encoding.fallback)
     skipped = titles + found.preamble
     width = max(mode, int(widths[skipped]))
     check_width(table, width)
@@ -185,6 +188,16 @@ def _titles(
             break
         skipped += 1
     return skipped if widths[skipped] > 1 or mode == 1 else 0
+
+
+def _after_blank(head: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], newline: int) -> set[int]:
+    """Which records follow a blank line."""
+    found = set()
+    for number, start in enumerate(starts.tolist()):
+        before = head[max(0, start - _BLANKS) : start].tobytes()
+        if before[len(before.rstrip()) :].count(newline) > 1:
+            found.add(number)
+    return found
 
 
 def _records(data: npt.NDArray[np.uint8], marks: tuple[int, int, int, int], width: int, rows: int) -> list[TextColumn]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,8 @@ _COLUMNS = 64
 #: What header rows, and the first row of a preamble, cost before anything is seen.
 _COST = {1: -0.4, 2: 3.0, 3: 6.0}
 _PREAMBLE_COST, _PREAMBLE_ROW = 2.0, 0.5
+#: What a blank line says for what stands above it being a preamble.
+_BLANK = 2.0
 #: Few rows say little, and most tables have a header: what that says for the first row, over the number of rows.
 _UNSEEN = 2.0
 #: How far behind the best way another one is given up, and rows that are looked at first.
@@ -81,11 +83,14 @@ class HeaderRows:
 class _Head:
     """The first rows of a table: what each cell is, and how it is written."""
 
-    def __init__(self, columns: Sequence[TextColumn], written: Sequence[int] | None, fallback: str) -> None:
+    def __init__(
+        self, columns: Sequence[TextColumn], written: Sequence[int] | None, after_blank: Collection[int], fallback: str
+    ) -> None:
         data, starts, ends = _one_buffer(columns[:_COLUMNS])
         self._data, self._starts, self._ends, self._fallback = data, starts, ends, fallback
         self.width, self.rows = starts.shape
         self.written = [len(columns)] * self.rows if written is None else written
+        self.after_blank = after_blank
         self.cells = understand(TextColumn("", data, starts.ravel(), ends.ravel()), fallback)
         places = self.cells.places.reshape(starts.shape)
         there = places >= 0
@@ -223,12 +228,19 @@ def _one_buffer(
 
 
 def find_header(
-    columns: Sequence[TextColumn], written: Sequence[int] | None = None, fallback: str = "cp1252"
+    columns: Sequence[TextColumn],
+    written: Sequence[int] | None = None,
+    after_blank: Collection[int] = (),
+    fallback: str = "cp1252",
 ) -> HeaderRows:
-    """What some rows begin with; ``written`` tells how many cells each row has, if fewer than there are columns."""
+    """What some rows begin with.
+
+    ``written`` tells how many cells each row has, if fewer than there are columns; ``after_blank`` are rows that
+    follow a blank line, which is none of the rows.
+    """
     if not columns or not columns[0].starts.size:
         return HeaderRows(0, 0, 0.0)
-    head = _Head(columns, written, fallback)
+    head = _Head(columns, written, after_blank, fallback)
     # Most tables show within some rows where their data starts.
     found = _cut(head, min(head.rows, _FEW))
     if found is None:
@@ -245,17 +257,18 @@ def _cut(head: _Head, ahead: int) -> tuple[_Way, _Way] | None:
     names[:1] += _UNSEEN / head.rows
     with_one: _Way = (-math.inf, 0, 0)
     without: _Way = (0.0, 0, 0)
-    preamble = 0.0
+    preamble = ended = 0.0
     for start in range(max(1, min(AHEAD, head.rows - 1)) + 1):
         if start:
             preamble += float(before[start - 1]) - _PREAMBLE_ROW - (_PREAMBLE_COST if start == 1 else 0.0)
             if preamble < max(with_one[0], without[0]) - _HOPELESS:
                 break
-            without = max(without, (preamble, start, 0), key=lambda way: way[0])
+            ended = preamble + _BLANK * (start in head.after_blank)
+            without = max(without, (ended, start, 0), key=lambda way: way[0])
         if start + HEADER_ROWS > ahead < head.rows and ahead < AHEAD + HEADER_ROWS:
             return None
         for count in range(1, min(HEADER_ROWS, ahead - start) + 1):
-            total = preamble - _COST[count] + float(names[start : start + count].sum())
+            total = ended - _COST[count] + float(names[start : start + count].sum())
             if total > with_one[0] and _names_columns(head, start, count):
                 with_one = total, start, count
     return with_one, without
@@ -267,6 +280,8 @@ def _names_columns(head: _Head, start: int, count: int) -> bool:
     if 2 * head.filled[last] <= head.width and head.is_title(last):
         return False
     if any(head.filled[row] == 1 and head.is_title(row) for row in range(start, last)):
+        return False
+    if any(row in head.after_blank for row in range(start + 1, last + 1)):
         return False
     if count == 1 or all(head.filled[row] < head.filled[last] for row in range(start, last)):
         return True
