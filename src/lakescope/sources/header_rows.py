@@ -21,7 +21,7 @@ from lakescope.sources import header_kernel
 from lakescope.sources.names import meaningless
 from lakescope.values.canonical import Kind, decode
 from lakescope.values.cells import understand
-from lakescope.values.text import TextColumn, read_only
+from lakescope.values.text import MISSING, TextColumn, read_only
 
 #: Rows that may come before the data, and rows of a header.
 AHEAD, HEADER_ROWS = 20, 3
@@ -92,11 +92,9 @@ class _Head:
         self.written = [len(columns)] * self.rows if written is None else written
         self.after_blank = after_blank
         self.cells = understand(TextColumn("", data, starts.ravel(), ends.ravel()), fallback)
-        places = self.cells.places.reshape(starts.shape)
-        there = places >= 0
-        self.kinds = np.where(there, self.cells.kinds[places] if self.cells.kinds.size else 0, Kind.NULL)
-        self.kinds = self.kinds.astype(np.uint8)
-        self.places = places
+        self.places = self.cells.places.reshape(starts.shape)
+        there = self.places >= 0
+        self.kinds = np.where(there, self._spread(self.cells.kinds), np.uint8(Kind.NULL))
         self.filled: list[int] = there.sum(axis=0).tolist()
 
     def text(self, column: int, row: int) -> str:
@@ -217,13 +215,11 @@ def _one_buffer(
         return read_only(columns[0].data), starts, ends
     pieces, at = [], 0
     for number, each in enumerate(columns):
-        low = int(each.starts.min(initial=0)) if each.starts.size else 0
-        piece = each.data[low : max(low, int(each.ends.max(initial=0)))]
-        there = ends[number] >= 0
-        starts[number] = np.where(there, starts[number] - low + at, 0)
-        ends[number] = np.where(there, ends[number] - low + at, ends[number])
-        pieces.append(piece)
-        at += piece.size
+        there = each.ends > MISSING
+        starts[number] = np.where(there, each.starts + at, 0)
+        ends[number] = np.where(there, each.ends + at, MISSING)
+        pieces.append(each.data[: each.ends.max(initial=0)])
+        at += pieces[-1].size
     return read_only(np.concatenate(pieces)), starts, ends
 
 
@@ -242,10 +238,8 @@ def find_header(
         return HeaderRows(0, 0, 0.0)
     head = _Head(columns, written, after_blank, fallback)
     # Most tables show within some rows where their data starts.
-    found = _cut(head, min(head.rows, _FEW))
-    if found is None:
-        found = _cut(head, min(head.rows, AHEAD + HEADER_ROWS))
-    with_one, without = found if found is not None else ((-math.inf, 0, 0), (0.0, 0, 0))
+    found = _cut(head, min(head.rows, _FEW)) or _cut(head, min(head.rows, AHEAD + HEADER_ROWS))
+    with_one, without = found or ((-math.inf, 0, 0), (0.0, 0, 0))
     probability = 1 / (1 + math.exp(_bounded(without[0] - with_one[0], 50.0)))
     _, start, count = max(without, with_one, key=lambda way: way[0])
     return HeaderRows(start, count, probability)
