@@ -249,7 +249,9 @@ def test_where_the_data_starts(lines: list[str], preamble: int, rows: int, names
 
 def test_a_blank_line_ends_what_stands_above_the_header() -> None:
     text = "Trading - a report\nCreated: 2023-10-02, Currency: USD\n\nstate,orders,revenue\n"
-    data = "Alabama,339,3272.38\nAlaska,149,5042.2\nArizona,59,7218.57\nArkansas,152,6849.87\n"
+    data = "".join(
+        f"{'ABCDEFGHKL'[i % 10]}land{'aeiou'[i // 10]},{100 + 7 * i},{3272.38 + 91 * i:.2f}\n" for i in range(50)
+    )
     found = detect(text + data)
     assert (found.preamble, found.header_rows, found.names) == (2, 1, ["state", "orders", "revenue"])
     assert (text + data)[found.data_start :] == data
