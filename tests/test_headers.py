@@ -695,6 +695,14 @@ def test_terms_are_kept_beside_the_index(lake: Lake, search: HeaderSearch, monke
     for family, terms in again.terms.items():
         assert np.array_equal(terms.items, made[f"{family}.items"])
         assert np.array_equal(terms.hashes, made[f"{family}.hashes"])
+    # A file that was cut off is made anew; it is replaced, since others have it mapped.
+    monkeypatch.undo()
+    kept = next(Path(lake.path).rglob("headers-terms-*.bin"))
+    whole = kept.read_bytes()
+    kept.unlink()
+    kept.write_bytes(whole[:100])
+    HeadedColumns(lake._index)
+    assert kept.read_bytes() == whole
 
 
 # --- detection --------------------------------------------------------------------------------------------------------
