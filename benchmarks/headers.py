@@ -688,6 +688,11 @@ def _detected(options: argparse.Namespace, files: Sequence[tuple[str, list[list[
     path = options.folder / "x.csv"
     right: dict[tuple[str, str, str], list[bool]] = {}
     starts: dict[tuple[str, str], list[bool]] = {}
+    # What a tool loads or compiles when it is first used is not counted.
+    path.write_text("a,b\n1,2\n3,4\n", "utf-8")
+    for tool in tools.values():
+        with contextlib.suppress(Exception):
+            tool(path)
     spent = dict.fromkeys(tools, 0.0)
     failed = dict.fromkeys(tools, 0)
     count = 0
