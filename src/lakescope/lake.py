@@ -638,24 +638,40 @@ class Lake:
         return self._headers.suggest(nameless, request, known=given, statistics=statistics)
 
     def suggest_headers_batch(
-        self, queries: Sequence[str] | None = None, *, spark: SparkSession, mode: str = "balanced", k: int = 5
+        self,
+        queries: Sequence[str] | None = None,
+        *,
+        spark: SparkSession,
+        mode: str = "balanced",
+        k: int = 5,
+        parts: int | None = None,
+        **options: Any,
     ) -> DataFrame:
         """The candidates for all columns of many tables as a Spark DataFrame, found by the executors.
 
         ``queries`` are names of tables of the lake or paths of others; by default all tables of the lake that have a
-        column whose name means nothing. Executors must see the index and the paths.
+        column whose name means nothing. The lake is cut into ``parts``, by default one for 25,000 columns, and each
+        part is asked about blocks of tables by tasks of their own; answers are those of :meth:`suggest_headers`, whose
+        ``options`` are taken. Executors must see the index and the paths.
         """
-        from lakescope.headers.batch import BatchHeader, SuggestHeaders
-        from lakescope.pipeline.batch import over_numbers
+        from lakescope.headers import batch
+        from lakescope.pipeline.batch import over_numbers, over_parts
         from lakescope.results import arrow_schema
 
-        request = _header_request({"mode": mode, "k": k, "m": 1})
-        tables = self._headers.nameless_tables() if queries is None else [str(query) for query in queries]
+        request = _header_request({"m": 1, **options, "mode": mode, "k": k})
+        if request.engine != "exact":
+            raise BadRequest("a batch goes by lists, not by sketches", hint="leave out engine")
+        if parts is not None and parts < 1:
+            raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
+        search = self._headers
+        tables = search.nameless_tables() if queries is None else [str(query) for query in queries]
         path, generation = str(self._index.path.absolute()), self._index.manifest.generation
-        model = self._headers.model
-        rounds = tuple(tuple(each.tolist()) for each in (model.first, model.second, model.third))
-        task = SuggestHeaders(path, generation, tuple(tables), request, rounds, model.tables)
-        return over_numbers(spark, len(tables), task, arrow_schema(BatchHeader))
+        model = search.model.to_dict() if request.method == "ours" else None
+        count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
+        asked = batch.Batch(path, generation, tuple(tables), count, request, model)
+        read = over_numbers(spark, len(tables), batch.ReadTables(asked), batch.ASKED)
+        tasks = batch.SearchPart(asked), batch.NameColumns(asked)
+        return over_parts(read, count, tasks[0], batch.FOUND, tasks[1], arrow_schema(batch.BatchHeader))
 
     def name_columns(
         self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
@@ -677,7 +693,7 @@ class Lake:
         if len(headers) != len(written):
             raise BadRequest(f"{len(headers)} headers for {len(written)} columns", hint="None for a column without one")
         names = named(headers, written)
-        write_named(place, names, out, nameless.first_row)
+        write_named(place, names, out)
         return names
 
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:

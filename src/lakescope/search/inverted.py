@@ -158,8 +158,8 @@ class InvertedIndex:
             found[mine] = read(self.postings[number], local)  # type: ignore[operator]
         return found
 
-    def lists(self, groups: I32) -> tuple[I64, I32]:
-        """The sets that hold each group: (beginnings, sets)."""
+    def lists(self, groups: I32, within: range | None = None) -> tuple[I64, I32]:
+        """The sets that hold each group, or those of them in a range: (beginnings, sets)."""
         parts: list[I32] = [np.empty(0, np.int32)]
         if groups.size and not 0 <= int(groups.min()) <= int(groups.max()) < self.group_bounds[-1]:
             raise self.damaged()
@@ -169,7 +169,11 @@ class InvertedIndex:
             begin, end = file["starts"][local : local + 2].tolist()
             if not 0 <= begin <= end <= file["sets"].size:
                 raise self.damaged()
-            parts.append(file["sets"][begin:end])
+            held = file["sets"][begin:end]
+            if within is not None:
+                low, high = np.searchsorted(held, [within.start, within.stop]).tolist()
+                held = held[low:high]
+            parts.append(held)
         return np.cumsum([part.size for part in parts]), np.concatenate(parts)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.store.arrays import Arrays, read_arrays
+from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
 
@@ -170,8 +170,31 @@ class Index:
             return None
         return kept if isinstance(kept, dict) else None
 
-    def _beside(self, name: str) -> Path:
-        return self.path.joinpath(*(file.path for file in self.manifest.files[:1])).parent / f"{name}.json"
+    def remember_arrays(self, name: str, arrays: Arrays) -> None:
+        """The same for flat arrays, which are mapped when they are recalled."""
+        target = self._beside(name, "bin")
+        file = ArrayFile(target.parent, name, {field: array.dtype for field, array in arrays.items()})
+        draft = target.with_name(file.name)
+        try:
+            file.append(**arrays)
+            file.close()
+            draft.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.discard()
+                draft.unlink(missing_ok=True)
+
+    def recall_arrays(self, name: str) -> Arrays | None:
+        """Arrays that were kept beside the segment, as they lie in memory, if they are there and whole."""
+        target = self._beside(name, "bin")
+        try:
+            with target.open("rb") as stream:
+                return read_arrays(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(target))
+        except (OSError, ValueError, IndexDamaged):
+            return None
+
+    def _beside(self, name: str, suffix: str = "json") -> Path:
+        return self.path.joinpath(*(file.path for file in self.manifest.files[:1])).parent / f"{name}.{suffix}"
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
