@@ -55,7 +55,7 @@ def sizes(distribution: Sequence[Record]) -> Record:
         .mark_bar(cornerRadiusEnd=3)
         .encode(
             x=alt.X("rows:N", title="rows", sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("tables:Q", title="tables", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("tables:Q", title="tables", axis=alt.Axis(tickMinStep=1, tickCount=4), scale=alt.Scale(nice=4)),
             tooltip=[alt.Tooltip("rows:N"), alt.Tooltip("tables:Q")],
         )
         .properties(width="container", height=120, description="How many tables have how many rows")

@@ -14,13 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 Record = dict[str, Any]
 
 #: Tables that are drawn at most: the ones with the most links.
 MOST_TABLES = 250
 _ROUNDS = 300
+#: Links by shared values that a table has at most.
+_SHARED_EACH = 4
 #: How strongly everything is drawn to the middle, so that parts without a link stay near.
-_GRAVITY = 0.06
+_GRAVITY = 0.1
+#: Room between parts, in the distance of two tables.
+_GAP = 0.6
 
 
 def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequence[Any]) -> Record:
@@ -81,7 +86,15 @@ def _edges(foreign: Sequence[Any], pairs: Sequence[Any]) -> list[Record]:
             held = best.get(both)
             if held is None or (each.inclusion, each.child_size) > (held.inclusion, held.child_size):
                 best[both] = each
-    for each in best.values():
+    # A calendar, or a list of countries, is in many tables: of these the best few are enough to see it.
+    drawn: dict[str, int] = {}
+    for each in sorted(
+        best.values(), key=lambda one: (-one.inclusion, -one.child_size, one.child_table, one.parent_table)
+    ):
+        if max(drawn.get(each.child_table, 0), drawn.get(each.parent_table, 0)) >= _SHARED_EACH:
+            continue
+        for side in (each.child_table, each.parent_table):
+            drawn[side] = drawn.get(side, 0) + 1
         edges.append(
             {
                 "kind": "joinable",
@@ -98,30 +111,75 @@ def _edges(foreign: Sequence[Any], pairs: Sequence[Any]) -> list[Record]:
     return edges
 
 
-def _places(names: Sequence[str], ends: npt.NDArray[np.int64], weights: F64) -> F64:
-    """A place for each name, in the unit square."""
+def _places(names: Sequence[str], ends: I64, weights: F64) -> F64:
+    """A place for each name in the unit square: parts without a link between them side by side."""
+    places = np.zeros((len(names), 2))
+    parts = _parts(len(names), ends)
+    sides = [float(np.sqrt(part.size)) + _GAP for part in parts]
+    for part, side, corner in zip(parts, sides, _corners(sides), strict=True):
+        inside = np.isin(ends[:, 0], part)
+        local = np.searchsorted(part, ends[inside])
+        drawn = _drawn([names[at] for at in part], local, weights[inside])
+        places[part] = np.array(corner) + _GAP / 2 + (side - _GAP) * drawn
+    low, high = places.min(0, initial=0.0), places.max(0, initial=1.0)
+    unit: F64 = (places - low) / np.maximum(high - low, 1e-9)
+    return unit
+
+
+def _corners(sides: Sequence[float]) -> list[tuple[float, float]]:
+    """Corners of squares, the first and largest by itself, the others on shelves beside it, about as high."""
+    if not sides:
+        return []
+    first, others = sides[0], sides[1:]
+    width = max([1.4 * sum(side**2 for side in others) / first, *others]) if others else 0.0
+    corners, x, y, shelf = [(0.0, 0.0)], 0.0, 0.0, 0.0
+    for side in others:
+        if x and x + side > width:
+            x, y, shelf = 0.0, y + shelf, 0.0
+        corners.append((first + x, y))
+        x, shelf = x + side, max(shelf, side)
+    return corners
+
+
+def _parts(count: int, ends: I64) -> list[I64]:
+    """The parts of a graph, the largest first."""
+    part = np.arange(count)
+    while True:
+        least = part.copy()
+        np.minimum.at(least, ends[:, 0], part[ends[:, 1]])
+        np.minimum.at(least, ends[:, 1], part[ends[:, 0]])
+        if (least == part).all():
+            break
+        part = least
+    found = [np.flatnonzero(part == number) for number in np.unique(part)]
+    return sorted(found, key=lambda each: (-each.size, int(each[0])))
+
+
+def _drawn(names: Sequence[str], ends: I64, weights: F64) -> F64:
+    """A place for each name of one part, in the unit square."""
     count = len(names)
-    if not count:
-        return np.empty((0, 2))
+    if count == 1:
+        return np.full((1, 2), 0.5)
     seeds = np.array([zlib.crc32(name.encode()) for name in names], np.float64) / 2**32
     angle, radius = 2 * np.pi * np.arange(count) / count, 0.5 + 0.5 * seeds
     at = np.column_stack([np.cos(angle), np.sin(angle)]) * radius[:, None]
     ideal = 1.3 / np.sqrt(count)
+    degree = np.maximum(1.0, np.bincount(ends.ravel(), minlength=count))
+    # Those with many links would be drawn into one spot.
+    pulls = weights / np.sqrt(np.maximum(degree[ends[:, 0]], degree[ends[:, 1]]))
     for step in range(_ROUNDS):
         apart = at[:, None, :] - at[None, :, :]
         distance = np.maximum(np.sqrt((apart**2).sum(-1)), 1e-3)
         push = (apart * (ideal**2 / distance**2)[:, :, None]).sum(1)
+        along = at[ends[:, 0]] - at[ends[:, 1]]
+        force = along * (pulls * np.sqrt((along**2).sum(-1)) / ideal)[:, None]
         pull = np.zeros_like(at)
-        if ends.size:
-            along = at[ends[:, 0]] - at[ends[:, 1]]
-            reach = np.maximum(np.sqrt((along**2).sum(-1)), 1e-3)
-            force = along * (weights * reach / ideal)[:, None]
-            np.add.at(pull, ends[:, 0], -force)
-            np.add.at(pull, ends[:, 1], force)
+        np.add.at(pull, ends[:, 0], -force)
+        np.add.at(pull, ends[:, 1], force)
         move = push + pull - _GRAVITY * at
         length = np.maximum(np.sqrt((move**2).sum(-1)), 1e-9)
         heat = 0.15 * (1 - step / _ROUNDS) + 0.002
         at += move * (np.minimum(length, heat) / length)[:, None]
     low, high = at.min(0), at.max(0)
     unit: F64 = (at - low) / np.maximum(high - low, 1e-9)
-    return unit if count > 1 else np.full((1, 2), 0.5)
+    return unit

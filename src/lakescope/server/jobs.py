@@ -72,10 +72,11 @@ class Jobs:
         self._queues: dict[Lane, queue.SimpleQueue[Job | None]] = {lane: queue.SimpleQueue() for lane in LANES}
         self._threads = [threading.Thread(target=self._work, args=[lane], daemon=True) for lane in LANES]
 
-    def start(self) -> None:
-        """Start the workers, which load what they need meanwhile."""
         for thread in self._threads:
             thread.start()
+
+    def start(self) -> None:
+        """Start the workers, which load what they need meanwhile."""
         for worker in self._workers.values():
             worker.start()
 

@@ -113,9 +113,8 @@ def _figure(value: Any) -> str:
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
     """A page."""
-    return HTMLResponse(
-        _environment().get_template(template).render(path=request.url.path, q="", json="", **context), status
-    )
+    shown = {"path": request.url.path, "q": "", "json": "", **context}
+    return HTMLResponse(_environment().get_template(template).render(**shown), status)
 
 
 def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
@@ -160,7 +159,7 @@ async def home(
     folder: Text = "",
     type: Text = "",
     problems: bool = False,
-    sort: Text = "name",
+    sort: Text = "rows",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """The lake at a glance, and its tables."""
@@ -168,7 +167,7 @@ async def home(
     offset = (page - 1) * _PAGE
     records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=_PAGE, offset=offset))
     overview = await run_in_threadpool(service.overview)
-    filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "name")}
+    filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
         "home.html",
@@ -181,7 +180,6 @@ async def home(
         wanted=wanted,
         largest=size_text(service.uploads.largest),
         suffixes=",".join(SUFFIXES),
-        distribution=charts.sizes(overview["distribution"]),
         json=link(f"{PREFIX}/tables", **wanted, limit=_PAGE, offset=offset),
     )
 
@@ -192,8 +190,7 @@ async def find(request: Request, service: Served, q: Text = "") -> Response:
     if not q.strip():
         return RedirectResponse("/", 303)
     found = await run_in_threadpool(service.find, q)
-    text = _environment().get_template("find.html")
-    return HTMLResponse(text.render(path="/find", q=q, found=found, json=link(f"{PREFIX}/find", q=q)))
+    return render(request, "find.html", q=q, found=found, json=link(f"{PREFIX}/find", q=q))
 
 
 @router.get("/problems")
@@ -497,6 +494,14 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
     return await _part(
         request, service, lambda: service.autojoin(visitor, left, right), "part_plan.html", "How they join"
     )
+
+
+@router.get("/charts/sizes.json")
+async def sizes(service: Served) -> Response:
+    """The chart of how many tables have how many rows."""
+    overview = await run_in_threadpool(service.overview)
+    spec = await run_in_threadpool(charts.sizes, overview["distribution"])
+    return Response(json.dumps(spec), media_type="application/json")
 
 
 # --- files of ours ----------------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ QUICK, LONG = 30.0, 180.0
 #: Columns up to which keys are looked for without being asked to.
 FEW_COLUMNS = 20_000
 _VALUES = 20
+#: Seconds that the first page has to itself, before anything is loaded for later ones.
+_FIRST_PAGE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,16 @@ class Service:
         self._joins = lru_cache(_KEPT)(self._joins_of)
         self._found = lru_cache(_KEPT)(self._find)
         self.ready = threading.Event()
+        # Not at once: the first page comes first.
+        self._starting = threading.Timer(_FIRST_PAGE, self._warm)
 
     def start(self) -> None:
         """Get ready while the first page is shown: workers start, compiled kernels are loaded."""
-        self.jobs.start()
-        threading.Thread(target=self._warm, daemon=True).start()
+        self._starting.daemon = True
+        self._starting.start()
 
     def _warm(self) -> None:
+        self.jobs.start()
         with suppress(LakescopeError):
             self.catalog.overview  # noqa: B018
             with self._lane() as lake:
@@ -89,6 +94,7 @@ class Service:
 
     def close(self) -> None:
         """End all work, forget all files."""
+        self._starting.cancel()
         self.jobs.close()
         self.uploads.close()
 

@@ -22,8 +22,8 @@ SHOWN_ROWS, _CELL = 25, 200
 _LOOKED_THROUGH = 64_000_000
 #: Points of a scatter plot, and finds that have one.
 _POINTS, _DRAWN = 400, 12
-#: Pairs of columns that the map is drawn from, at most.
-_PAIRS = 4_000
+#: Pairs of columns that the map is drawn from at most, and values that the smaller one must have.
+_PAIRS, _LEAST = 4_000, 12
 _DIALECTS = ("duckdb", "polars", "spark", "sql")
 _PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
 
@@ -208,7 +208,7 @@ def graph(lake: Lake, progress: Progress, minimum: float) -> Answer:
     progress("looking for keys", 0.1)
     foreign = lake.foreign_keys()
     progress("looking for columns that are included in others", 0.5)
-    pairs = lake.inclusions(minimum, limit=_PAIRS)
+    pairs = lake.inclusions(minimum, least=_LEAST, limit=_PAIRS)
     progress("drawing", 0.9)
     tables = {record["table"]: record for record in lake.tables().to_pylist()}
     return {**lake_map(tables, list(foreign), list(pairs)), "notes": [*foreign.notes, *pairs.notes]}

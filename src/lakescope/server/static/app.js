@@ -165,14 +165,14 @@ const loadVega = () => vega ??= new Promise((done, failed) => {
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 async function draw(figure) {
-  const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+  const spec = figure.dataset.chart ? await (await fetch(figure.dataset.chart)).json() : JSON.parse(figure.querySelector("script[type='application/json']").textContent);
   let place = figure.querySelector(".plot");
   if (!place) { place = Object.assign(document.createElement("div"), { className: "plot" }); figure.append(place); }
   try { await loadVega(); } catch { place.textContent = "The chart could not be drawn."; return; }
   const [text, muted, line, accent] = ["--text", "--muted", "--line", "--accent"].map(colour);
   const config = {
     background: "transparent", font: "inherit", view: { stroke: null },
-    axis: { labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11, tickCount: 5 },
+    axis: { labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
     point: { color: accent }, bar: { color: accent }, text: { color: text },
   };
   // No code is made out of text here (the content security policy), so expressions are interpreted.

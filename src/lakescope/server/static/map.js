@@ -52,9 +52,10 @@ function draw() {
     edge.line = make("path", { d: `M${a}Q${middle} ${b}`, class: `edge ${edge.kind === "joinable" ? "joinable" : "foreign"}`, "stroke-width": edge.kind === "joinable" ? 0.6 + edge.inclusion : 1.2 + edge.strength });
     layer.append(edge.line);
   }
-  for (const node of [...nodes.values()].sort((a, b) => a.links - b.links)) {
+  const ranked = [...nodes.values()].sort((a, b) => a.links - b.links);
+  for (const node of ranked) {
     const radius = Math.min(15, 3.5 + 1.5 * Math.log10(1 + node.rows));
-    node.mark = make("g", { class: `node hue${hues.indexOf(node.folder.split("/")[0]) % 8}`, transform: `translate(${node.at})` },
+    node.mark = make("g", { class: `node ${ranked.length - ranked.indexOf(node) <= 24 ? "major " : ""}hue${hues.indexOf(node.folder.split("/")[0]) % 8}`, transform: `translate(${node.at})` },
       make("title", {}, `${node.table}: ${node.rows.toLocaleString("en")} rows, ${node.links} links`),
       make("circle", { r: radius }),
       make("text", { y: radius + 11, "text-anchor": "middle" }, node.table.split("/").pop().slice(0, 28)));
