@@ -79,6 +79,9 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    kept = getattr(request.state, "refused", None)
+    if kept is not None:
+        return _refusal(request.scope, kept)
     codes = {404: "not-found", 405: "not-allowed"}
     hint = "begin at /" if error.status_code == 404 else None
     refused = Refused(error.status_code, codes.get(error.status_code, "bad-request"), str(error.detail), hint=hint)

@@ -299,7 +299,7 @@ async def search(
     service: Served,
     visitor: Visitor,
     query: Text = "",
-    key: Texts | None = None,
+    key: Annotated[list[Text] | None, Query(max_length=2)] = None,
     target: Text = "",
     agg: Text = "mean",
 ) -> Response:

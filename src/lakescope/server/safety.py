@@ -80,7 +80,7 @@ class Guard:
             self._check_origin(scope["method"], headers)
             if self._rules.token is not None and await self._ask_token(scope, headers, cookies, send):
                 return
-            receive = self._bounded(headers, receive)
+            receive = self._bounded(headers, receive, scope["state"])
         except LakescopeError as error:
             await self._refuse(scope, error)(scope, receive, send)
             return
@@ -124,8 +124,8 @@ class Guard:
         await send({"type": "http.response.body", "body": b""})
         return True
 
-    def _bounded(self, headers: dict[str, str], receive: Any) -> Any:
-        """The body, up to a size."""
+    def _bounded(self, headers: dict[str, str], receive: Any, state: dict[str, Any]) -> Any:
+        """The body, up to a size; what is wrong is kept, since a framework may take it for a body that is odd."""
         most = self._rules.largest + _AROUND
         told = headers.get("content-length", "0")
         if not told.isdigit() or int(told) > most:
@@ -141,11 +141,13 @@ class Guard:
             try:
                 message = await asyncio.wait_for(receive(), max(0.0, min(_BETWEEN, left)))
             except TimeoutError:
-                raise Refused(408, "slow", "the body took too long to come", hint="send it again") from None
+                state["refused"] = Refused(408, "slow", "the body took too long to come", hint="send it again")
+                raise state["refused"] from None
             seen += len(message.get("body", b""))
             ended = message["type"] != "http.request" or not message.get("more_body", False)
             if seen > most:
-                raise too_large(size_text(self._rules.largest))
+                state["refused"] = too_large(size_text(self._rules.largest))
+                raise state["refused"]
             return message
 
         return bounded

@@ -38,6 +38,7 @@ class Worker:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._ended: list[LakescopeError] = []
+        self._asking = False
 
     def start(self) -> None:
         """Begin to load what every question needs, if it has not begun."""
@@ -57,8 +58,10 @@ class Worker:
         """The answer, within so many seconds; refuses with the reason if there is none."""
         self._ended.clear()
         self.start()
-        process = self._process
-        assert process is not None
+        with self._lock:
+            process, self._asking = self._process, True
+        if process is None:  # ended before it could be asked
+            raise cancelled()
         assert process.stdin is not None
         assert process.stdout is not None
         clock = threading.Timer(seconds, self.end, [late(seconds), process])
@@ -79,6 +82,10 @@ class Worker:
                         return answer
         finally:
             clock.cancel()
+            with self._lock:
+                self._asking = False
+                if self._process is not process:
+                    process.stdout.close()
         reason = (
             self._ended[0]
             if self._ended
@@ -101,9 +108,12 @@ class Worker:
             self._ended = [reason or cancelled()]
             process.kill()
             process.wait()
+            # What it said last is read by whoever waits, who closes the other pipe.
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
+            if process.stdout is not None and not self._asking:
+                process.stdout.close()
 
 
 # --- in the worker ----------------------------------------------------------------------------------------------------
