@@ -33,7 +33,8 @@ def visit(page: Page, base: str, lake: Path, out: Path, kind: str) -> None:
 
     def keep(name: str) -> None:
         settled(page)
-        page.screenshot(path=out / f"web-{name}{kind}.png")
+        if not kind or name in ("home", "correlated"):
+            page.screenshot(path=out / f"web-{name}{kind}.png")
 
     page.goto(base)
     keep("home")

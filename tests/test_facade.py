@@ -590,7 +590,11 @@ ROOMS: dict[str, set[str]] = {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
         *("report", "search", "keys", "headers", "fds", "results"),
     },
-    "cli": {"lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"},
+    "server": {"lake", "report", "results", "store", "fds"},
+    "cli": {
+        *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
+        "server",
+    },
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

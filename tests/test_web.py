@@ -249,7 +249,7 @@ def test_search_with_a_file_choose_join_download_and_search_on(page: Page, demo_
     page.get_by_role("button", name="Join the chosen columns").click()
     page.wait_for_url("**/result?job=*")
     expect(page.get_by_role("heading", level=1)).to_contain_text("730 rows", timeout=LONG)
-    expect(page.get_by_role("region", name="What each column adds")).to_contain_text("daily_weather.mean_temp_c")
+    expect(page.get_by_role("region", name="What each column adds").last).to_contain_text("daily_weather.mean_temp_c")
     with page.expect_download() as download:
         page.get_by_role("link", name="CSV").click()
     download.value.save_as(tmp_path / "joined.csv")
@@ -276,7 +276,7 @@ def test_joinable_tables_are_cards_with_code_and_a_join(page: Page, demo_lake: P
     assert "import polars" in page.evaluate("navigator.clipboard.readText()")
     card.get_by_role("button", name="Join with shop/customers.csv").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("4,000 rows", timeout=LONG)
-    expect(page.get_by_role("region", name="Preview").locator("thead")).to_contain_text("first_name")
+    expect(page.get_by_role("region", name="Preview").last.locator("thead")).to_contain_text("first_name")
 
 
 def test_another_key_and_number_are_chosen(page: Page) -> None:

@@ -53,15 +53,29 @@ function draw() {
     layer.append(edge.line);
   }
   const ranked = [...nodes.values()].sort((a, b) => a.links - b.links);
+  const major = named(ranked.slice().reverse());
   for (const node of ranked) {
     const radius = Math.min(15, 3.5 + 1.5 * Math.log10(1 + node.rows));
-    node.mark = make("g", { class: `node ${ranked.length - ranked.indexOf(node) <= 24 ? "major " : ""}hue${hues.indexOf(node.folder.split("/")[0]) % 8}`, transform: `translate(${node.at})` },
+    node.mark = make("g", { class: `node ${major.has(node) ? "major " : ""}hue${hues.indexOf(node.folder.split("/")[0]) % 8}`, transform: `translate(${node.at})` },
       make("title", {}, `${node.table}: ${node.rows.toLocaleString("en")} rows, ${node.links} links`),
       make("circle", { r: radius }),
       make("text", { y: radius + 11, "text-anchor": "middle" }, node.table.split("/").pop().slice(0, 28)));
     node.mark.addEventListener("click", () => choose(chosen === node.table ? null : node.table));
     layer.append(node.mark);
   }
+}
+
+// Tables whose names are shown from afar: those with the most links, as long as no name covers another.
+function named(ranked) {
+  const boxes = [], found = new Set();
+  for (const node of ranked) {
+    const wide = 3 + 2.9 * node.table.split("/").pop().slice(0, 28).length, [x, y] = node.at;
+    if (found.size < 40 && !boxes.some((box) => Math.abs(box.x - x) < box.wide + wide && Math.abs(box.y - y) < 15)) {
+      boxes.push({ x, y, wide });
+      found.add(node);
+    }
+  }
+  return found;
 }
 
 function filter() {
