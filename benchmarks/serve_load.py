@@ -1,10 +1,12 @@
 """How does the server hold up: many users at once, on an index of 300,000 columns?
 
-Users come from a process of their own over loopback, each with a connection that stays open. A user asks for something, waits for the answer, looks at it for a while
-(exponentially distributed, ``--think`` seconds on average) and asks for the next thing: pages of the lake, searches by name and by value, pages of tables, what joins with
-them, tables like them, joins and correlations over REST. Tables and words are drawn anew each time, so answers that are kept help little. Before the clock starts, the server
-says that it is warm. With ``--think 0`` there is no pause at all: the throughput of the machine. Memory is the resident set of the server and its workers, every five seconds;
-it is flat if its median over the last fifth of the time exceeds that over the second fifth by at most a tenth.
+Users come from a process of their own over loopback, each with a connection that stays open. A user asks for
+something, waits for the answer, looks at it for a while (exponentially distributed, ``--think`` seconds on average) and
+asks for the next thing: pages of the lake, searches by name and by value, pages of tables, what joins with them, tables
+like them, joins and correlations over REST. Tables and words are drawn anew each time, so answers that are kept help
+little. Before the clock starts, the server says that it is warm. With ``--think 0`` there is no pause at all: the
+throughput of the machine. Memory is what the server and its workers hold for themselves, every five seconds; it is flat
+if its median over the last fifth of the time exceeds that over the second fifth by at most a tenth.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from common import Aim, Json, arguments, at_most, data_folder, publish, say, tab
 WORDS = "north south east west river lake hill road bridge port field stone oak pine ash elm fox owl crow hare".split()
 #: Kinds of requests and how often each comes.
 WEIGHTS = {
-    "home": 12, "next page": 8, "filtered": 6, "find a name": 12, "find a value": 10, "table": 20, "joins of a table": 12,
-    "tables like it": 6, "REST tables": 6, "REST profile": 4, "REST joinable": 8, "REST correlated": 6,
+    "home": 12, "next page": 8, "filtered": 6, "find a name": 12, "find a value": 10, "table": 20,
+    "joins of a table": 12, "tables like it": 6, "REST tables": 6, "REST profile": 4, "REST joinable": 8,
+    "REST correlated": 6,
 }  # fmt: skip
 
 
@@ -77,12 +80,13 @@ class Asker:
         name = dice.choice(self._names)
         some = dice.choice(list(self._keyed))
         key, target = self._keyed[some]
+        value = f"{dice.choice(WORDS)} {dice.choice(WORDS)} {dice.randrange(60)}-{dice.randrange(300)}"
         paths = {
             "home": "/",
             "next page": f"/?page={dice.randrange(1, max(2, len(self._names) // 50))}",
             "filtered": f"/?like={dice.choice(WORDS)}&folder=part{dice.randrange(40):02d}",
             "find a name": f"/find?q={dice.choice(WORDS)}_{dice.choice(WORDS)}",
-            "find a value": f"/find?q={quote(f'{dice.choice(WORDS)} {dice.choice(WORDS)} {dice.randrange(60)}-{dice.randrange(300)}')}",
+            "find a value": f"/find?q={quote(value)}",
             "table": f"/table?name={quote(name)}",
             "joins of a table": f"/table/joins?name={quote(name)}",
             "tables like it": f"/table/like?name={quote(name)}",
@@ -281,11 +285,16 @@ def report(options: argparse.Namespace, lake: Json, found: Json, warm_seconds: f
     median = quantile(every, 0.5)
     throughput = len(every) / (60 * options.minutes)
     text = (
-        f"{lake['tables']:,} tables, {lake['columns']:,} columns; {options.users} users, {options.think:g} s between two requests of one, "
-        f"{options.minutes:g} minutes: {len(every):,} requests, {throughput:.1f} a second, {len(found['errors'])} errors; "
-        f"{found['cpu'] / len(every) * 1e3:.1f} CPU-ms a request. Milliseconds:"
+        f"{lake['tables']:,} tables, {lake['columns']:,} columns; {options.users} users, {options.think:g} s between "
+        f"two requests of one, {options.minutes:g} minutes: {len(every):,} requests, {throughput:.1f} a second, "
+        f"{len(found['errors'])} errors; {found['cpu'] / len(every) * 1e3:.1f} CPU-ms a request. Milliseconds:"
     )
-    memory = f"Memory of the server and its two workers (private): {early:,.0f} MB early, {late:,.0f} MB late, {max(sizes):,.0f} MB at most."
+    memory = (
+        f"Memory of the server and its two workers: {early:,.0f} MB early, {late:,.0f} MB late, "
+        f"{max(sizes):,.0f} MB at most."
+    )
+    for error in found["errors"][:10]:
+        say(f"error: {error}")
     body = {
         "lake": {name: lake[name] for name in ("tables", "columns", "rows")},
         "users": options.users, "think": options.think, "minutes": options.minutes, "warm_seconds": warm_seconds,

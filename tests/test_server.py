@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -26,10 +27,12 @@ from starlette.testclient import TestClient
 import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
+from lakescope.server import uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
 from lakescope.server.downloads import csv_pieces, guarded
 from lakescope.server.graph import lake_map
+from lakescope.server.jobs import Jobs
 from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
 from lakescope.server.worker import Worker
@@ -39,13 +42,14 @@ if TYPE_CHECKING:
 
 RIDES = "mobility/bike_rides_daily.csv"
 API = "/api/v1"
+BASE = "http://127.0.0.1"
 LARGEST = 2_000_000
 MEMORY = 2_000_000_000
 
 
 @pytest.fixture(scope="module")
 def client(demo_index: Lake) -> Iterator[TestClient]:
-    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY)) as client:
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
         yield client
 
 
@@ -341,6 +345,65 @@ def test_files_are_their_owners_alone(client: TestClient, demo_index: Lake) -> N
     assert client.get(f"{API}/uploads/{number}").status_code == 404
 
 
+def test_files_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = uploads.Uploads(1_000)
+    try:
+        kept = files.add("me", "a.csv", io.BytesIO(b"a\n1\n"))
+        assert files.find("me", kept.id) == kept
+        now = time.time()
+        monkeypatch.setattr(uploads.time, "time", lambda: now + uploads.KEPT + 60)
+        with pytest.raises(lakescope.NotFound):
+            files.find("me", kept.id)
+        assert not kept.path.exists()
+    finally:
+        files.close()
+
+
+def test_a_visitor_has_so_many_files_and_all_have_so_many_bytes() -> None:
+    files = uploads.Uploads(100)
+    try:
+        sent_in = [files.add("me", f"{n}.csv", io.BytesIO(b"a\n1\n")) for n in range(22)]
+        assert len(files.of_visitor("me")) == 20
+        assert not sent_in[0].path.exists()
+        for n in range(19):
+            files.add(f"visitor {n}", "b.csv", io.BytesIO(b"x" * 100))
+        with pytest.raises(LakescopeError, match="as many files"):
+            files.add("one more", "b.csv", io.BytesIO(b"x" * 100))
+    finally:
+        files.close()
+
+
+def test_a_join_that_fails_leaves_nothing(client: TestClient) -> None:
+    service = client.app._app.state.service  # type: ignore[attr-defined]
+    folder = service.uploads._folder
+    before = sorted(folder.iterdir())
+    asked = {"query": "table:shop/orders.csv", "on": "customer_id", "table": "shop/customers.csv", "column": "nothing"}
+    assert client.post(f"{API}/joins", json=asked, params={"budget": 60}).status_code == 404
+    assert sorted(folder.iterdir()) == before
+
+
+def test_queues_are_bounded(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -> None:
+    done = threading.Event()
+    monkeypatch.setattr(Worker, "ask", lambda *_: {"waited": done.wait(30)})
+    jobs = Jobs(demo_index.path, MEMORY)
+    try:
+        asked = [jobs.submit("me", "head", {"n": 0}, lane="quick", limit=1)]
+        while asked[0].state == "queued":
+            time.sleep(0.01)
+        asked += [jobs.submit("me", "head", {"n": n}, lane="quick", limit=1) for n in range(1, 7)]
+        with pytest.raises(LakescopeError, match="6 of your questions"):
+            jobs.submit("me", "head", {"n": 7}, lane="quick", limit=1)
+        assert jobs.submit("me", "head", {"n": 3}, lane="quick", limit=1) is asked[3]
+        jobs.cancel(asked[4])
+        with pytest.raises(LakescopeError, match="cancelled"):
+            asked[4].result()
+        with pytest.raises(lakescope.NotFound):
+            jobs.find("you", asked[0].id)
+    finally:
+        done.set()
+        jobs.close()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "status", "code"),
     [
@@ -445,7 +508,7 @@ def test_this_host_is_served(host: str, client: TestClient) -> None:
         {"origin": "null"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
-        {"origin": "http://testserver:1"},
+        {"origin": "http://127.0.0.1:1"},
     ],
 )
 def test_what_comes_from_another_site_changes_nothing(headers: dict[str, str], client: TestClient) -> None:
@@ -456,13 +519,13 @@ def test_what_comes_from_another_site_changes_nothing(headers: dict[str, str], c
 
 
 def test_what_comes_from_our_own_pages_is_served(client: TestClient) -> None:
-    headers = {"origin": "http://testserver", "sec-fetch-site": "same-origin"}
+    headers = {"origin": BASE, "sec-fetch-site": "same-origin"}
     assert client.post(f"{API}/uploads", files={"file": ("a.csv", b"a\n1\n")}, headers=headers).status_code == 201
 
 
 def test_a_token_is_asked_for(demo_index: Lake) -> None:
     token = "a secret of some length"
-    client = TestClient(create_app(demo_index, Rules(token=token)), follow_redirects=False)
+    client = TestClient(create_app(demo_index, Rules(token=token)), BASE, follow_redirects=False)
     assert client.get("/").status_code == 401
     assert client.get(f"{API}/lake").json()["error"]["code"] == "no-token"
     assert client.get("/", params={"token": token + "x"}).status_code == 401
@@ -474,11 +537,8 @@ def test_a_token_is_asked_for(demo_index: Lake) -> None:
     assert {"HttpOnly", "SameSite=Lax"} <= {part.strip() for part in opened.headers["set-cookie"].split(";")}
     assert client.get("/").status_code == 200
     assert client.get(f"{API}/lake", headers={"host": "lake.example"}).status_code == 200
-    elsewhere = TestClient(create_app(demo_index, Rules(token=token)), follow_redirects=False)
-    assert (
-        elsewhere.get("http://testserver//evil.example/", params={"token": token}).headers["location"]
-        == "/evil.example/"
-    )
+    elsewhere = TestClient(create_app(demo_index, Rules(token=token)), BASE, follow_redirects=False)
+    assert elsewhere.get(BASE + "//evil.example/", params={"token": token}).headers["location"] == "/evil.example/"
 
 
 class Document(HTMLParser):
@@ -549,7 +609,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> It
         for name in HOSTILE
     }
     lake = lakescope.index(frames, tmp_path_factory.mktemp("hostile") / "x.idx", spark=spark)
-    with TestClient(create_app(lake, Rules(largest=LARGEST), memory=MEMORY)) as client:
+    with TestClient(create_app(lake, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
         yield client
 
 
@@ -773,7 +833,7 @@ def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
 
-    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY)) as client:
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
         schema = schemathesis.openapi.from_dict(client.get(f"{API}/openapi.json").json())
         failures: list[str] = []
         for found in schema.get_all_operations():

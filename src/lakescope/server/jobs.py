@@ -48,6 +48,7 @@ class Job:
     size: int = 0
     finished: threading.Event = field(default_factory=threading.Event)
     then: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    otherwise: Callable[[], None] | None = None
 
     @property
     def seconds(self) -> float:
@@ -96,10 +97,11 @@ class Jobs:
         limit: float,
         key: str | None = None,
         then: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        otherwise: Callable[[], None] | None = None,
     ) -> Job:
         """Begin a job, or find the one that does the same: known by its ``key``, else by what it asks.
 
-        ``then`` is done with the answer, in this process.
+        ``then`` is done with the answer, in this process, ``otherwise`` if there is none.
         """
         known = json.dumps([visitor, question, key or parameters], sort_keys=True, default=str)
         with self._lock:
@@ -113,7 +115,9 @@ class Jobs:
                 raise busy(f"{len(waiting)} questions are waiting already")
             if visitor and sum(job.visitor == visitor for job in waiting) >= _WAITING_EACH:
                 raise busy(f"{_WAITING_EACH} of your questions are waiting already")
-            job = Job(secrets.token_urlsafe(16), visitor, question, lane, parameters, limit, then=then)
+            job = Job(
+                secrets.token_urlsafe(16), visitor, question, lane, parameters, limit, then=then, otherwise=otherwise
+            )
             self._jobs[job.id] = job
             self._known[known] = job.id
         self._queues[lane].put(job)
@@ -176,6 +180,8 @@ class Jobs:
         job.state = "cancelled" if job.state == "cancelled" else state
         job.answer, job.error, job.ended = answer, error, time.monotonic()
         job.size = len(json.dumps(answer)) if answer is not None else 0
+        if answer is None and job.otherwise is not None:
+            job.otherwise()
         job.finished.set()
 
     def _forget(self) -> None:

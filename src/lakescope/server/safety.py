@@ -25,7 +25,7 @@ from lakescope.report.text import size_text
 from lakescope.server.refusals import Refused, too_large
 
 VISITOR, TOKEN = "lakescope_visitor", "lakescope_token"
-_LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]", "testserver"))
+_LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 #: Seconds that a browser may take between two pieces of a body, and for all of it.

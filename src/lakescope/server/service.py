@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, BinaryIO
 
 from lakescope.errors import BadRequest, LakescopeError
@@ -178,7 +179,7 @@ class Service:
 
     def _joins_of(self, name: str, on: str | None, k: int) -> Record:
         with self._lane() as lake:
-            answer: Record = plain(tasks.joinable(lake, _nobody, name, on, "", k=k))
+            answer: Record = plain(tasks.answered(lake.joinable(name, on, k)))
             return answer
 
     # --- queries ------------------------------------------------------------------------------------------------------
@@ -259,15 +260,23 @@ class Service:
 
         def kept(answer: Record) -> Record:
             if not place.exists():
+                dropped()
                 return {**answer, "upload": None}
             upload = self.uploads.keep(visitor, f"{Path(name).name.partition('.')[0]}-joined.parquet", place, made)
             return {**answer, "upload": upload.id, "made": made, "size": upload.size}
 
+        def dropped() -> None:
+            rmtree(place.parent, ignore_errors=True)
+
         parameters = {**asked, "out": str(place)}
-        job = self.jobs.submit(visitor, question, parameters, lane="long", limit=LONG, key=repr(asked), then=kept)
+        steps: Record = {"key": repr(asked), "then": kept, "otherwise": dropped}
+        try:
+            job = self.jobs.submit(visitor, question, parameters, lane="long", limit=LONG, **steps)
+        except LakescopeError:
+            dropped()
+            raise
         if job.parameters is not parameters:  # the same is being done already
-            with suppress(OSError):
-                place.parent.rmdir()
+            dropped()
         return job
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------

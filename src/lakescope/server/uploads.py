@@ -96,6 +96,7 @@ class Uploads:
     def find(self, visitor: str, number: str) -> Upload:
         """A file of a visitor's."""
         with self._lock:
+            self._expire()
             found = self._files.get(number)
             if found is None or not secrets.compare_digest(found.visitor, visitor):
                 raise NotFound(

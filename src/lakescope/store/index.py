@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,24 @@ class Index:
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
-        for file in self.manifest.of_kind("sketches"):
-            batches = pa.ipc.open_file(self._mapped[file.path])
-            for number in range(batches.num_record_batches):
-                for sketch in rows_of(batches.get_batch(number), table).to_pylist():
+        for first, last, batch in self._sketches:
+            if first <= table <= last:
+                for sketch in rows_of(batch, table).to_pylist():
                     if sketch["column"] == column:
                         return dict(sketch)
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
+
+    @cached_property
+    def _sketches(self) -> list[tuple[str, str, pa.RecordBatch]]:
+        """The sketches as they lie in memory, with the first and the last table of each piece."""
+        found = []
+        for file in self.manifest.of_kind("sketches"):
+            source = pa.ipc.open_file(self._mapped[file.path])
+            for number in range(source.num_record_batches):
+                batch = source.get_batch(number)
+                if batch.num_rows:
+                    found.append((str(batch["table"][0]), str(batch["table"][batch.num_rows - 1]), batch))
+        return found
 
     def arrays(self, file: SegmentFile) -> Arrays:
         """The flat arrays of a file, as they lie in memory. Files of moderate size are checked first.
