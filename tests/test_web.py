@@ -22,6 +22,8 @@ from lakescope.lake import Lake
 pytest.importorskip("playwright")
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+# Two cores and a browser beside other tests: what is there within seconds may take more of them.
+expect.set_options(timeout=30_000)
 WEB = Path(__file__).parent / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 RIDES = "mobility/bike_rides_daily.csv"
@@ -66,7 +68,7 @@ def browser() -> Iterator[Browser]:
 def watched(context: BrowserContext) -> Page:
     """A page on which nothing may go wrong unseen: errors, refusals by the policy, dialogs."""
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     wrong: list[str] = []
     page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: wrong.append(str(error)))

@@ -7,7 +7,9 @@ of expressions (``ast``); plain SVG has attributes instead of styles for the sam
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import cache
 from html import escape
 from typing import Any
@@ -15,7 +17,8 @@ from typing import Any
 from markupsafe import Markup
 
 Record = dict[str, Any]
-#: What a chart says where it has no size of its own.
+_PREPARING = threading.Lock()
+#: Size of a column's bars.
 _WIDTH, _HEIGHT = 96, 28
 
 
@@ -27,31 +30,24 @@ def script() -> str:
     return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
-def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
-    """The sample behind a correlation: one point a key."""
+@cache
+def _described() -> dict[str, Record]:
+    """Charts without data, as altair describes them."""
     import altair as alt
 
-    values = [{"x": point[0], "y": point[1]} for point in points]
-    chart = (
-        alt.Chart({"values": values})
+    def axis(field: str) -> Any:
+        return {"title": field, "scale": alt.Scale(zero=False, nice=True)}
+
+    points = (
+        alt.Chart({"values": []})
         .mark_point(filled=True, size=22, opacity=0.55)
         .encode(
-            x=alt.X("x:Q", title=_label(x), scale=alt.Scale(zero=False, nice=True)),
-            y=alt.Y("y:Q", title=_label(y), scale=alt.Scale(zero=False, nice=True)),
-            tooltip=[alt.Tooltip("x:Q", title=_label(x)), alt.Tooltip("y:Q", title=_label(y))],
+            x=alt.X("x:Q", **axis("x")), y=alt.Y("y:Q", **axis("y")), tooltip=[alt.Tooltip("x:Q"), alt.Tooltip("y:Q")]
         )
-        .properties(width="container", height=180, description=f"{_label(y)} against {_label(x)}, {len(values)} keys")
+        .properties(width="container", height=180)
     )
-    return dict(chart.to_dict(validate=False))
-
-
-def sizes(distribution: Sequence[Record]) -> Record:
-    """How many tables have how many rows."""
-    import altair as alt
-
-    values = [{"rows": _range(each), "tables": each["tables"], "order": at} for at, each in enumerate(distribution)]
-    chart = (
-        alt.Chart({"values": values})
+    counts = (
+        alt.Chart({"values": []})
         .mark_bar(cornerRadiusEnd=3)
         .encode(
             x=alt.X("rows:N", title="rows", sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=0)),
@@ -60,7 +56,39 @@ def sizes(distribution: Sequence[Record]) -> Record:
         )
         .properties(width="container", height=120, description="How many tables have how many rows")
     )
-    return dict(chart.to_dict(validate=False))
+    specs = {"points": dict(points.to_dict()), "counts": dict(counts.to_dict())}
+    for spec in specs.values():
+        spec.pop("datasets", None)  # where altair puts data; ours come with each answer
+    return specs
+
+
+def prepare() -> None:
+    """Describe all charts, once.
+
+    altair looks whether pandas is there, and fails where another thread is just importing it, as Arrow does when it is
+    first given a list. So charts are described before anybody does that.
+    """
+    with _PREPARING:
+        _described()
+
+
+def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
+    """The sample behind a correlation: one point a key."""
+    prepare()
+    spec = deepcopy(_described()["points"])
+    spec["data"] = {"values": [{"x": point[0], "y": point[1]} for point in points]}
+    spec["description"] = f"{_label(y)} against {_label(x)}, {len(points)} keys"
+    for number, (name, label) in enumerate((("x", x), ("y", y))):
+        spec["encoding"][name]["title"] = _label(label)
+        spec["encoding"]["tooltip"][number]["title"] = _label(label)
+    return spec
+
+
+def sizes(distribution: Sequence[Record]) -> Record:
+    """How many tables have how many rows."""
+    prepare()
+    values = [{"rows": _range(each), "tables": each["tables"], "order": at} for at, each in enumerate(distribution)]
+    return {**_described()["counts"], "data": {"values": values}}
 
 
 def _range(each: Record) -> str:

@@ -21,6 +21,7 @@ from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
+from lakescope.server.charts import prepare, script
 from lakescope.server.jobs import LANES, Job, Jobs
 from lakescope.server.plain import plain
 from lakescope.server.uploads import Upload, Uploads
@@ -92,6 +93,7 @@ class Service:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
+        script()
 
     def close(self) -> None:
         """End all work, forget all files."""
@@ -102,6 +104,7 @@ class Service:
     @contextmanager
     def _lane(self) -> Iterator[Lake]:
         """A view of the lake that no other thread uses meanwhile."""
+        prepare()
         lake = self._lanes.get()
         try:
             yield lake
