@@ -23,8 +23,7 @@ RIDES = "mobility/bike_rides_daily.csv"
 
 def settled(page: Page) -> None:
     """Wait until nothing is loaded any more and all charts are drawn."""
-    page.wait_for_load_state("networkidle")
-    expect(page.locator("[aria-busy=true], [data-job]")).to_have_count(0, timeout=180_000)
+    expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=180_000)
     page.wait_for_timeout(700)
 
 

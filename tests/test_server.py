@@ -717,6 +717,8 @@ def test_columns_of_a_query_are_described(demo_index: Lake) -> None:
     }
     assert (found["city"].role, found["x"].role) == ("key", "target")
     assert found["city"].known == pytest.approx(2 / 3)
+    years = {"city": ["Berlin", "Paris", "Rome", "Oslo"], "year": [1999, 2001, 2001, 2003], "n": [7, 7, 9, 8]}
+    assert {each.name: each.role for each in demo_index.describe(years)} == {"city": "key", "year": "", "n": "target"}
 
 
 def test_the_head_of_a_table(demo_index: Lake) -> None:

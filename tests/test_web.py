@@ -89,8 +89,7 @@ def page(browser: Browser, base: str) -> Iterator[Page]:
 
 def settled(page: Page) -> None:
     """Wait until nothing is loaded any more."""
-    page.wait_for_load_state("networkidle")
-    expect(page.locator("[aria-busy=true], [data-job]")).to_have_count(0, timeout=LONG)
+    expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=LONG)
 
 
 def searched(page: Page, demo_lake: Path) -> None:
@@ -448,7 +447,7 @@ def test_pages_of_real_lakes_can_be_used(browser: Browser, axe: str, tmp_path: P
     wrong: dict[str, list[str]] = {}
     try:
         page.goto("/")
-        names = page.locator("table.data tbody th").all_inner_texts()[:12]
+        names = [link.get_attribute("title") for link in page.locator("table.data tbody th a").all()[:12]]
         for path in [
             "/",
             "/map",

@@ -31,8 +31,9 @@ Role = Literal["key", "target", ""]
 #: How well kinds of values do as keys, and as something to explain.
 _AS_KEY = {"text": 1.0, "date": 1.0, "code": 1.0, "integer": 0.8, "timestamp": 0.7}
 _AS_TARGET = {"decimal": 1.0, "integer": 0.8}
-#: Weight of a column of whole numbers that never repeat: an id, most likely.
+#: Weight of a column of whole numbers that never repeat, or are years: an id, most likely.
 _ID = 0.2
+_YEARS = 1500, 2100
 #: Rows of a join that are made unless more are asked for.
 MOST_ROWS = 1_000_000
 
@@ -104,9 +105,18 @@ def _key_score(column: QueryColumn) -> float:
 
 def _target_score(column: QueryColumn) -> float:
     score = _AS_TARGET.get(column.kind, 0.0) * (column.size > 2)
-    if column.kind == "integer" and column.unique:
+    if column.kind == "integer" and (column.unique or _are_years(column)):
         score *= _ID
     return score * (0.5 + 0.5 * column.size / max(1, column.rows))
+
+
+def _are_years(column: QueryColumn) -> bool:
+    """Whether whole numbers look like years, which one explains by rather than explains."""
+    whole = column.whole
+    if whole is None or (isinstance(whole, np.ndarray) and not whole.size):
+        return False
+    low, high = (whole[0], whole[-1]) if isinstance(whole, np.ndarray) else (whole.low, whole.high)
+    return bool(_YEARS[0] <= low and high <= _YEARS[1])
 
 
 @dataclass(frozen=True, slots=True)

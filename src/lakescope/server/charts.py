@@ -36,7 +36,7 @@ def _described() -> dict[str, Record]:
     import altair as alt
 
     def axis(field: str) -> Any:
-        return {"title": field, "scale": alt.Scale(zero=False, nice=True)}
+        return {"title": field, "scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(tickCount=5)}
 
     points = (
         alt.Chart({"values": []})
