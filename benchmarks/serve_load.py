@@ -4,9 +4,10 @@ Users come from a process of their own over loopback, each with a connection tha
 something, waits for the answer, looks at it for a while (exponentially distributed, ``--think`` seconds on average) and
 asks for the next thing: pages of the lake, searches by name and by value, pages of tables, what joins with them, tables
 like them, joins and correlations over REST. Tables and words are drawn anew each time, so answers that are kept help
-little. Before the clock starts, the server says that it is warm. With ``--think 0`` there is no pause at all: the
-throughput of the machine. Memory is what the server and its workers hold for themselves, every five seconds; it is flat
-if its median over the last fifth of the time exceeds that over the second fifth by at most a tenth.
+little. The index is put together from columns that were profiled as a scan does it, without Spark and without files, so
+nobody asks for first rows. Before the clock starts, the server says that it is warm. With ``--think 0`` there is no
+pause at all: the throughput of the machine. Memory is what the server and its workers hold for themselves, every five
+seconds; it is flat if its median over the last fifth of the time exceeds that over the second fifth by at most a tenth.
 """
 
 from __future__ import annotations
@@ -16,16 +17,33 @@ import asyncio
 import json
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
+import numpy.typing as npt
+
 from common import Aim, Json, arguments, at_most, data_folder, publish, say, table, tree, tree_cpu
+from lakescope.pipeline.correlations import Keyed, records
+from lakescope.pipeline.inverted import build_inverted, local_exchange
+from lakescope.pipeline.tokens import TokenBuffer, TokenCut
+from lakescope.profile.column import ColumnState
+from lakescope.profile.summary import summarise
+from lakescope.search.reading import batches_of
+from lakescope.sketches.correlation import KeySketch
+from lakescope.sketches.minhash import MinHash
+from lakescope.store.segment import ShardWriter
+from lakescope.store.writer import IndexWriter
+from lakescope.values.cells import understand
+from sets import write_raw
 
 WORDS = "north south east west river lake hill road bridge port field stone oak pine ash elm fox owl crow hare".split()
 #: Kinds of requests and how often each comes.
@@ -39,29 +57,107 @@ WEIGHTS = {
 # --- the lake ---------------------------------------------------------------------------------------------------------
 
 
-def write_lake(folder: Path, tables: int, columns: int) -> None:
-    """CSVs of 40 rows: keys from pools that many tables share, categories, and numbers that follow their key."""
-    dice = random.Random(7)
+@dataclass(frozen=True)
+class Kept:
+    """A column as an index holds it: its record, its values by their hashes, its signature, its numbers by row."""
+
+    record: Json
+    hashes: npt.NDArray[np.uint64]
+    signature: bytes
+    rows: npt.NDArray[np.uint64]
+    numbers: npt.NDArray[np.float64]
+
+
+def kept(texts: list[str]) -> Kept:
+    """A column of texts, understood and profiled the way a scan does it."""
+    (batch,) = batches_of({"c": texts})
+    cells = understand(batch.columns[0], batch.fallback)
+    state = ColumnState(0)
+    state.meet("text", 1_000)
+    state.update(cells)
+    hashes = np.maximum(cells.hashes, np.uint64(1))
+    signature = MinHash()
+    signature.update_hashes(np.unique(hashes))
+    record = summarise("t", "c", state, len(texts))
+    return Kept(
+        record, np.unique(hashes), signature.values.tobytes(), hashes[cells.places], cells.numbers[cells.places]
+    )
+
+
+def library(dice: random.Random) -> dict[str, list[Kept]]:
+    """Columns that the tables of the lake are put together from, by what they hold."""
     pools = [[f"{WORDS[(n + p) % 20]} {WORDS[(n * 7 + p) % 20]} {p}-{n}" for n in range(300)] for p in range(60)]
     days = [f"20{20 + n // 336:02d}-{n % 336 // 28 + 1:02d}-{n % 28 + 1:02d}" for n in range(1_000)]
-    for number in range(tables):
-        pool, start = dice.choice(pools), dice.randrange(900)
-        names = dice.sample(pool, 40)
-        head = ["day", f"{dice.choice(WORDS)}_name", "code"]
-        kinds = [dice.random() < 0.4 for _ in range(columns - 3)]
-        head += [f"{dice.choice(WORDS)}_{dice.choice(WORDS)}_{at}" for at in range(columns - 3)]
-        lines = [",".join(head)]
-        for row in range(40):
-            level = (start + row) % 97
-            cells = [days[start + row], names[row], f"C{(number % 500) * 40 + row:06d}"]
-            cells += [
-                dice.choice(WORDS) if category else f"{level * (at % 5 - 2) + dice.gauss(0, 20):.2f}"
-                for at, category in enumerate(kinds)
+    return {
+        "name": [kept(dice.sample(pool, 40)) for pool in pools for _ in range(20)],
+        "day": [kept(days[start : start + 40]) for start in range(0, 960, 3)],
+        "code": [kept([f"C{at * 40 + row:06d}" for row in range(40)]) for at in range(500)],
+        "category": [kept([dice.choice(WORDS) for _ in range(40)]) for _ in range(200)],
+        "number": [kept([f"{row * (at % 5 - 2) + dice.gauss(0, 20):.2f}" for row in range(40)]) for at in range(1_500)],
+    }
+
+
+def write_index(path: Path, tables: int, columns: int) -> None:
+    """An index of tables of 40 rows, by the tasks of a build but without Spark, and without the files themselves."""
+    dice = random.Random(7)
+    shelves = library(dice)
+    cut = TokenCut(6, 8)
+    shutil.rmtree(path, ignore_errors=True)
+    with IndexWriter(path) as writer:
+        shards = {
+            kind: ShardWriter(writer.staging, kind) for kind in ("tables", "columns", "sketches", "keys", "pairs")
+        }
+        found: dict[int, list[bytes]] = {}
+        buffer = TokenBuffer(cut)
+        for number in range(tables):
+            name = f"part{number * 40 // tables:02d}/{number:06d}_{dice.choice(WORDS)}_{dice.choice(WORDS)}.csv"
+            shards["tables"].add(
+                {
+                    **{"table": name, "id": f"{number:016x}", "uri": f"/nowhere/{name}", "format": "csv"},
+                    **{"bytes": 40 * 8 * columns, "modified": "2024-01-01T00:00:00Z", "rows": 40, "columns": columns},
+                    **{"units": 1, "complete": True},
+                }
+            )
+            kinds = ["day", "name", "code", *(dice.choice(["category", "number"]) for _ in range(columns - 3))]
+            chosen = [dice.choice(shelves[kind]) for kind in kinds]
+            names = [
+                kind if at < 3 else f"{dice.choice(WORDS)}_{dice.choice(WORDS)}_{at}" for at, kind in enumerate(kinds)
             ]
-            lines.append(",".join(cells))
-        path = folder / f"part{number % 40:02d}" / f"{dice.choice(WORDS)}_{dice.choice(WORDS)}_{number}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(lines) + "\n")
+            for at, (column, each) in enumerate(zip(names, chosen, strict=True)):
+                key = cut.set_key(name, column)
+                place = {"table": name, "column": column, "position": at}
+                shards["columns"].add({**each.record, **place})
+                shards["sketches"].add({**place, "distinct": b"", "signature": each.signature, "key": key})
+                buffer.add(key, each.hashes)
+            _add_key(
+                shards, name, chosen[1], {names[at]: chosen[at] for at in range(3, columns) if kinds[at] == "number"}
+            )
+            if buffer.full or number == tables - 1:
+                for bucket, payload in buffer.take():
+                    found.setdefault(bucket, []).append(payload)
+        raw, pairs = write_raw(writer.staging, found, cut)
+        files = [file for shard in shards.values() if (file := shard.close())]
+        sketches = [file for file in files if file.kind == "sketches"]
+        inverted = build_inverted(local_exchange, writer.staging, raw, sketches, cut, pairs)
+        sizes = {"tables": tables, "columns": tables * columns, "rows": 40 * tables, "bytes": 320 * tables * columns}
+        summary = {**sizes, "seconds": 0.0, "join": inverted.figures}
+        writer.publish([*files, *inverted.files], version="benchmark", sources=["/nowhere"], summary=summary)
+
+
+def _add_key(shards: dict[str, ShardWriter], table: str, key: Kept, numbers: dict[str, Kept]) -> None:
+    """The sketch of a table's names with five of its numbers."""
+    some = dict(list(numbers.items())[:5])
+    rows = np.arange(key.rows.size, dtype=np.int32)
+    sketch = KeySketch(512)
+    sketch.update(rows, key.rows, {name: (rows, each.numbers) for name, each in some.items()}, 0)
+    for states in sketch.values.values():
+        states.cells = states.numbers = int(rows.size)
+    positions = {name: at for at, name in enumerate(some)}
+    made = records(table, ("name",), Keyed(sketch, [True], [(1 << 30, 0)]), positions)
+    if made is not None:
+        shards["keys"].add(made[0])
+        for pair in made[1]:
+            shards["pairs"].add(pair)
 
 
 # --- users ------------------------------------------------------------------------------------------------------------
@@ -206,10 +302,9 @@ def keyed_of(port: int, names: list[str]) -> dict[str, tuple[str, str]]:
     found = {}
     for name in random.Random(3).sample(names, min(200, len(names))):
         columns = ask(port, f"/api/v1/table?name={quote(name)}")["data"]["columns"]
-        key = next((each["name"] for each in columns if each["key"] != "no" and each["type"] in ("text", "date")), None)
         target = next((each["name"] for each in columns if each["type"] == "decimal"), None)
-        if key and target:
-            found[name] = (key, target)
+        if target and any(each["name"] == "name" for each in columns):
+            found[name] = ("name", target)
     return found
 
 
@@ -244,14 +339,9 @@ def main() -> None:
     options = parser.parse_args()
     index = options.index
     if index is None:
-        import lakescope
-
-        folder = data_folder("serve", keep=options.keep)
-        say(f"writing {options.tables:,} tables of {options.columns} columns")
-        write_lake(folder / "lake", options.tables, options.columns)
-        index = folder / "lake.idx"
-        lakescope.index(folder / "lake", index)
-        say("indexed")
+        index = data_folder("serve", keep=options.keep) / "lake.idx"
+        say(f"writing an index of {options.tables:,} tables of {options.columns} columns")
+        write_index(index, options.tables, options.columns)
     server, port = started(index)
     try:
         seconds = warm(port)
