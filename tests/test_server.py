@@ -631,7 +631,7 @@ def test_hostile_names_have_their_pages(name: str, hostile: TestClient) -> None:
     assert data(hostile, "/table", name=stored)["table"] == stored
     clean(hostile.get("/table", params={"name": stored}))
     clean(hostile.get(f"/table?name={quote(stored, safe='')}"))
-    for part in ("joins", "like"):
+    for part in ("joins", "like", "details"):
         clean(hostile.get(f"/table/{part}", params={"name": stored}, headers={"x-part": "1"}))
     clean(hostile.get("/find", params={"q": name.strip() or "x"}))
     clean(hostile.get("/", params={"like": name}))

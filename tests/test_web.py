@@ -206,6 +206,9 @@ def test_a_table_shows_what_is_in_it(page: Page) -> None:
     keys = page.locator("section", has=page.locator("#keys"))
     expect(keys).to_contain_text("shop/customers.csv")
     expect(page.locator("section", has=page.locator("#like"))).to_contain_text("alike")
+    page.get_by_role("link", name="Everything about every column").click()
+    page.locator(".column-detail summary", has_text="total").click()
+    expect(page.locator(".column-detail", has_text="total")).to_contain_text("quartiles")
     page.locator(".first").get_by_role("link", name="note").click()
     expect(page.locator("tr.pointed")).to_contain_text("note")
 

@@ -38,7 +38,12 @@ def serve(lake: Lake, *, host: str, port: int, token: str | None, largest: str, 
 
     app = create_app(lake, Rules(token, int(size(largest, "--max-upload"))))
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=3
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=60,
     )
     address = _address(host, listening.getsockname()[1], token)
     typer.echo(f"{lake.path} is at {address}  (Ctrl-C ends it)", err=True)

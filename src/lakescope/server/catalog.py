@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
@@ -25,6 +26,8 @@ _BETWEEN = "\0"
 _FACETS = 12
 #: Share of all tables from which on a column's name says nothing about which are alike.
 _COMMON = 0.2
+#: Likeness up to which tables are not alike.
+_UNLIKE = 0.1
 
 
 class Names:
@@ -183,31 +186,35 @@ class Catalog:
             columns[number[owner]].append(name)
         return tables, columns
 
+    @cached_property
+    def _weights(self) -> tuple[dict[str, float], list[float]]:
+        """What a name of a column says about which tables are alike, and the sum of it for each table."""
+        tables, columns = self._names_of
+        count = len(self.tables)
+        weights = {
+            name: math.log(count / len(some)) for name, some in tables.items() if len(some) <= max(3, _COMMON * count)
+        }
+        return weights, [sum(weights.get(name, 0.0) for name in set(names)) for names in columns]
+
     def like(self, table: str, most: int = 8) -> list[Record]:
         """Tables whose columns are called the same: names count the more, the fewer tables have them."""
         tables, columns = self._names_of
+        weights, sums = self._weights
         mine = bisect.bisect_left(self.tables, table)
-        weights = {
-            name: float(np.log(len(self.tables) / len(tables[name])))
-            for name in set(columns[mine])
-            if len(tables[name]) <= max(3, _COMMON * len(self.tables))
-        }
-        shared: dict[int, list[str]] = {}
-        for name in weights:
+        shared: dict[int, set[str]] = {}
+        for name in set(columns[mine]) & weights.keys():
             for other in tables[name]:
-                if other != mine:
-                    shared.setdefault(other, []).append(name)
-        whole = sum(weights.values())
-        found = []
-        for other, names in shared.items():
-            theirs = sum(weights.get(name, float(np.log(max(2, len(self.tables))))) for name in set(columns[other]))
-            score = sum(weights[name] for name in set(names)) / max(1e-9, max(whole, float(theirs)))
-            found.append((score, -other, sorted(set(names))))
-        best = sorted(found, reverse=True)[:most]
+                shared.setdefault(other, set()).add(name)
+        shared.pop(mine, None)
+        scores = {
+            other: sum(weights[name] for name in names) / max(1e-9, sums[mine], sums[other])
+            for other, names in shared.items()
+        }
+        best = sorted(scores, key=lambda other: (-scores[other], other))[:most]
         return [
-            {"table": self.tables[-other], "likeness": round(min(1.0, score), 4), "shared": names}
-            for score, other, names in best
-            if score > 0.1
+            {"table": self.tables[other], "likeness": round(scores[other], 4), "shared": sorted(shared[other])}
+            for other in best
+            if scores[other] > _UNLIKE
         ]
 
 

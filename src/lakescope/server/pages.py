@@ -263,6 +263,14 @@ async def table_head(request: Request, service: Served, name: Text = "") -> Resp
     )
 
 
+@router.get("/table/details")
+async def table_details(request: Request, service: Served, name: Text = "") -> Response:
+    """Everything about the columns of a table."""
+    return await _part(
+        request, service, lambda: service.table(name), "part_details.html", "Everything about every column"
+    )
+
+
 @router.get("/table/joins")
 async def table_joins(request: Request, service: Served, name: Text = "") -> Response:
     """Tables that join with one."""
