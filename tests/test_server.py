@@ -257,7 +257,15 @@ def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Pa
         answer = worker.ask("head", {"query": str(demo_lake / RIDES)}, 60, lambda *_: None)
         assert answer["columns"][0] == "date"
     finally:
-        worker.end()
+        worker.close()
+
+
+def test_a_worker_that_was_closed_is_not_started_again(demo_index: Lake) -> None:
+    worker = Worker(demo_index.path, MEMORY)
+    worker.close()
+    with pytest.raises(LakescopeError, match="cancelled"):
+        worker.ask("keys", {}, 60, lambda *_: None)
+    assert worker._process is None
 
 
 def test_a_question_that_wants_all_memory_is_refused(demo_index: Lake, tmp_path: Path) -> None:
@@ -273,7 +281,7 @@ def test_a_question_that_wants_all_memory_is_refused(demo_index: Lake, tmp_path:
         small.write_text("a\nx\n")
         assert worker.ask("head", {"query": str(small)}, 60, lambda *_: None)["records"] == [["x"]]
     finally:
-        worker.end()
+        worker.close()
 
 
 # Files ----------------------------------------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class Jobs:
         """End the workers and whatever they do."""
         for lane in LANES:
             self._queues[lane].put(None)
-            self._workers[lane].end()
+            self._workers[lane].close()
 
     def submit(
         self,

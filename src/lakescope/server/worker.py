@@ -39,11 +39,12 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._ended: list[LakescopeError] = []
         self._asking = False
+        self._closed = False
 
     def start(self) -> None:
         """Begin to load what every question needs, if it has not begun."""
         with self._lock:
-            if self._process is not None:
+            if self._process is not None or self._closed:
                 return
             path = os.pathsep.join(folder for folder in sys.path if folder)
             self._process = subprocess.Popen(
@@ -59,7 +60,7 @@ class Worker:
         self._ended.clear()
         self.start()
         with self._lock:
-            process, self._asking = self._process, True
+            process, self._asking = self._process, self._process is not None
         if process is None:  # ended before it could be asked
             raise cancelled()
         assert process.stdin is not None
@@ -97,6 +98,12 @@ class Worker:
         )
         self.end(reason)
         raise reason
+
+    def close(self) -> None:
+        """End the process for good: none is started any more."""
+        with self._lock:
+            self._closed = True
+        self.end()
 
     def end(self, reason: LakescopeError | None = None, only: subprocess.Popen[bytes] | None = None) -> None:
         """End the process (``only`` if it is still that one); whoever waits for its answer is told the reason."""
