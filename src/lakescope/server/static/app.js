@@ -46,6 +46,7 @@ function showAnswer(place, text) {
 function show(place, text) {
   place.replaceChildren(...[...parse(text).body.childNodes].map((node) => document.adoptNode(node)));
   ready(place);
+  document.dispatchEvent(new Event("part"));
 }
 
 // Follow a job until it ends; true if its answer may be asked for.

@@ -194,5 +194,6 @@ tools.addEventListener("click", (event) => {
   if (wanted === "out") zoom(1 / 1.3);
   if (wanted === "all") { view = { x: 0, y: 0, k: 1 }; place(); }
 });
+document.addEventListener("part", () => { if (graph) filter(); }); // the list of links came after the map
 addEventListener("popstate", () => { fromAddress(); filter(); });
 load();
