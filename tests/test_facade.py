@@ -590,11 +590,12 @@ ROOMS: dict[str, set[str]] = {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
         *("report", "search", "keys", "headers", "fds", "results"),
     },
+    "server": {"lake", "report", "results", "store", "fds"},
+    "mcp": {"lake", "report", "results", "fds"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
-        "mcp",
+        *("mcp", "server"),
     },
-    "mcp": {"lake", "report", "results", "fds"},
     "demo": {"sources"},
 }
 EVERYBODY = {"errors", "_version"}

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
     from lakescope.report.site import Report
+    from lakescope.search.joined import Described, JoinedRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,10 @@ class Lake:
     def open(cls, path: str | os.PathLike[str]) -> Lake:
         """Open an index directory."""
         return cls(Index(path))
+
+    def twin(self) -> Lake:
+        """The same index for another thread: what was read of it is shared, what questions write into is not."""
+        return Lake(self._index)
 
     @property
     def path(self) -> str:
@@ -276,6 +281,38 @@ class Lake:
             left = side_of(query, found.query_column)
         return join_code(left, right, dialect)
 
+    def head(self, query: Any, rows: int = 20) -> pa.Table:
+        """The first rows of a table of the lake, a path or a frame: cells as they are written."""
+        from lakescope.search.joined import head
+
+        return head(self._place(query), rows)
+
+    def describe(self, query: Any) -> Results[Described]:
+        """The columns of a table as the lake sees them: what it knows of them, which is likely a key."""
+        from lakescope.search.joined import Described, described
+
+        return Results(Described, described(self._query(query, None)[0]))
+
+    def joined(
+        self,
+        query: Any,
+        on: str,
+        table: str,
+        column: str,
+        *,
+        query_rows: int | None = None,
+        most: int | None = None,
+    ) -> JoinedRows:
+        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
+        from lakescope.search.joined import MOST_ROWS, joined
+
+        most = MOST_ROWS if most is None else most
+        return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
+
+    def _place(self, query: Any) -> Any:
+        """What is to be read of a query: of a table of the lake where it lies."""
+        return self.location(query) if self._is_table(query) else query
+
     def location(self, table: str) -> str:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         from lakescope.search.reading import located
@@ -344,8 +381,7 @@ class Lake:
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
         """The same answer with the coefficients of the real joins."""
-        place = self._side(query, target).location if self._is_table(query) else query
-        mine = read_keyed(place, key, target, query_agg)
+        mine = read_keyed(self._place(query), key, target, query_agg)
         records = []
         for each in found:
             location = self._side(each.table, each.column).location
@@ -373,12 +409,17 @@ class Lake:
         """The sample that a find rests on as a picture (SVG): one point a key."""
         from lakescope.report.charts import scatter_chart
 
+        x, y = (column.to_pylist() for column in self.scatter_points(query, key, target, found).columns)
+        title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
+        points = list(zip(x, y, strict=True))
+        return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
+
+    def scatter_points(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> pa.Table:
+        """The sample that a find rests on: ``x`` of the query, ``y`` of what was found, one row a key."""
         columns = [key] if isinstance(key, str) else list(key)
         keyed = self._keyed(query, columns, target, _aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
-        title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
-        points = list(zip(x.tolist(), y.tolist(), strict=True))
-        return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
+        return pa.table({"x": x, "y": y})
 
     def correlation_code(
         self, query: Any, key: str | Sequence[str], found: Correlated, dialect: str = "duckdb", *, target: str = ""
@@ -405,14 +446,19 @@ class Lake:
         check_output(out)
         columns = [key] if isinstance(key, str) else list(key)
         found = self.correlated(query, columns, target, 3 * k, agg=agg, rank=rank, given=given)
-        best = _one_of_each(found, k)
-        place = self._side(query, target).location if self._is_table(query) else query
-        sources = [self._side(each.table, each.column).location for each in best]
-        table, added = augmented(place, columns, target, best, sources, agg)
+        table, added = self.augmented(query, columns, target, _one_of_each(found, k), agg=agg)
         if added:
             write_table(table, out)
-        shown = ("name", "table", "correlation", "filled", "explains", "adds")
-        return Results(Added, added, shown=shown, notes=found.notes)
+        return Results(Added, added, shown=added.shown, notes=found.notes)
+
+    def augmented(
+        self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: str = "mean"
+    ) -> tuple[pa.Table, Results[Added]]:
+        """The query's table with columns that :meth:`correlated` found joined in, and what each adds."""
+        columns = [key] if isinstance(key, str) else list(key)
+        sources = [self.location(each.table) for each in found]
+        table, added = augmented(self._place(query), columns, target, found, sources, agg)
+        return table, Results(Added, added, shown=("name", "table", "correlation", "filled", "explains", "adds"))
 
     def _keyed(self, query: Any, key: list[str], target: str, agg: str, given: str | None = None) -> KeyedQuery:
         """A query by its key: what the index holds of a table of the lake, else the table itself."""
@@ -684,7 +730,7 @@ class Lake:
         from lakescope.search.augment import check_output
 
         check_output(out)
-        place = self._side(query, "").location if self._is_table(query) else query
+        place = self._place(query)
         nameless = self._headers.read(place)
         written = [column.record["column"] for column in nameless.columns]
         if headers is None:

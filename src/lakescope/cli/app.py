@@ -653,6 +653,26 @@ def mcp(
     serve_agents(_lake(index), allow_files)
 
 
+@app.command(
+    epilog="Examples: lakescope serve lake.idx | lakescope serve lake.idx --port 0 --open"
+    " | lakescope serve lake.idx --host 0.0.0.0 --token 'a long secret'"
+)
+def serve(
+    index: _IndexArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at (0: any that is free).")] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen at; other machines must know a token.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="Secret that must be known. Default: made up where --host is not this machine.")
+    ] = None,
+    max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
+    browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the lake as a web app and a REST interface."""
+    from lakescope.cli import serving
+
+    serving.serve(_lake(index), host=host, port=port, token=token, largest=max_upload, browser=browser)
+
+
 @app.command(epilog="Example: lakescope demo --scale 10")
 def demo(
     folder: Annotated[str, typer.Argument(help="Where to put the demo lake and its index.")] = "lakescope-demo",

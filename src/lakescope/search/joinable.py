@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -45,9 +46,10 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
+#: Fields of a column's record that are needed to search with it, and to judge it.
+_FACTS = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum", "sample", "top"]
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
-_FACTS = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum", "top", "sample"]
 _SHOWN = (
     *("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing"),
     "reasons",
@@ -138,8 +140,8 @@ class JoinSearch:
         return catalog["table"].to_pylist(), catalog["column"].to_pylist()
 
     @cached_property
-    def _facts(self) -> Any:
-        """Of every column what is asked for here; a whole record takes ten times as long to unpack."""
+    def _facts(self) -> pa.Table:
+        """What is needed of a column's record: a whole one takes a millisecond to unpack."""
         return self._index.catalog("columns").select(_FACTS)
 
     def _record(self, number: int) -> dict[str, Any]:
