@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
+    from lakescope.search.grams import GramHit, GramSearch
+    from lakescope.transforms.discover import Candidate, TransformJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,41 @@ class Lake:
 
         columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
         return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
+
+    def autojoin(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        candidates: int = 20,
+        budget: float | None = 60.0,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Results[TransformJoin]:
+        """Tables of the lake that join with the query once keys are rewritten, with the program for each.
+
+        ``query`` is the name of a table of the lake, the path of another one, or a frame. The index finds tables that
+        share rare q-grams with it; for the first ``candidates`` of them programs are learnt, until ``budget`` seconds
+        are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
+        :func:`lakescope.autojoin` with the ``location`` of one does the join.
+        """
+        from lakescope.transforms.discover import Request, transform_joins
+        from lakescope.transforms.plan import held
+
+        place = self.location(query) if self._is_table(query) else held(query)
+        request = Request(k, candidates, budget)
+        return transform_joins(place, request, self._grams, self._candidate, self._table_of(query), progress)
+
+    def _candidate(self, hit: GramHit) -> Candidate:
+        from lakescope.transforms.discover import Candidate
+
+        table = self._joins.table_of(hit.number)
+        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), hit)
+
+    @cached_property
+    def _grams(self) -> GramSearch:
+        from lakescope.search.grams import GramSearch
+
+        return GramSearch(self._index, self._joins.inverted)
 
     def correlated(
         self,

@@ -32,15 +32,16 @@ def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None 
     if budget is not None and budget <= 0:
         raise BadRequest(f"a budget of {budget} seconds leaves no time", hint="give more than 0, or None for no limit")
     left, right = held(left), held(right)
-    tables = read(left), read(right)
-    search = _Search(tables, None if budget is None else time.monotonic() + budget)
+    plan = learnt(read(left), read(right), fuzzy=fuzzy, deadline=None if budget is None else time.monotonic() + budget)
+    return plan.of(left, right)
+
+
+def learnt(left: Texts, right: Texts, *, fuzzy: bool, deadline: float | None) -> Plan:
+    """The plan that joins most rows of two tables that were read."""
+    search = _Search((left, right), deadline)
     search.run()
-    names = {"left_names": tables[0].names, "right_names": tables[1].names}
-    plan = replace(search.plan(fuzzy), left=left, right=right, **names)  # type: ignore[arg-type]
-    plan.__dict__["_texts"] = tables
-    if search.joined is not None:
-        plan.__dict__["_joined"] = search.joined
-    return plan
+    plan = replace(search.plan(fuzzy), left=left, right=right, left_names=left.names, right_names=right.names)
+    return plan.of(left, right, search.joined)
 
 
 class _Search:

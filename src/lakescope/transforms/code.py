@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
 from lakescope.search.code import Side, side_of, source_code
-from lakescope.transforms.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
@@ -29,6 +28,7 @@ from lakescope.transforms.steps import (
     Split,
     Step,
 )
+from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 
 if TYPE_CHECKING:
     from lakescope.transforms.plan import Plan

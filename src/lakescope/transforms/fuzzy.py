@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.transforms.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
+from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
 if TYPE_CHECKING:
     from lakescope.transforms.keys import Key

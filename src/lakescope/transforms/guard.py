@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.alphabet import WITHOUT_DIGITS
 from lakescope.transforms.evaluate import BETWEEN, U64
 from lakescope.transforms.keys import DENSE, Key
 from lakescope.transforms.program import Constant, Piece, Program, Row
 from lakescope.transforms.steps import Initials, Slice
+from lakescope.values.alphabet import WITHOUT_DIGITS
 from lakescope.values.hashing import hash_text
 
 I64 = npt.NDArray[np.int64]

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lakescope.transforms.alphabet import TO_BARE, TO_SMALL
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Row, merged
 from lakescope.transforms.steps import (
     MONTH_FORMS,
@@ -28,6 +27,7 @@ from lakescope.transforms.steps import (
     Step,
     Unaccent,
 )
+from lakescope.values.alphabet import TO_BARE, TO_SMALL
 
 #: Operators of a program, at most; the longest separator; operators tried at each node; nodes of one attempt.
 OPERATORS = 16

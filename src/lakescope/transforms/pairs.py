@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.alphabet import TO_BARE, TO_SMALL
+from lakescope.values.alphabet import TO_BARE, TO_SMALL
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

@@ -101,6 +101,15 @@ class Plan:
         source, target = (left, right) if self.direction == "left->right" else (right, left)
         return join(self, source, target)
 
+    def of(self, left: Any, right: Any, joined: Joined | None = None) -> Plan:
+        """The same plan of the same tables, which may come in another form; what is known of them is kept."""
+        other = replace(self, left=left, right=right)
+        other.__dict__["_texts"] = self._texts
+        joined = joined or self.__dict__.get("_joined")
+        if joined is not None:
+            other.__dict__["_joined"] = joined
+        return other
+
     def pairs(self) -> pa.Table:
         """The rows that join, by their numbers from 0: ``left_row``, ``right_row``."""
         if not self:

@@ -1,0 +1,172 @@
+"""Which tables of a lake join with mine after a transformation? Candidates by rare q-grams, programs for the best.
+
+What the index knows finds the candidates; the few best of them are read, and a plan is learnt for each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lakescope.errors import BadRequest, LakescopeError
+from lakescope.results import Results
+from lakescope.search.grams import GramHit, GramSearch, cut_query
+from lakescope.transforms.autojoin import learnt
+from lakescope.transforms.plan import Plan
+from lakescope.transforms.texts import Texts, read
+
+#: Seconds for one candidate, at most.
+_SECONDS = 10.0
+#: Share of the values behind a hit that are equal from which on no transformation is needed.
+_EQUAL = 0.9
+#: Bytes of a table that is read to learn a plan for it.
+_LARGEST = 1 << 30
+_TOLD = 3
+_SHOWN = ("table", "columns", "keys", "program", "coverage", "table_coverage", "pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class TransformJoin:
+    """A table of the lake that joins with the query after a transformation.
+
+    ``columns`` are rewritten to meet ``keys``: those of the query if the direction is ``query->table``. ``program`` is
+    the first of ``programs`` in plain words. ``coverage`` is the share of the query's rows that join, and
+    ``table_coverage`` that of the table's, both counted on all rows. The table was found by ``shared`` rare q-grams, of
+    which ``expected`` are due to chance. ``location`` is what to give to ``lakescope.autojoin`` to do the join.
+    """
+
+    table: str
+    direction: str
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    program: str
+    programs: int
+    coverage: float
+    table_coverage: float
+    pairs: int
+    shared: int
+    expected: float
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A table that may join: where it lies, its size, and the hit that it was found by."""
+
+    table: str
+    location: str
+    size: int
+    hit: GramHit
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How many tables are told, how many are looked at, for how many seconds."""
+
+    k: int = 10
+    candidates: int = 20
+    budget: float | None = 60.0
+
+    def check(self) -> None:
+        """Refuse what cannot be asked."""
+        if min(self.k, self.candidates) < 1:
+            raise BadRequest("k and candidates must be at least 1", hint="10 and 20 are good ones")
+        if self.budget is not None and self.budget <= 0:
+            hint = "give more than 0, or None for no limit"
+            raise BadRequest(f"a budget of {self.budget} seconds leaves no time", hint=hint)
+
+
+def transform_joins(
+    query: Any,
+    request: Request,
+    search: GramSearch,
+    described: Callable[[GramHit], Candidate],
+    own: str | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Results[TransformJoin]:
+    """Tables of the lake that join with a query (a path or a frame) after a transformation, best first.
+
+    ``described`` says which table a hit is in; that of the query itself (``own``) is left out.
+    """
+    request.check()
+    ends = None if request.budget is None else time.monotonic() + request.budget
+    hits = search.search(cut_query(query))
+    equal, candidates = _sorted_out(_best_of_tables(map(described, hits), own), search, request.candidates)
+    mine = read(query)
+    found, refused = [], {}
+    looked = 0
+    for candidate in candidates:
+        if ends is not None and time.monotonic() > ends:
+            break
+        if progress:
+            progress(looked, len(candidates))
+        looked += 1
+        plan = _plan(mine, candidate, ends)
+        if isinstance(plan, str):
+            refused[candidate.table] = plan
+        elif plan:
+            found.append(_record(candidate, plan))
+        else:
+            refused[candidate.table] = plan.reason
+    found.sort(key=lambda each: (-each.coverage, -each.table_coverage, each.table))
+    info = {"columns": len(hits), "equal": len(equal), "looked": looked, "joined": len(found), "refused": refused}
+    notes = _notes(equal, looked, len(candidates), refused)
+    return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
+
+
+def _best_of_tables(candidates: Iterable[Candidate], own: str | None) -> Iterator[Candidate]:
+    """The first hit in each table."""
+    seen = {own}
+    for candidate in candidates:
+        if candidate.table not in seen:
+            seen.add(candidate.table)
+            yield candidate
+
+
+def _sorted_out(
+    candidates: Iterable[Candidate], search: GramSearch, most: int
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Tables that join as they are, among those before the last one looked at, and tables to look at."""
+    equal, chosen = [], []
+    for candidate in candidates:
+        (equal if search.equal_share(candidate.hit) >= _EQUAL else chosen).append(candidate)
+        if len(chosen) == most:
+            break
+    return equal, chosen
+
+
+def _plan(mine: Texts, candidate: Candidate, ends: float | None) -> Plan | str:
+    """What joins a candidate, or why it cannot be told."""
+    if candidate.size > _LARGEST:
+        return "too large to be read here: give it to lakescope.autojoin by itself"
+    try:
+        theirs = read(candidate.location)
+    except LakescopeError as error:
+        return error.message
+    soon = time.monotonic() + _SECONDS
+    return learnt(mine, theirs, fuzzy=False, deadline=soon if ends is None else min(soon, ends))
+
+
+def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
+    forward = plan.direction == "left->right"
+    shares = (plan.source_coverage, plan.coverage) if forward else (plan.coverage, plan.source_coverage)
+    return TransformJoin(
+        *(candidate.table, "query->table" if forward else "table->query", plan.columns, plan.keys),
+        *(str(plan.program), len(plan.programs), *shares, plan.pairs().num_rows),
+        *(candidate.hit.shared, candidate.hit.expected, candidate.location),
+    )
+
+
+def _notes(equal: list[Candidate], looked: int, candidates: int, refused: dict[str, str]) -> list[str]:
+    notes = []
+    if equal:
+        some = ", ".join(each.table for each in equal[:_TOLD])
+        notes.append(f"{len(equal):,} tables share values as they are (lakescope join finds these): {some}")
+    if refused:
+        some = "; ".join(f"{table}: {why}" for table, why in list(refused.items())[:_TOLD])
+        notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed. {some}")
+    if looked < candidates:
+        notes.append(f"time was up: {candidates - looked:,} candidates were not looked at; give it a larger budget")
+    return notes
