@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
     from lakescope.search.grams import GramHit, GramSearch
+    from lakescope.transforms.clock import Clock
     from lakescope.transforms.discover import Candidate, TransformJoin
 
 
@@ -303,8 +304,7 @@ class Lake:
         k: int = 10,
         *,
         candidates: int = 20,
-        budget: float | None = 60.0,
-        progress: Callable[[int, int], None] | None = None,
+        budget: float | Clock | None = 60.0,
     ) -> Results[TransformJoin]:
         """Tables of the lake that join with the query once keys are rewritten, with the program for each.
 
@@ -313,18 +313,22 @@ class Lake:
         are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
+        from lakescope.transforms.clock import Clock
         from lakescope.transforms.discover import Request, transform_joins
         from lakescope.transforms.plan import held
 
-        place = self.location(query) if self._is_table(query) else held(query)
-        request = Request(k, candidates, budget)
-        return transform_joins(place, request, self._grams, self._candidate, self._table_of(query), progress)
+        def table_of(hit: GramHit) -> str:
+            return self._joins.table_of(hit.number)
 
-    def _candidate(self, hit: GramHit) -> Candidate:
+        place = self.location(query) if self._is_table(query) else held(query)
+        of_lake = self._grams, self._candidate, table_of, self._table_of(query)
+        return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
+
+    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
         from lakescope.transforms.discover import Candidate
 
-        table = self._joins.table_of(hit.number)
-        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), hit)
+        columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
+        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), columns, tuple(hits))
 
     @cached_property
     def _grams(self) -> GramSearch:

@@ -31,6 +31,8 @@ U64 = npt.NDArray[np.uint64]
 _LOOKED_UP = 1 << 20
 #: Fewest q-grams in common that say anything.
 FEWEST = 3
+#: Chance of so many in common, among as many columns as the lake has, above which they say nothing.
+_LEVEL = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class GramHit:
 
     @property
     def score(self) -> float:
-        """The logarithm of how much likelier they are if the columns have to do with each other (Poisson)."""
+        """How little chance explains it: its probability is at most ``exp(-score)`` (Chernoff's bound of a Poisson)."""
         if self.shared <= self.expected:
             return 0.0
         return self.shared * math.log(self.shared / self.expected) - self.shared + self.expected
@@ -77,6 +79,8 @@ class GramSearch:
     def search(self, columns: Mapping[str, GramSketch]) -> list[GramHit]:
         """Columns that share q-grams with some of the query's, the most telling first."""
         found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch)]
+        least = math.log(max(1, int(np.count_nonzero(self._sizes))) / _LEVEL)
+        found = [hit for hit in found if hit.score >= least]
         return sorted(found, key=lambda hit: (-hit.score, -hit.shared, hit.number, hit.query_column))
 
     def _of_column(self, name: str, sketch: GramSketch) -> list[GramHit]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lakescope.values.alphabet import DROPPED
 from lakescope.values.canonical import Kind
 from lakescope.values.kernels import pointer, xxh64
 
@@ -40,7 +41,7 @@ def _bare(data, start, end, table, out, bounds):
                 out[at + j] = data[i + j]
             at += width
             count += 1
-        elif table[point]:
+        elif table[point] != DROPPED:
             bounds[count] = at
             at = _encode(np.uint32(table[point]), out, at)
             count += 1

@@ -5,8 +5,7 @@ What the index knows finds the candidates; the few best of them are read, and a 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from lakescope.errors import BadRequest, LakescopeError
 from lakescope.results import Results
 from lakescope.search.grams import GramHit, GramSearch, cut_query
 from lakescope.transforms.autojoin import learnt
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.texts import Texts, read
 
@@ -53,57 +53,63 @@ class TransformJoin:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A table that may join: where it lies, its size, and the hit that it was found by."""
+    """A table that may join: where it lies, its size, its columns that were found, and by which hits, best first."""
 
     table: str
     location: str
     size: int
-    hit: GramHit
+    columns: tuple[str, ...]
+    hits: tuple[GramHit, ...]
+
+    @property
+    def hit(self) -> GramHit:
+        return self.hits[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """How many tables are told, how many are looked at, for how many seconds."""
+    """How many tables are told, and how many are looked at."""
 
     k: int = 10
     candidates: int = 20
-    budget: float | None = 60.0
 
     def check(self) -> None:
         """Refuse what cannot be asked."""
         if min(self.k, self.candidates) < 1:
             raise BadRequest("k and candidates must be at least 1", hint="10 and 20 are good ones")
-        if self.budget is not None and self.budget <= 0:
-            hint = "give more than 0, or None for no limit"
-            raise BadRequest(f"a budget of {self.budget} seconds leaves no time", hint=hint)
 
 
 def transform_joins(
     query: Any,
     request: Request,
     search: GramSearch,
-    described: Callable[[GramHit], Candidate],
+    described: Callable[[str, Sequence[GramHit]], Candidate],
+    table_of: Callable[[GramHit], str],
     own: str | None,
-    progress: Callable[[int, int], None] | None = None,
+    clock: Clock,
 ) -> Results[TransformJoin]:
     """Tables of the lake that join with a query (a path or a frame) after a transformation, best first.
 
-    ``described`` says which table a hit is in; that of the query itself (``own``) is left out.
+    ``table_of`` says which table a hit is in, ``described`` what there is to know of that table; that of the query
+    itself (``own``) is left out.
     """
     request.check()
-    ends = None if request.budget is None else time.monotonic() + request.budget
     hits = search.search(cut_query(query))
-    equal, candidates = _sorted_out(_best_of_tables(map(described, hits), own), search, request.candidates)
+    tables: dict[str, list[GramHit]] = {}
+    for hit in hits:
+        tables.setdefault(table_of(hit), []).append(hit)
+    tables.pop(own or "", None)
+    ranked = (described(table, of_table) for table, of_table in tables.items())
+    equal, candidates = _sorted_out(ranked, search, request.candidates)
     mine = read(query)
     found, refused = [], {}
     looked = 0
     for candidate in candidates:
-        if ends is not None and time.monotonic() > ends:
+        if clock.late:
             break
-        if progress:
-            progress(looked, len(candidates))
         looked += 1
-        plan = _plan(mine, candidate, ends)
+        clock.tell(f"{looked} of {len(candidates)} candidates: {candidate.table}")
+        plan = _plan(mine, candidate, clock)
         if isinstance(plan, str):
             refused[candidate.table] = plan
         elif plan:
@@ -116,20 +122,12 @@ def transform_joins(
     return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
 
 
-def _best_of_tables(candidates: Iterable[Candidate], own: str | None) -> Iterator[Candidate]:
-    """The first hit in each table."""
-    seen = {own}
-    for candidate in candidates:
-        if candidate.table not in seen:
-            seen.add(candidate.table)
-            yield candidate
-
-
 def _sorted_out(
     candidates: Iterable[Candidate], search: GramSearch, most: int
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Tables that join as they are, among those before the last one looked at, and tables to look at."""
-    equal, chosen = [], []
+    equal: list[Candidate] = []
+    chosen: list[Candidate] = []
     for candidate in candidates:
         (equal if search.equal_share(candidate.hit) >= _EQUAL else chosen).append(candidate)
         if len(chosen) == most:
@@ -137,7 +135,7 @@ def _sorted_out(
     return equal, chosen
 
 
-def _plan(mine: Texts, candidate: Candidate, ends: float | None) -> Plan | str:
+def _plan(mine: Texts, candidate: Candidate, clock: Clock) -> Plan | str:
     """What joins a candidate, or why it cannot be told."""
     if candidate.size > _LARGEST:
         return "too large to be read here: give it to lakescope.autojoin by itself"
@@ -145,17 +143,26 @@ def _plan(mine: Texts, candidate: Candidate, ends: float | None) -> Plan | str:
         theirs = read(candidate.location)
     except LakescopeError as error:
         return error.message
-    soon = time.monotonic() + _SECONDS
-    return learnt(mine, theirs, fuzzy=False, deadline=soon if ends is None else min(soon, ends))
+    led = frozenset(hit.query_column for hit in candidate.hits), frozenset(candidate.columns)
+    return learnt(mine, theirs, clock.part(_SECONDS), fuzzy=False, led=led)
 
 
 def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
     forward = plan.direction == "left->right"
-    shares = (plan.source_coverage, plan.coverage) if forward else (plan.coverage, plan.source_coverage)
+    mine, theirs = (plan.source_coverage, plan.coverage) if forward else (plan.coverage, plan.source_coverage)
     return TransformJoin(
-        *(candidate.table, "query->table" if forward else "table->query", plan.columns, plan.keys),
-        *(str(plan.program), len(plan.programs), *shares, plan.pairs().num_rows),
-        *(candidate.hit.shared, candidate.hit.expected, candidate.location),
+        table=candidate.table,
+        direction="query->table" if forward else "table->query",
+        columns=plan.columns,
+        keys=plan.keys,
+        program=str(plan.program),
+        programs=len(plan.programs),
+        coverage=mine,
+        table_coverage=theirs,
+        pairs=plan.pairs().num_rows,
+        shared=candidate.hit.shared,
+        expected=candidate.hit.expected,
+        location=candidate.location,
     )
 
 
@@ -165,8 +172,8 @@ def _notes(equal: list[Candidate], looked: int, candidates: int, refused: dict[s
         some = ", ".join(each.table for each in equal[:_TOLD])
         notes.append(f"{len(equal):,} tables share values as they are (lakescope join finds these): {some}")
     if refused:
-        some = "; ".join(f"{table}: {why}" for table, why in list(refused.items())[:_TOLD])
-        notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed. {some}")
+        some = ", ".join(list(refused)[:_TOLD])
+        notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed: {some}")
     if looked < candidates:
         notes.append(f"time was up: {candidates - looked:,} candidates were not looked at; give it a larger budget")
     return notes

@@ -52,6 +52,10 @@ MONTHS = (
 )
 
 
+#: What a table of code points holds for those that are dropped.
+DROPPED = 0xFFFF
+
+
 def bare(text: str) -> str:
     """Letters and digits alone, small and without accents: what stays the same however a key is written."""
     return text.translate(TO_BARE).translate(TO_SMALL).translate(WITHOUT_PUNCTUATION)
@@ -59,7 +63,7 @@ def bare(text: str) -> str:
 
 @functools.cache
 def bare_table() -> npt.NDArray[np.uint16]:
-    """What :func:`bare` makes of every code point up to the last one that it changes; 0 if nothing."""
+    """What :func:`bare` makes of every code point up to the last one that it changes."""
     last = max(map(ord, LARGE + ACCENTED + PUNCTUATION))
     points = [bare(chr(point)) for point in range(last + 1)]
-    return np.array([ord(char) if char else 0 for char in points], np.uint16)
+    return np.array([ord(char) if char else DROPPED for char in points], np.uint16)
