@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from lakescope.transforms.plan import Plan
 
 DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
-_DIGITS = "0123456789"
+#: A pattern of at most so many last characters.
+_LAST = r"(?s).{1,%d}\z"
 
 
 def expression_code(expression: Expression, dialect: str) -> str:
@@ -81,14 +82,16 @@ def _piece(piece: Piece, dialect: str) -> str:
     code = {"polars": _polars_cell, "python": _python_cell}.get(dialect, lambda name: _sql_cell(name, dialect))(
         piece.column
     )
+    # No step makes something of nothing, so an empty text in between is as good as none at the end. Wherever it can, a
+    # step names its text once: what is named twice in every step is written 2**n times.
     for step in piece.steps:
         if dialect == "polars":
             code = _polars_step(step, code)
         elif dialect == "python":
             code = _python_step(step, code)
         else:
-            code = f"NULLIF({_sql_step(step, code, dialect)}, '')"
-    return code
+            code = _sql_step(step, code, dialect)
+    return {"polars": f"some({code})", "python": code}.get(dialect) or f"NULLIF({code}, '')"
 
 
 # --- SQL --------------------------------------------------------------------------------------------------------------
@@ -108,8 +111,8 @@ def _literal(text: str, dialect: str) -> str:
 def _sql_cell(column: str, dialect: str) -> str:
     name, spaces = _identifier(column, dialect), _literal(SPACES, dialect)
     if dialect == "spark":
-        return f"NULLIF(TRIM(BOTH {spaces} FROM CAST({name} AS STRING)), '')"
-    return f"NULLIF(TRIM(CAST({name} AS VARCHAR), {spaces}), '')"
+        return f"TRIM(BOTH {spaces} FROM CAST({name} AS STRING))"
+    return f"TRIM(CAST({name} AS VARCHAR), {spaces})"
 
 
 def _sql_step(step: Step, text: str, dialect: str) -> str:
@@ -126,7 +129,7 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
             return f"TRY_ELEMENT_AT(REGEXP_EXTRACT_ALL({text}, {pattern}, 0), {index})"
         return f"(REGEXP_EXTRACT_ALL({text}, {pattern}))[{index}]"
     if isinstance(step, Slice):
-        return _sql_slice(step, text)
+        return _sql_slice(step, text, dialect)
     if isinstance(step, Case):
         if step.kind == "lower":
             return translated(text, LARGE, SMALL)
@@ -135,12 +138,13 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
         first, rest = f"SUBSTRING({text}, 1, 1)", f"SUBSTRING({text}, 2)"
         return f"{translated(first, SMALL, LARGE)} || {translated(rest, LARGE, SMALL)}"
     if isinstance(step, Digits):
-        bare = f"TRIM(LEADING '0' FROM {text})" if dialect == "spark" else f"LTRIM({text}, '0')"
-        padded = f"CASE WHEN LENGTH({bare}) >= {step.width} THEN {bare} ELSE LPAD({bare}, {step.width}, '0') END"
-        return f"CASE WHEN {translated(text, _DIGITS, '')} = '' THEN {padded} END"
+        return f"REGEXP_EXTRACT('{_zeros(step)}' || {text}, {_literal(_padded(step), dialect)}, 1)"
     if isinstance(step, Month):
-        cases = " ".join(f"WHEN '{written}' THEN '{made}'" for written, made in MONTH_FORMS[step.form].items())
-        return f"CASE {translated(text, LARGE, SMALL)} {cases} END"
+        written, made = (", ".join(map(repr, each)) for each in zip(*MONTH_FORMS[step.form].items(), strict=True))
+        small = translated(text, LARGE, SMALL)
+        if dialect == "spark":
+            return f"TRY_ELEMENT_AT(MAP_FROM_ARRAYS(ARRAY({written}), ARRAY({made})), {small})"
+        return f"([{made}])[LIST_POSITION([{written}], {small})]"
     if isinstance(step, Initials):
         pattern = _literal(INITIALS, dialect)
         replaced = (
@@ -152,18 +156,26 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
     return translated(text, *((PUNCTUATION, "") if isinstance(step, Drop) else (ACCENTED, BARE)))
 
 
-def _sql_slice(step: Slice, text: str) -> str:
+def _sql_slice(step: Slice, text: str, dialect: str) -> str:
     start, stop = step.start, step.stop
-    if start >= 0 and stop is None:
-        return f"SUBSTRING({text}, {start + 1})"
-    if start >= 0 and stop is not None and stop >= 0:
-        return f"SUBSTRING({text}, {start + 1}, {max(0, stop - start)})"
-    if start >= 0 and stop is not None:
-        return f"SUBSTRING({text}, {start + 1}, GREATEST(LENGTH({text}) - {start - stop}, 0))"
-    if stop is None:
-        return f"RIGHT({text}, {-start})"
-    tail = f"RIGHT({text}, {-start})"
-    return f"SUBSTRING({tail}, 1, GREATEST(LENGTH({tail}) - {-stop}, 0))"
+    if start < 0:
+        text = f"RIGHT({text}, {-start})"
+    if stop is not None and stop < 0:
+        text = f"REGEXP_REPLACE({text}, {_literal(_LAST % -stop, dialect)}, '')"
+    if start < 0 or (start == 0 and (stop is None or stop < 0)):
+        return text
+    length = f", {stop - start}" if stop is not None and stop >= 0 else ""
+    return f"SUBSTRING({text}, {start + 1}{length})"
+
+
+def _zeros(step: Digits) -> str:
+    """What is written before a number, so that it has its width even if it has one digit."""
+    return "0" * (step.width - 1)
+
+
+def _padded(step: Digits) -> str:
+    """The pattern of a number after zeros: its last digits, as many as are not zeros, but at least its width."""
+    return rf"\A0*([0-9]{{{step.width},}})\z"
 
 
 def _key_code(pieces: Sequence[Piece], dialect: str) -> str:
@@ -238,7 +250,7 @@ def _spark_join(plan: Plan) -> str:
 
 
 def _polars_cell(column: str) -> str:
-    return f"some(pl.col({column!r}).cast(pl.String).str.strip_chars(SPACES))"
+    return f"pl.col({column!r}).cast(pl.String).str.strip_chars(SPACES)"
 
 
 def _polars_step(step: Step, text: str) -> str:
@@ -247,12 +259,7 @@ def _polars_step(step: Step, text: str) -> str:
         small = f"{text}.str.replace_many(list(LARGE), list(SMALL))"
         return f"{small}.replace_strict({forms!r}, default=None, return_dtype=pl.String)"
     if isinstance(step, Digits):
-        number = f"{text}.str.strip_chars_start('0').str.pad_start({step.width}, '0')"
-        return f"pl.when({text}.str.contains(r'\\A[0-9]+\\z')).then({number})"
-    return f"some({_polars_text(step, text)})"
-
-
-def _polars_text(step: Step, text: str) -> str:
+        return f"pl.concat_str([pl.lit({_zeros(step)!r}), {text}]).str.extract({_padded(step)!r}, 1)"
     if isinstance(step, Split):
         return f"{text}.str.split({step.separator!r}).list.get({step.index}, null_on_oob=True)"
     if isinstance(step, Run):
