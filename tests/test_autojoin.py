@@ -569,7 +569,7 @@ def test_fuzzyjoin_on_the_command_line(
         (["autojoin", "a.csv", "b.csv", "--code", "cobol"], "no dialect"),
         (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
-        (["autojoin", "a.csv", "index"], "is an index"),
+        (["autojoin", "index", "a.csv"], "is an index"),
         (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),
     ],
 )

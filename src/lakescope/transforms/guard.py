@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from lakescope.transforms.evaluate import BETWEEN, U64
 from lakescope.transforms.keys import DENSE, Key
-from lakescope.transforms.program import Constant, Piece, Program, Row
-from lakescope.transforms.steps import Initials, Slice
-from lakescope.values.alphabet import WITHOUT_DIGITS
+from lakescope.transforms.program import Constant, Expression, Piece, Program, Row
+from lakescope.transforms.steps import Digits, Initials, Month, Slice
+from lakescope.values.alphabet import WITHOUT_DIGITS, bare
 from lakescope.values.hashing import hash_text
 
 I64 = npt.NDArray[np.int64]
@@ -47,6 +47,11 @@ _SURROGATES = 400
 _STRANGE = 0.2
 #: Ways to combine pieces, as a multiple of the rows, from which on they are told to be independent.
 _WAYS = 4
+#: Share of rows that only rearrange their cells from which on a program does; rows that the test of pieces needs; share
+#: of them that still meet a key if a piece is taken from another row from which on it does not matter.
+_REWRITTEN = 0.9
+_FEW = 10
+_MATTERS = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,60 @@ def _text(program: Program, piece: Callable[[Piece], str]) -> str:
     return BETWEEN.join(made)
 
 
+def rewrites(output: Expression, rows: Sequence[Row]) -> bool:
+    """Whether an expression only rearranges cells: nothing of them is lost, and no letter or digit is its own.
+
+    Numbers may be padded, and months written in another way.
+    """
+    if any(map(str.isalnum, _constants(output))):
+        return False
+    pieces = [
+        Piece(each.column, tuple(step for step in each.steps if not isinstance(step, Digits | Month)))
+        for each in output.operators
+        if isinstance(each, Piece)
+    ]
+    same = [
+        sorted(bare("".join(piece.apply(row) for piece in pieces)))
+        == sorted(bare("".join(row.get(name, "") for name in output.columns)))
+        for row in rows
+        if output.apply(row)
+    ]
+    return sum(same) >= _REWRITTEN * max(1, len(same))
+
+
+def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
+    """A column of the key that rows meet whatever they hold: no piece of what is written there matters.
+
+    A piece matters if fewer rows meet a key once it is taken from another row. Keys that fill a calendar, or all years
+    of all countries, are met by anything that looks like them; cells that are merely rearranged are believed anyhow.
+    """
+    if pieces_of(program) < 2:
+        return None
+    rng = np.random.default_rng(13)
+    hashes = np.array([hash_text(_text(program, lambda each, row=row: each.apply(row))) for row in rows], np.uint64)  # type: ignore[misc]
+    met = [row for row, target in zip(rows, key.look_up(hashes).tolist(), strict=True) if target >= 0]
+    if len(met) < _FEW:
+        return None
+    if rewrites(Expression(tuple(each for output in program.outputs for each in output.operators)), met):
+        return None
+    for place, output in enumerate(program.outputs):
+        pieces = [each for each in output.operators if isinstance(each, Piece)]
+        if rewrites(output, met):
+            continue
+        if all(_share_met(_exchanged(program, piece, met, rng), key) > _MATTERS for piece in pieces):
+            return program.keys[place].words()
+    return None
+
+
+def _exchanged(program: Program, piece: Piece, rows: Sequence[Row], rng: np.random.Generator) -> list[str]:
+    """What a program makes of rows if one piece of each comes from another."""
+    others = rng.permutation(len(rows)).tolist()
+    return [
+        _text(program, lambda each, row=row, other=rows[other]: each.apply(other if each == piece else row))  # type: ignore[misc]
+        for row, other in zip(rows, others, strict=True)
+    ]
+
+
 def counts_rows(program: Program, rows: Sequence[Row]) -> bool:
     """Whether all that a program takes from a row is a whole number, and these fill their range."""
     pieces = [each for output in program.outputs for each in output.operators if isinstance(each, Piece)]
@@ -188,14 +247,28 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     share = len(met_texts) / distinct
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
-    chance = chance_of(met, key, program, rows)
-    if precision_of(share, chance) < PRECISION:
-        return f"{chance:.0%} of texts made at random from its own would join as well"
+    why = doubt_of_chance(met, key, program, rows, share)
+    if why is not None:
+        return why
     if count <= _AS_MANY * key.hashes.size and float((counts > 1).mean()) > 2 * COLLISIONS:
         return f"{float((counts > 1).mean()):.0%} of the keys it meets are met by several rows"
     if keys.size > 2 and counts.max() > _ATTRACTED * targets.size:
         return "one key attracts most of the rows"
     return None
+
+
+def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], share: float) -> str | None:
+    """Whether chance would make as many texts meet keys as the ``share`` that does."""
+    chance = chance_of(met, key, program, rows)
+    digits = any(char.isdigit() for output in program.outputs for char in _constants(output))
+    if precision_of(share, chance) < PRECISION or (digits and chance > 1 - PRECISION):
+        return f"{chance:.0%} of texts made at random from its own would join as well"
+    any_ = idle(key, program, rows)
+    return None if any_ is None else f"it meets {any_} whatever its pieces hold"
+
+
+def _constants(output: Expression) -> str:
+    return "".join(each.text for each in output.operators if isinstance(each, Constant))
 
 
 def precision_of(share: float, chance: float) -> float:
@@ -227,7 +300,4 @@ def doubt_of_addition(met: Met, key: Key, program: Program, rows: Sequence[Row],
     share = float((met.targets[fresh] >= 0).mean())
     if too_short(texts, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
-    chance = chance_of(met, key, program, rows)
-    if precision_of(share, chance) < PRECISION:
-        return f"{chance:.0%} of texts made at random from its own would join as well"
-    return None
+    return doubt_of_chance(met, key, program, rows, share)
