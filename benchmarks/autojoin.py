@@ -355,10 +355,9 @@ def unrelated(options: argparse.Namespace) -> Section:
         seconds.append(cpu() - began)
         if not plan:
             continue
-        kinds = {type(step) for each in plan.programs for output in each.outputs for step in steps_of(output)}
-        if kinds <= {steps.Case} and all(
-            len(output.operators) == 1 for each in plan.programs for output in each.outputs
-        ):
+        outputs = [output for each in plan.programs for output in each.outputs]
+        kinds = {type(step) for output in outputs for step in steps_of(output)}
+        if kinds <= {steps.Case} and all(len(output.operators) == 1 for output in outputs):
             plain += 1
         else:
             words = "; ".join(str(each) for each in plan.programs)

@@ -104,6 +104,8 @@ SCHEMAS = {
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
 _MAPPED = ("sketches", "keys", "pairs", "raw-grams")
+#: Kinds that only lie in the staging area.
+STAGED = ("raw-grams",)
 
 #: Records written at a time: a row group of Parquet, a batch of Arrow.
 ROWS_PER_WRITE = 512
