@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,14 @@ from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
-from lakescope.transforms.keys import keys_of, split_keys_of
+from lakescope.transforms.guard import idle
+from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
-from lakescope.transforms.program import Constant, Piece
+from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Split
+from lakescope.transforms.steps import Digits, Split
 from lakescope.transforms.texts import read
 
 if TYPE_CHECKING:
@@ -314,6 +316,46 @@ def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     assert not lakescope.autojoin(prices, days)
     tickets = pa.table({"ticket": [f"T-{20_000 + n}" for n in range(300)]})
     assert not lakescope.autojoin(tickets, pa.table({"vendor": [f"V-{n:04}" for n in range(1, 80)]}))
+
+
+def test_keys_that_anything_meets_join_nothing() -> None:
+    """Days of ten years are met by any month and day if the year may be made up; years of all countries by any year."""
+    years, months, month_days = range(10, 20), range(1, 13), range(1, 29)
+    days = pa.table({"day": [f"20{y}-{m:02}-{d:02}" for y in years for m in months for d in month_days]})
+    news = [(m, d) for m in months for d in range(1, 29, 3)]
+    other_years = pa.table({"date": [f"{m}/{d}/98" for m, d in news], "head": [f"news {n}" for n in range(len(news))]})
+    assert not lakescope.autojoin(other_years, days, fuzzy=False)
+    countries = sorted({first[:3].lower() for first, _, _ in names(60)})
+    panel = [(country, str(year)) for country in countries for year in range(2000, 2020)]
+    values = [(country.upper(), str(1971 + n % 9), str(n * 7919)) for n, country in enumerate(countries * 9)]
+    plan = lakescope.autojoin(columns(("geo", "time"), panel), columns(("code", "year", "amount"), values), fuzzy=False)
+    assert not plan
+
+
+def columns(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pa.Table:
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def test_pieces_that_do_not_matter() -> None:
+    every = [f"20{y}-{m:02}-{d:02}" for y in range(10, 20) for m in range(1, 13) for d in range(1, 29)]
+    key = key_of(read(pa.table({"day": every})), [Piece("day")])
+    month, day, year = (Piece("date", (Split("/", place), Digits(2))) for place in range(3))
+    rows = [{"date": f"{m}/{d}/2013"} for m in range(1, 13) for d in range(1, 29, 3)]
+    rearranged = (year, Constant("-"), month, Constant("-"), day)
+    made_up = (Constant("2010-"), month, Constant("-"), day)
+    assert idle(key, Program((Expression(rearranged),), key.pieces), rows) is None
+    assert idle(key, Program((Expression(made_up),), key.pieces), rows) == "day"
+    few = key_of(read(pa.table({"day": [f"2010-{m:02}-{(7 * m) % 28 + 1:02}" for m in range(1, 13)]})), [Piece("day")])
+    some = [{"date": f"{m}/{(7 * m) % 28 + 1}/2013"} for m in range(1, 13)]
+    assert idle(few, Program((Expression(made_up),), few.pieces), some) is None
+
+
+def test_few_rows_that_join_are_believed_if_chance_would_join_none() -> None:
+    full = [f"{first} {middle} {last}" for first, middle, last in names(1500)]
+    left, turned = pa.table({"name": full[:800]}), [", ".join(text.split()[::-1]) for text in full]
+    plan = lakescope.autojoin(left, pa.table({"who": turned[740:]}), fuzzy=False)
+    assert found(plan) == {(740 + n, n) for n in range(60)}
+    assert not lakescope.autojoin(left, pa.table({"who": turned[790:]}), fuzzy=False)
 
 
 def test_claims_of_several_rows_join_nothing() -> None:

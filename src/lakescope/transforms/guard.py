@@ -52,6 +52,12 @@ _WAYS = 4
 _REWRITTEN = 0.9
 _FEW = 10
 _MATTERS = 0.7
+#: What a program must be that joins a smaller share: keys that it meets, in all and for each operator, their share of
+#: all keys, characters of its texts, texts that chance is tried on, and the share of its pairs that must be right.
+_STRONG_KEYS, _STRONG_KEYS_PER_OPERATOR = 40, 8
+_STRONG_SHARE, _STRONG_LENGTH = 0.01, 8
+_STRONG_TRIES = 4000
+_STRONG_PRECISION = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Met:
         return np.flatnonzero(self.targets >= 0)
 
 
-def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row]) -> float:
+def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row], tries: int = _SURROGATES) -> float:
     """The chance that a text like those of a program meets a key, though no row stands behind it.
 
     Texts are made anew in three ways, and the one that meets most counts: two of them cut and put together; pieces of
@@ -77,8 +83,8 @@ def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row]) -> floa
     if len(known) < 2:
         return 1.0
     rng = np.random.default_rng(11)
-    ways = (_recombined(known, rng), _shuffled(program, rows, set(known), rng), _redrawn(program, rows, rng))
-    return max(_share_met(made, key) for made in ways)
+    recombined, shuffled = _recombined(known, rng, tries), _shuffled(program, rows, set(known), rng, tries)
+    return max(_share_met(made, key) for made in (recombined, shuffled, _redrawn(program, rows, rng)))
 
 
 def _share_met(texts: Sequence[str], key: Key) -> float:
@@ -86,22 +92,24 @@ def _share_met(texts: Sequence[str], key: Key) -> float:
     return float((key.look_up(hashes) >= 0).mean()) if texts else 0.0
 
 
-def _recombined(known: Sequence[str], rng: np.random.Generator) -> list[str]:
+def _recombined(known: Sequence[str], rng: np.random.Generator, tries: int) -> list[str]:
     """The beginning of one text and the end of another, cut at the same place; not what is a text itself."""
-    pairs = rng.integers(len(known), size=(2 * _SURROGATES, 2)).tolist()
+    pairs = rng.integers(len(known), size=(2 * tries, 2)).tolist()
     made = set()
-    for (a, b), share in zip(pairs, rng.random(2 * _SURROGATES).tolist(), strict=True):
+    for (a, b), share in zip(pairs, rng.random(2 * tries).tolist(), strict=True):
         one, other = known[a], known[b]
         made.add(one[: max(1, round(share * len(one)))] + other[max(1, round(share * len(other))) :])
     return sorted(made - set(known))
 
 
-def _shuffled(program: Program, rows: Sequence[Row], known: set[str], rng: np.random.Generator) -> list[str]:
+def _shuffled(
+    program: Program, rows: Sequence[Row], known: set[str], rng: np.random.Generator, tries: int
+) -> list[str]:
     """Every piece from a row of its own; not what is a text itself, unless nearly all are."""
     if pieces_of(program) < 2 or len(rows) < 2:
         return []
     made = []
-    for _ in range(_SURROGATES):
+    for _ in range(tries):
         text = _text(program, lambda each: each.apply(rows[int(rng.integers(len(rows)))]))
         if text:
             made.append(text)
@@ -177,7 +185,10 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
         return None
     for place, output in enumerate(program.outputs):
         pieces = [each for each in output.operators if isinstance(each, Piece)]
-        if rewrites(output, met):
+        pieces = [each for each in pieces if len({each.apply(row) for row in met}) > 1]
+        # One piece that all depends on makes the same texts, whatever the order of rows.
+        alone = len(program.outputs) == 1 and len(pieces) < 2
+        if alone or rewrites(output, met):
             continue
         if all(_share_met(_exchanged(program, piece, met, rng), key) > _MATTERS for piece in pieces):
             return program.keys[place].words()
@@ -238,7 +249,7 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     smaller = min(distinct, key.hashes.size)
     many = max(_PER_OPERATOR * program.size, SHARE * smaller)
     wanted = many if smaller >= _MANY else max(2.0, _SHARE_OF_FEW * smaller)
-    if keys.size < wanted:
+    if keys.size < wanted and not (smaller >= _MANY and _strong(met, key, program, rows, keys.size)):
         return f"it joins {keys.size:,} of {smaller:,} values, as some always do"
     counts_only = (key.running and pieces_of(program) == 1) or counts_rows(program, rows)
     if counts_only and not _same_name(program):
@@ -255,6 +266,22 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     if keys.size > 2 and counts.max() > _ATTRACTED * targets.size:
         return "one key attracts most of the rows"
     return None
+
+
+def _strong(met: Met, key: Key, program: Program, rows: Sequence[Row], keys: int) -> bool:
+    """Whether a program that joins a small share of rows is right on these, as far as trying tells.
+
+    Many texts are made anew, and chance is taken for as large as the number of those that meet a key allows.
+    """
+    if keys < max(_STRONG_KEYS, _STRONG_KEYS_PER_OPERATOR * program.size) or keys < _STRONG_SHARE * key.hashes.size:
+        return False
+    texts = {text for text in met.texts if text}
+    hit = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
+    if float(np.median([len(text) for text in hit])) < _STRONG_LENGTH:
+        return False
+    by_chance = chance_of(met, key, program, rows, _STRONG_TRIES) * _STRONG_TRIES
+    most = (by_chance + 2 * math.sqrt(by_chance) + 3) / _STRONG_TRIES
+    return precision_of(len(hit) / len(texts), most) >= _STRONG_PRECISION
 
 
 def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], share: float) -> str | None:
