@@ -350,6 +350,15 @@ def test_pieces_that_do_not_matter() -> None:
     assert idle(few, Program((Expression(made_up),), few.pieces), some) is None
 
 
+def test_texts_that_fill_their_space_join_nothing() -> None:
+    """Two digits of anything after "20" are a year now and then."""
+    shares = pa.table({"share": [f"{n % 9}.20{n * 7919 % 100:02}" for n in range(800)]})
+    years = pa.table(
+        {"year": [str(year) for year in range(2000, 2017)], "trust": [f"{n * 31 % 97}%" for n in range(17)]}
+    )
+    assert not lakescope.autojoin(shares, years, fuzzy=False)
+
+
 def test_few_rows_that_join_are_believed_if_chance_would_join_none() -> None:
     full = [f"{first} {middle} {last}" for first, middle, last in names(1500)]
     left, turned = pa.table({"name": full[:800]}), [", ".join(text.split()[::-1]) for text in full]
@@ -462,6 +471,33 @@ def test_spark_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table], spa
     }
     exec(plan.to_spark(), scope)
     assert sorted(tuple(row) for row in scope["joined"].collect()) == as_rows(plan)
+
+
+def test_code_lists_what_joins_by_distance(spark: SparkSession) -> None:
+    rows = names(80)
+    left = pa.table({"name": [f"{a} {b} {c}" for a, b, c in rows]})
+    cut = [c if n % 9 else c[: n // 9 % 5] + c[n // 9 % 5 + 1 :] for n, (_, _, c) in enumerate(rows)]
+    slips = [f"{last}, {a} {b}" for last, (a, b, _) in zip(cut, rows, strict=True)]
+    plan = lakescope.autojoin(left, pa.table({"page": slips[::-1]}))
+    assert plan.fuzzy is not None
+    wanted = sorted(tuple(row.values()) for row in plan.table().to_pylist())
+    assert len(wanted) == 80
+    with duckdb.connect() as connection:
+        connection.register("left", plan.left)
+        connection.register("right", plan.right)
+        made = {"sql": connection.execute(plan.to_sql("sql")).fetchall()}
+    scope: dict[str, Any] = {"left": plan.left, "right": plan.right}
+    exec(plan.code("polars"), scope)
+    made["polars"] = scope["joined"].rows()
+    scope = {"left": plan.left.to_pylist(), "right": plan.right.to_pylist()}
+    exec(plan.code("python"), scope)
+    made["python"] = [(one["name"], other["page"]) for one, other in scope["joined"]]
+    scope = {"spark": spark, "left": spark.createDataFrame(plan.left), "right": spark.createDataFrame(plan.right)}
+    exec(plan.to_spark(), scope)
+    made["spark"] = [tuple(row) for row in scope["joined"].collect()]
+    for dialect, found_rows in made.items():
+        assert sorted(found_rows) == wanted, dialect
+    assert "nearly equal to a key are listed" in plan.code("duckdb")
 
 
 def test_code_of_files_reads_them(tables: tuple[pa.Table, pa.Table], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ it runs the same on one machine and on a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
 #: A pattern of at most so many last characters.
 _LAST = r"(?s).{1,%d}\z"
+#: Texts that join by distance, and their keys; how many of them are listed.
+Near = Mapping[str, str]
+_LISTED = 1000
 
 
 def expression_code(expression: Expression, dialect: str) -> str:
@@ -48,12 +51,31 @@ def join_code(plan: Plan, dialect: str) -> str:
     _checked(dialect)
     if not plan:
         raise BadRequest("an empty plan has no code", hint=plan.reason)
-    writers: dict[str, Callable[[Plan], str]] = {"python": _python_join, "polars": _polars_join, "spark": _spark_join}
-    code = writers[dialect](plan) if dialect in writers else _sql_join(plan, dialect)
-    if plan.fuzzy is not None:
-        mark = "--" if dialect in ("sql", "duckdb") else "#"
-        code = f"{mark} Rows that are only nearly equal to a key are not joined by this code.\n{code}"
-    return code
+    near, told = _near(plan)
+    writers: dict[str, Callable[[Plan, Near], str]] = {
+        "python": _python_join,
+        "polars": _polars_join,
+        "spark": _spark_join,
+    }
+    code = writers[dialect](plan, near) if dialect in writers else _sql_join(plan, near, dialect)
+    mark = "--" if dialect in ("sql", "duckdb") else "#"
+    return "\n".join([*(f"{mark} {line}" for line in told), code])
+
+
+def _near(plan: Plan) -> tuple[Near, list[str]]:
+    """Texts that join by distance, with their keys, as far as they are listed in code, and what to say of them."""
+    if plan.fuzzy is None:
+        return {}, []
+    if plan.left is None or plan.right is None:
+        return {}, ["Rows that are only nearly equal to a key are not joined by this code: the plan has no tables."]
+    near = plan.nearly()
+    listed = dict(list(near.items())[:_LISTED])
+    told = [f"Rows that are only nearly equal to a key are listed, as of when this was written: {len(listed):,} texts."]
+    if plan.fuzzy.joined > len(listed):
+        told.append(
+            f"{plan.fuzzy.joined:,} rows joined by distance then; those that are not listed are not joined here."
+        )
+    return listed, told
 
 
 def _checked(dialect: str) -> str:
@@ -188,12 +210,12 @@ def _outputs_code(outputs: Sequence[Expression], dialect: str) -> str:
     return between.join(expression_code(output, dialect) for output in outputs)
 
 
-def _sql_join(plan: Plan, dialect: str) -> str:
+def _sql_join(plan: Plan, near: Near, dialect: str) -> str:
     left, right = (_source(place, name, dialect) for place, name in ((plan.left, "left"), (plan.right, "right")))
-    return f"{_statement(plan, dialect, left, right)};"
+    return f"{_statement(plan, near, dialect, left, right)};"
 
 
-def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
+def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> str:
     """One statement: keys that occur once, rows that are open, and keys that are met, program by program."""
 
     def named(alias: str, name: str) -> str:
@@ -212,7 +234,7 @@ def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
     for number in range(len(plan.programs)):
         hit = f"SELECT _meets FROM open{number} JOIN keys{number} ON _k{number} = _meets GROUP BY _meets{once}"
         parts.append(f"hit{number} AS ({hit})")
-        if number + 1 < len(plan.programs):
+        if near or number + 1 < len(plan.programs):
             met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
             parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
             left_over = f"WHERE _meets NOT IN (SELECT _meets FROM hit{number})" if plan.single else ""
@@ -220,6 +242,12 @@ def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
     each = [
         f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
     ]
+    if near:
+        rows = ", ".join(f"({_literal(text, dialect)}, {_literal(key, dialect)})" for text, key in near.items())
+        parts.append(f"near(_text, _key) AS (VALUES {rows})")
+        last, text = len(made), f"COALESCE({', '.join(f'_k{n}' for n in range(len(made)))}, '')"
+        free = f"_key IN (SELECT _meets FROM keys{last})"
+        each.append(f"SELECT open{last}.*, _key AS _met FROM open{last} JOIN near ON {text} = _text WHERE {free}")
     parts.append("joined AS (" + "\n  UNION ALL ".join(each) + ")")
     mine, other = ("joined", "target") if forward else ("target", "joined")
     shown = [named(mine, name) for name in plan.left_names]
@@ -237,9 +265,9 @@ def _source(place: Any, name: str, dialect: str) -> str:
     return _identifier(name, dialect) if dialect in ("sql", "duckdb") else name
 
 
-def _spark_join(plan: Plan) -> str:
+def _spark_join(plan: Plan, near: Near) -> str:
     left, right = (_source(place, name, "spark") for place, name in ((plan.left, "left"), (plan.right, "right")))
-    statement = _statement(plan, "spark", "`left`", "`right`")
+    statement = _statement(plan, near, "spark", "`left`", "`right`")
     return (
         f"{left}.createOrReplaceTempView('left')\n{right}.createOrReplaceTempView('right')\n"
         f"joined = spark.sql({statement!r})"
@@ -293,7 +321,7 @@ def some(text: pl.Expr) -> pl.Expr:
 """
 
 
-def _polars_join(plan: Plan) -> str:
+def _polars_join(plan: Plan, near: Near) -> str:
     left, right = (_source(place, name, "polars") for place, name in ((plan.left, "left"), (plan.right, "right")))
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
@@ -304,6 +332,7 @@ def _polars_join(plan: Plan) -> str:
     sides = [("source", "source_row"), ("target", "target_row")][:: 1 if forward else -1]
     joined = "pairs" + "".join(f".join({name}, on='{row}', suffix='_right')" for name, row in sides)
     head = _polars_helpers([*made, key])
+    listed = _POLARS_NEAR.format(texts=list(near), keys=list(near.values())) if near else ""
     return f"""{head}
 
 source = {source}.with_row_index("source_row")
@@ -315,8 +344,14 @@ for program in programs:
     found.append(met.select("source_row", "target_row"))
     waiting = waiting.join(met, on="source_row", how="anti")
     {"keys = keys.join(met, on='target_row', how='anti')" if plan.single else "pass"}
-pairs = pl.concat(found)
+{listed}pairs = pl.concat(found)
 joined = {joined}.drop("source_row", "target_row")
+"""
+
+
+_POLARS_NEAR = """near = pl.DataFrame({{"text": {texts!r}, "meets": {keys!r}}})
+written = waiting.select("source_row", pl.coalesce(programs).alias("text"))
+found.append(written.join(near, on="text").join(keys, on="meets").select("source_row", "target_row"))
 """
 
 
@@ -412,7 +447,7 @@ def python_functions(code: Sequence[str]) -> str:
     return _PYTHON_HELPERS.format(alphabet=_alphabet("\n".join([*code, "SPACES LARGE SMALL"])))
 
 
-def _python_join(plan: Plan) -> str:
+def _python_join(plan: Plan, near: Near) -> str:
     left, right = (_python_source(place, name) for place, name in ((plan.left, "left"), (plan.right, "right")))
     forward = plan.direction == "left->right"
     made = [
@@ -420,6 +455,8 @@ def _python_join(plan: Plan) -> str:
     ]
     key = f"({', '.join(_piece(piece, 'python') for piece in plan.programs[0].keys)},)"
     names = f"programs = [\n    {f',{chr(10)}    '.join(f'lambda row: {each}' for each in made)},\n]"
+    apart = {tuple(text.split(BETWEEN)): tuple(key.split(BETWEEN)) for text, key in near.items()}
+    listed = _PYTHON_NEAR.format(near=apart) if near else ""
     pair = "left[mine], right[other]" if forward else "left[other], right[mine]"
     return f"""{python_functions([*made, key])}
 
@@ -438,7 +475,15 @@ for program in programs:
     pairs |= {{number: keys[key] for number, key in hits.items()}}
     waiting = [number for number in waiting if number not in hits]
     {"keys = {key: n for key, n in keys.items() if key not in set(hits.values())}" if plan.single else "pass"}
-joined = [({pair}) for mine, other in sorted(pairs.items())]
+{listed}joined = [({pair}) for mine, other in sorted(pairs.items())]
+"""
+
+
+_PYTHON_NEAR = """near = {near!r}
+for number in waiting:
+    texts = [text for program in programs if all(text := program(source[number]))]
+    if texts and near.get(texts[0]) in keys:
+        pairs[number] = keys[near[texts[0]]]
 """
 
 

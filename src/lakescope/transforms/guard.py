@@ -93,13 +93,17 @@ def _share_met(texts: Sequence[str], key: Key) -> float:
 
 
 def _recombined(known: Sequence[str], rng: np.random.Generator, tries: int) -> list[str]:
-    """The beginning of one text and the end of another, cut at the same place; not what is a text itself."""
+    """The beginning of one text and the end of another, cut at the same place; not what is a text itself.
+
+    Where nearly all are, texts fill all that looks like them, and each says what chance would.
+    """
     pairs = rng.integers(len(known), size=(2 * tries, 2)).tolist()
     made = set()
     for (a, b), share in zip(pairs, rng.random(2 * tries).tolist(), strict=True):
         one, other = known[a], known[b]
         made.add(one[: max(1, round(share * len(one)))] + other[max(1, round(share * len(other))) :])
-    return sorted(made - set(known))
+    strange = made - set(known)
+    return sorted(made if len(strange) < _STRANGE * len(made) else strange)
 
 
 def _shuffled(
