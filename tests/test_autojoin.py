@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,15 +20,16 @@ from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
-from lakescope.transforms.guard import idle
+from lakescope.transforms.guard import Met, chance_of, idle
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Digits, Split
+from lakescope.transforms.steps import Digits, Slice, Split
 from lakescope.transforms.texts import read
+from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -319,17 +321,11 @@ def test_numbers_that_fill_a_calendar_join_nothing() -> None:
 
 
 def test_keys_that_anything_meets_join_nothing() -> None:
-    """Days of ten years are met by any month and day if the year may be made up; years of all countries by any year."""
-    years, months, month_days = range(10, 20), range(1, 13), range(1, 29)
-    days = pa.table({"day": [f"20{y}-{m:02}-{d:02}" for y in years for m in months for d in month_days]})
-    news = [(m, d) for m in months for d in range(1, 29, 3)]
-    other_years = pa.table({"date": [f"{m}/{d}/98" for m, d in news], "head": [f"news {n}" for n in range(len(news))]})
-    assert not lakescope.autojoin(other_years, days, fuzzy=False)
-    countries = sorted({first[:3].lower() for first, _, _ in names(60)})
-    panel = [(country, str(year)) for country in countries for year in range(2000, 2020)]
-    values = [(country.upper(), str(1971 + n % 9), str(n * 7919)) for n, country in enumerate(countries * 9)]
-    plan = lakescope.autojoin(columns(("geo", "time"), panel), columns(("code", "year", "amount"), values), fuzzy=False)
-    assert not plan
+    """Days of eight years are met by any score and day, if the year may be made up."""
+    days = [f"20{y}-{m:02}-{d:02}" for y in range(10, 18) for m in range(1, 13) for d in range(1, 29)]
+    scores = [(str(n % 4 + 1), f"{n + 1}-Dec", f"said {n * 7919}") for n in range(27)]
+    calls = columns(("day", "calls"), [(day, str(n * 104_729 % 7001)) for n, day in enumerate(days)])
+    assert not lakescope.autojoin(calls, columns(("score", "date", "words"), scores), fuzzy=False)
 
 
 def columns(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pa.Table:
@@ -350,13 +346,15 @@ def test_pieces_that_do_not_matter() -> None:
     assert idle(few, Program((Expression(made_up),), few.pieces), some) is None
 
 
-def test_texts_that_fill_their_space_join_nothing() -> None:
-    """Two digits of anything after "20" are a year now and then."""
-    shares = pa.table({"share": [f"{n % 9}.20{n * 7919 % 100:02}" for n in range(800)]})
-    years = pa.table(
-        {"year": [str(year) for year in range(2000, 2017)], "trust": [f"{n * 31 % 97}%" for n in range(17)]}
-    )
-    assert not lakescope.autojoin(shares, years, fuzzy=False)
+def test_texts_that_fill_their_space_are_no_evidence() -> None:
+    """Two digits of anything after "20" are a year now and then: no text is new, so the old ones tell chance."""
+    key = key_of(read(pa.table({"year": [str(2000 + n) for n in range(17)]})), [Piece("year")])
+    rows = [{"time": "2004", "share": f"0.{n * 7919 % 1000:03}"} for n in range(800)]
+    pieces = Piece("time", (Slice(0, 2),)), Piece("share", (Slice(-2, None),))
+    program = Program((Expression(pieces),), key.pieces)
+    texts = [program.outputs[0].apply(row) for row in rows]
+    met = Met([*texts], key.look_up(np.array([hash_text(text) for text in texts], np.uint64)))
+    assert chance_of(met, key, program, rows[:400]) == pytest.approx(0.17, abs=0.05)
 
 
 def test_few_rows_that_join_are_believed_if_chance_would_join_none() -> None:
