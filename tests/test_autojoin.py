@@ -19,6 +19,7 @@ from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
 from lakescope.transforms.guard import Met, chance_of, idle
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
@@ -383,6 +384,18 @@ def test_empty_tables_and_cells() -> None:
     assert not lakescope.autojoin(holes, holes.slice(1))
     with pytest.raises(BadRequest, match="budget"):
         lakescope.autojoin(empty, empty, budget=0)
+
+
+def test_learning_that_is_stopped_says_so() -> None:
+    told: list[str] = []
+    rows = names(60)
+    left = pa.table({"name": [f"{first} {last}" for first, _, last in rows]})
+    right = pa.table({"name": [f"{last}, {first}" for first, _, last in rows]})
+    clock = Clock(None, told.append)
+    assert lakescope.autojoin(left, right, budget=clock)
+    assert any("left->right" in line for line in told)
+    clock.stop()
+    assert "interrupted" in lakescope.autojoin(left, right, budget=clock).reason
 
 
 def test_a_budget_that_is_used_up_says_so() -> None:

@@ -7,6 +7,7 @@ it runs the same on one machine and on a hundred.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
 _LAST = r"(?s).{1,%d}\z"
 #: Texts that join by distance, and their keys; how many of them are listed.
 Near = Mapping[str, str]
+_NO_CELLS: Mapping[str, str] = {}
 _LISTED = 1000
 
 
@@ -84,8 +86,8 @@ def _checked(dialect: str) -> str:
     return dialect
 
 
-def _written(operators: Sequence[Operator], dialect: str) -> str:
-    parts = [_operator(each, dialect) for each in operators]
+def _written(operators: Sequence[Operator], dialect: str, cells: Mapping[str, str] = _NO_CELLS) -> str:
+    parts = [_operator(each, dialect, cells) for each in operators]
     if dialect == "polars":
         return parts[0] if len(parts) == 1 else f"pl.concat_str([{', '.join(parts)}])"
     if dialect == "python":
@@ -93,17 +95,16 @@ def _written(operators: Sequence[Operator], dialect: str) -> str:
     return " || ".join(parts)
 
 
-def _operator(operator: Operator, dialect: str) -> str:
+def _operator(operator: Operator, dialect: str, cells: Mapping[str, str]) -> str:
     if isinstance(operator, Constant):
         text = operator.text
         return {"polars": f"pl.lit({text!r})", "python": repr(text)}.get(dialect) or _literal(text, dialect)
-    return _piece(operator, dialect)
+    return _piece(operator, dialect, cells)
 
 
-def _piece(piece: Piece, dialect: str) -> str:
-    code = {"polars": _polars_cell, "python": _python_cell}.get(dialect, lambda name: _sql_cell(name, dialect))(
-        piece.column
-    )
+def _piece(piece: Piece, dialect: str, cells: Mapping[str, str] = _NO_CELLS) -> str:
+    """A piece of a row; ``cells`` are names that trimmed cells of columns have already."""
+    code = cells.get(piece.column) or _CELLS[dialect](piece.column)
     # No step makes something of nothing, so an empty text in between is as good as none at the end. Wherever it can, a
     # step names its text once: what is named twice in every step is written 2**n times.
     for step in piece.steps:
@@ -205,9 +206,9 @@ def _key_code(pieces: Sequence[Piece], dialect: str) -> str:
     return between.join(_piece(piece, dialect) for piece in pieces)
 
 
-def _outputs_code(outputs: Sequence[Expression], dialect: str) -> str:
+def _outputs_code(outputs: Sequence[Expression], dialect: str, cells: Mapping[str, str]) -> str:
     between = f" || {_literal(BETWEEN, dialect)} || "
-    return between.join(expression_code(output, dialect) for output in outputs)
+    return between.join(_written(output.operators, dialect, cells) for output in outputs)
 
 
 def _sql_join(plan: Plan, near: Near, dialect: str) -> str:
@@ -223,12 +224,15 @@ def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> s
 
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
-    made = [f"{_outputs_code(each.outputs, dialect)} AS _k{number}" for number, each in enumerate(plan.programs)]
+    cells = {name: f"_c{number}" for number, name in enumerate(plan.columns)}
+    trimmed = ", ".join(f"{_sql_cell(name, dialect)} AS {cell}" for name, cell in cells.items())
+    made = [f"{_outputs_code(each.outputs, dialect, cells)} AS _k{number}" for number, each in enumerate(plan.programs)]
     key = _key_code(plan.programs[0].keys, dialect)
     parts = [
         f"target AS (SELECT *, {key} AS _meets FROM {target})",
         "keys0 AS (SELECT _meets FROM target WHERE _meets IS NOT NULL GROUP BY _meets HAVING COUNT(*) = 1)",
-        f"open0 AS (SELECT *, {', '.join(made)} FROM {source})",
+        f"cells AS (SELECT *, {trimmed} FROM {source})",
+        f"open0 AS (SELECT *, {', '.join(made)} FROM cells)",
     ]
     once = " HAVING COUNT(*) = 1" if plan.single else ""
     for number in range(len(plan.programs)):
@@ -493,3 +497,10 @@ def _python_source(place: Any, name: str) -> str:
         if side.format == "csv":
             return f"rows_of({side.path!r})"
     return f"{name}  # a list of dictionaries"
+
+
+_CELLS: dict[str, Callable[[str], str]] = {
+    "python": _python_cell,
+    "polars": _polars_cell,
+    **{dialect: functools.partial(_sql_cell, dialect=dialect) for dialect in ("spark", "sql", "duckdb")},
+}

@@ -118,7 +118,10 @@ def transform_joins(
             refused[candidate.table] = plan.reason
     found.sort(key=lambda each: (-each.coverage, -each.table_coverage, each.table))
     info = {"columns": len(hits), "equal": len(equal), "looked": looked, "joined": len(found), "refused": refused}
-    notes = _notes(equal, looked, len(candidates), refused)
+    notes = _notes(equal, refused)
+    if looked < len(candidates):
+        left = f"{len(candidates) - looked:,} candidates were not looked at"
+        notes.append(f"it was interrupted: {left}" if clock.stopped else f"time was up: {left}; a larger budget helps")
     return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
 
 
@@ -166,7 +169,7 @@ def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
     )
 
 
-def _notes(equal: list[Candidate], looked: int, candidates: int, refused: dict[str, str]) -> list[str]:
+def _notes(equal: list[Candidate], refused: dict[str, str]) -> list[str]:
     notes = []
     if equal:
         some = ", ".join(each.table for each in equal[:_TOLD])
@@ -174,6 +177,4 @@ def _notes(equal: list[Candidate], looked: int, candidates: int, refused: dict[s
     if refused:
         some = ", ".join(list(refused)[:_TOLD])
         notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed: {some}")
-    if looked < candidates:
-        notes.append(f"time was up: {candidates - looked:,} candidates were not looked at; give it a larger budget")
     return notes

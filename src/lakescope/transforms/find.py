@@ -248,7 +248,7 @@ class Finder:
             if self.clock.late or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
                 break
             self.found.trials += 1
-            self.clock.tell(f"{key.name}: {self.found.trials} sets of examples tried")
+            self.clock.tell(f"{key.name}, sets of examples tried: {self.found.trials}")
             idle += 1
             expression = learner.learn([pool[place] for place in chosen])
             program = None if expression is None else program_of(expression, key.pieces)
