@@ -199,11 +199,15 @@ class Finder:
         return rows if wanted >= rows.size else np.sort(self.rng.choice(rows, wanted, replace=False))
 
     def _equal(self) -> list[Program]:
-        """Programs that take columns as they are (4.10, 7)."""
+        """Programs that take columns as they are (4.10, 7): any for keys of one, those of the same names for others."""
         found = []
+        names = {name.casefold(): name for name in self.source.names[:_COLUMNS]}
         for key in self.keys:
             if len(key.pieces) == 1:
-                found += [Program((Expression((Piece(name),)),), key.pieces) for name in self.source.names[:_COLUMNS]]
+                found += [Program((Expression((Piece(name),)),), key.pieces) for name in names.values()]
+            elif all(piece.column.casefold() in names for piece in key.pieces):
+                same = [Piece(names[piece.column.casefold()], piece.steps) for piece in key.pieces]
+                found.append(Program(tuple(Expression((piece,)) for piece in same), key.pieces))
         return [program for program in found if self._coverage(program) >= _ADDED_LEAST]
 
     def _learnt(self, source: I64, target: I64) -> list[Program]:

@@ -52,6 +52,8 @@ _WAYS = 4
 _REWRITTEN = 0.9
 _FEW = 10
 _MATTERS = 0.7
+#: Chance from which on only cells that are merely rearranged are believed.
+_DENSE = 0.5
 #: What a program must be that joins a smaller share: keys that it meets, in all and for each operator, their share of
 #: all keys, characters of its texts, texts that chance is tried on, and the share of its pairs that must be right.
 _STRONG_KEYS, _STRONG_KEYS_PER_OPERATOR = 40, 8
@@ -175,7 +177,8 @@ def rewrites(output: Expression, rows: Sequence[Row]) -> bool:
 def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
     """A column of the key that rows meet whatever they hold: no piece of what is written there matters.
 
-    A piece matters if fewer rows meet a key once it is taken from another row. Keys that fill a calendar, or all years
+    A piece matters, or in keys of several columns all that is written into one, if fewer rows meet a key once it is
+    taken from another row. Keys that fill a calendar, or all years
     of all countries, are met by anything that looks like them; cells that are merely rearranged are believed anyhow.
     """
     if pieces_of(program) < 2:
@@ -185,25 +188,34 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
     met = [row for row, target in zip(rows, key.look_up(hashes).tolist(), strict=True) if target >= 0]
     if len(met) < _FEW:
         return None
-    if rewrites(Expression(tuple(each for output in program.outputs for each in output.operators)), met):
+    if rewrites(_together(program), met):
         return None
     for place, output in enumerate(program.outputs):
-        pieces = [each for each in output.operators if isinstance(each, Piece)]
-        pieces = [each for each in pieces if len({each.apply(row) for row in met}) > 1]
-        # One piece that all depends on makes the same texts, whatever the order of rows.
-        alone = len(program.outputs) == 1 and len(pieces) < 2
-        if alone or rewrites(output, met):
+        if rewrites(output, met):
             continue
-        if all(_share_met(_exchanged(program, piece, met, rng), key) > _MATTERS for piece in pieces):
+        pieces = [each for each in output.operators if isinstance(each, Piece)]
+        if len(program.outputs) > 1:
+            parts = [frozenset(pieces)]
+        else:
+            parts = [frozenset([each]) for each in pieces if len({each.apply(row) for row in met}) > 1]
+        # One piece that all depends on makes the same texts, whatever the order of rows.
+        if len(program.outputs) == 1 and len(parts) < 2:
+            continue
+        if all(_share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
             return program.keys[place].words()
     return None
 
 
-def _exchanged(program: Program, piece: Piece, rows: Sequence[Row], rng: np.random.Generator) -> list[str]:
-    """What a program makes of rows if one piece of each comes from another."""
+def _together(program: Program) -> Expression:
+    """All that a program writes, one after the other."""
+    return Expression(tuple(each for output in program.outputs for each in output.operators))
+
+
+def _exchanged(program: Program, part: frozenset[Piece], rows: Sequence[Row], rng: np.random.Generator) -> list[str]:
+    """What a program makes of rows if some pieces of each come from another."""
     others = rng.permutation(len(rows)).tolist()
     return [
-        _text(program, lambda each, row=row, other=rows[other]: each.apply(other if each == piece else row))  # type: ignore[misc]
+        _text(program, lambda each, row=row, other=rows[other]: each.apply(other if each in part else row))  # type: ignore[misc]
         for row, other in zip(rows, others, strict=True)
     ]
 
@@ -262,7 +274,9 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     share = len(met_texts) / distinct
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
-    why = doubt_of_chance(met, key, program, rows, share)
+    # Columns of one name that hold the same values are meant to, however likely it is.
+    named = program.identity and _same_name(program)
+    why = None if named else doubt_of_chance(met, key, program, rows, share)
     if why is not None:
         return why
     if count <= _AS_MANY * key.hashes.size and float((counts > 1).mean()) > 2 * COLLISIONS:
@@ -294,6 +308,8 @@ def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], s
     digits = any(char.isdigit() for output in program.outputs for char in _constants(output))
     if precision_of(share, chance) < PRECISION or (digits and chance > 1 - PRECISION):
         return f"{chance:.0%} of texts made at random from its own would join as well"
+    if chance > _DENSE and not rewrites(_together(program), rows):
+        return f"{chance:.0%} of texts made at random from its own join, so that all of them do says nothing"
     any_ = idle(key, program, rows)
     return None if any_ is None else f"it meets {any_} whatever its pieces hold"
 
