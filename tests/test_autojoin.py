@@ -19,16 +19,16 @@ from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
+from lakescope.transforms.chance import Met, chance_of, idle
 from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
-from lakescope.transforms.guard import Met, chance_of, idle
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Digits, Slice, Split
+from lakescope.transforms.steps import Case, Digits, Slice, Split
 from lakescope.transforms.texts import read
 from lakescope.values.hashing import hash_text
 
@@ -342,6 +342,13 @@ def test_pieces_that_do_not_matter() -> None:
     made_up = (Constant("2010-"), month, Constant("-"), day)
     assert idle(key, Program((Expression(rearranged),), key.pieces), rows) is None
     assert idle(key, Program((Expression(made_up),), key.pieces), rows) == "day"
+    panel = [(country, str(year)) for country in ("afg", "alb", "and") for year in range(2000, 2020)]
+    both = key_of(read(columns(("geo", "time"), panel)), [Piece("geo"), Piece("time")])
+    amounts = [{"code": country.upper(), "year": year} for country, year in panel]
+    geo, time = Expression((Piece("code", (Case("lower"),)),)), Expression((Piece("year"),))
+    some_year = Expression((Piece("year", (Slice(0, 2),)), Piece("year", (Slice(1, 2),)), Constant("8")))
+    assert idle(both, Program((geo, time), both.pieces), amounts) is None
+    assert idle(both, Program((geo, some_year), both.pieces), amounts) == "time"
     few = key_of(read(pa.table({"day": [f"2010-{m:02}-{(7 * m) % 28 + 1:02}" for m in range(1, 13)]})), [Piece("day")])
     some = [{"date": f"{m}/{(7 * m) % 28 + 1}/2013"} for m in range(1, 13)]
     assert idle(few, Program((Expression(made_up),), few.pieces), some) is None

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.transforms.chance import Met
 from lakescope.transforms.clock import Clock
 from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
-from lakescope.transforms.guard import Met, doubt, doubt_of_addition
+from lakescope.transforms.guard import doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
