@@ -348,7 +348,9 @@ def unrelated(options: argparse.Namespace) -> Section:
     dice = random.Random(options.seed)
     files = [path for path in sorted(options.lakes.rglob("*.csv")) if path.stat().st_size < 3_000_000]
     plain, joined, seconds = 0, [], []
-    for _ in range(options.pairs):
+    for number in range(options.pairs):
+        if number % 20 == 0:
+            common.say(f"{number} of {options.pairs} unrelated pairs")
         left, right = dice.sample(files, 2)
         began = cpu()
         plan = lakescope.autojoin(left, right, fuzzy=False, budget=20)
@@ -439,7 +441,7 @@ def in_a_lake(options: argparse.Namespace) -> Section:
     every = [rank for each in ranks.values() for rank in each]
     rows.append(["all", len(every), *[f"{np.mean([rank <= k for rank in every]):.2f}" for k in TOLD]])
     found, seconds = [], []
-    for name in [name for name in reals if name.endswith("source.csv")]:
+    for name in [name for name in reals if name.endswith("source.csv")][: options.asked]:
         began = cpu()
         told = lake.autojoin(name, k=20, candidates=10, budget=60)
         seconds.append(cpu() - began)
@@ -566,6 +568,7 @@ def main() -> None:
     parser.add_argument("--lakes", type=Path, default=LAKES, help="folder with tables of public lakes")
     parser.add_argument("--rows", type=int, default=2000, help="rows of the synthetic cases")
     parser.add_argument("--pairs", type=int, default=150, help="pairs of unrelated tables")
+    parser.add_argument("--asked", type=int, default=12, help="real tables that are asked about in the lake to the end")
     parser.add_argument("--spark", type=int, default=1_000_000, help="rows of the tables that are joined on Spark")
     parser.add_argument("--seed", type=int, default=1, help="seed of what is drawn by chance")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000, 1_000_000])
