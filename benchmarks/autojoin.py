@@ -405,9 +405,8 @@ def rewritten(lake: lakescope.Lake, dice: random.Random, wanted: int) -> Iterabl
 def candidates(lake: lakescope.Lake, query: object, own: str | None) -> tuple[list[str], float]:
     """Tables in the order in which they would be looked at, and the CPU seconds that took."""
     began = cpu()
-    hits = lake._grams.search(cut_query(query))
+    hits = lake._grams.search(cut_query(query), lake._joins.columns_of(own) if own else range(0))
     names = dict.fromkeys(lake._joins.table_of(hit.number) for hit in hits)
-    names.pop(own, None)
     return list(names), cpu() - began
 
 

@@ -159,6 +159,17 @@ def test_tables_that_join_as_they_are_are_only_named(lake: Lake) -> None:
     assert "names.csv" in " ".join(found.notes)
 
 
+def test_a_lake_of_nothing_but_partners(tmp_path: Path, spark: SparkSession) -> None:
+    """Where all columns share with the query what it has, nothing tells what chance would share."""
+    known = people(80, 1)
+    for year in (2021, 2022, 2023):
+        rows = [f"{b.upper()}/{a.upper()}" for a, b in known[year - 2021 :]]
+        (tmp_path / f"{year}.csv").write_text("\n".join(["member", *rows, ""]))
+    lake = lakescope.index(tmp_path, tmp_path.with_suffix(".idx"), spark=spark)
+    found = lake.autojoin({"name": [f"{a} {b}" for a, b in known]})
+    assert [(each.table, each.pairs) for each in found] == [("2021.csv", 80), ("2022.csv", 79), ("2023.csv", 78)]
+
+
 def test_time_that_is_up(lake: Lake) -> None:
     clock = Clock()
     clock.stop()

@@ -321,7 +321,9 @@ class Lake:
             return self._joins.table_of(hit.number)
 
         place = self.location(query) if self._is_table(query) else held(query)
-        of_lake = self._grams, self._candidate, table_of, self._table_of(query)
+        table = self._table_of(query)
+        own = range(0) if table is None else self._joins.columns_of(table)
+        of_lake = self._grams, self._candidate, table_of, own
         return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
 
     def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:

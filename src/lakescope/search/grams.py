@@ -2,7 +2,7 @@
 
 Of every column of letters or whole numbers the index has the q-grams with the smallest hashes, as far as one value
 alone holds them. Those that one value of the query holds, too, are counted; what counts is how many more they are than
-an unrelated column of this size would share.
+an unrelated column of this size would share, which is what the median column of the lake does.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ U64 = npt.NDArray[np.uint64]
 _LOOKED_UP = 1 << 20
 #: Fewest q-grams in common that say anything.
 FEWEST = 3
+#: Share of a column's q-grams in common that needs no comparison with others.
+_PLENTY = 0.2
 #: Chance of so many in common, among as many columns as the lake has, above which they say nothing.
 _LEVEL = 0.01
 
@@ -76,28 +78,30 @@ class GramSearch:
             sizes += np.bincount(file["sets"], minlength=sizes.size)
         return sizes
 
-    def search(self, columns: Mapping[str, GramSketch]) -> list[GramHit]:
-        """Columns that share q-grams with some of the query's, the most telling first."""
-        found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch)]
+    def search(self, columns: Mapping[str, GramSketch], own: range = range(0)) -> list[GramHit]:
+        """Columns that share q-grams with some of the query's, the most telling first; ``own`` are not asked."""
+        found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch, own)]
         least = math.log(max(1, int(np.count_nonzero(self._sizes))) / _LEVEL)
-        found = [hit for hit in found if hit.score >= least]
+        found = [hit for hit in found if hit.score >= least or hit.shared >= _PLENTY * self._sizes[hit.number]]
         return sorted(found, key=lambda hit: (-hit.score, -hit.shared, hit.number, hit.query_column))
 
-    def _of_column(self, name: str, sketch: GramSketch) -> list[GramHit]:
+    def _of_column(self, name: str, sketch: GramSketch, own: range) -> list[GramHit]:
         grams, values = sketch.rare
         places, sets = self._looked_up(grams)
         order = np.argsort(sets, kind="stable")
         places, sets = places[order], sets[order]
-        numbers, begins, counts = np.unique(sets, return_index=True, return_counts=True)
-        every, total = int(self._sizes.sum()), int(counts.sum())
+        counts = np.bincount(sets, minlength=self._sizes.size)
+        counts[own.start : own.stop] = 0
+        others = np.flatnonzero(self._sizes)
+        others = others[(others < own.start) | (others >= own.stop)]
+        # What half of the columns share at most is due to chance; few of them have to do with the query.
+        usual = float(np.median(counts[others] / self._sizes[others])) if others.size else 0.0
         found = []
-        for number, begin, count in zip(numbers.tolist(), begins.tolist(), counts.tolist(), strict=True):
-            if count >= FEWEST:
-                size = int(self._sizes[number])
-                # The share of other columns' q-grams that the query holds is what chance would make of this one's.
-                expected = size * (total - count + 1) / (every - size + 1)
-                held = np.unique(values[places[begin : begin + count]])
-                found.append(GramHit(number, name, count, expected, held))
+        for number in np.flatnonzero(counts >= FEWEST).tolist():
+            begin, end = np.searchsorted(sets, [number, number + 1])
+            # One q-gram in common is always possible.
+            expected = max(1.0, usual * int(self._sizes[number]))
+            found.append(GramHit(number, name, int(counts[number]), expected, np.unique(values[places[begin:end]])))
         return found
 
     def _looked_up(self, grams: U64) -> tuple[I64, I64]:

@@ -85,44 +85,50 @@ def transform_joins(
     search: GramSearch,
     described: Callable[[str, Sequence[GramHit]], Candidate],
     table_of: Callable[[GramHit], str],
-    own: str | None,
+    own: range,
     clock: Clock,
 ) -> Results[TransformJoin]:
     """Tables of the lake that join with a query (a path or a frame) after a transformation, best first.
 
-    ``table_of`` says which table a hit is in, ``described`` what there is to know of that table; that of the query
-    itself (``own``) is left out.
+    ``table_of`` says which table a hit is in, ``described`` what there is to know of that table; columns of the query's
+    own table (``own``) are left out.
     """
     request.check()
-    hits = search.search(cut_query(query))
+    hits = search.search(cut_query(query), own)
     tables: dict[str, list[GramHit]] = {}
     for hit in hits:
         tables.setdefault(table_of(hit), []).append(hit)
-    tables.pop(own or "", None)
     ranked = (described(table, of_table) for table, of_table in tables.items())
     equal, candidates = _sorted_out(ranked, search, request.candidates)
-    mine = read(query)
-    found, refused = [], {}
-    looked = 0
-    for candidate in candidates:
-        if clock.late:
-            break
-        looked += 1
-        clock.tell(f"{looked} of {len(candidates)} candidates: {candidate.table}")
-        plan = _plan(mine, candidate, clock)
-        if isinstance(plan, str):
-            refused[candidate.table] = plan
-        elif plan:
-            found.append(_record(candidate, plan))
-        else:
-            refused[candidate.table] = plan.reason
-    found.sort(key=lambda each: (-each.coverage, -each.table_coverage, each.table))
+    found, refused = _learnt(query, candidates, clock)
+    looked = len(found) + len(refused)
     info = {"columns": len(hits), "equal": len(equal), "looked": looked, "joined": len(found), "refused": refused}
     notes = _notes(equal, refused)
     if looked < len(candidates):
         left = f"{len(candidates) - looked:,} candidates were not looked at"
         notes.append(f"it was interrupted: {left}" if clock.stopped else f"time was up: {left}; a larger budget helps")
+    more = len(tables) - len(equal) - len(candidates)
+    if more:
+        notes.append(f"{more:,} more tables share rare q-grams, less clearly; with more candidates they are looked at")
     return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
+
+
+def _learnt(query: Any, candidates: Sequence[Candidate], clock: Clock) -> tuple[list[TransformJoin], dict[str, str]]:
+    """Candidates for which there is a plan, most rows of the query first, and why there is none for others."""
+    mine = read(query)
+    found: list[TransformJoin] = []
+    refused: dict[str, str] = {}
+    for number, candidate in enumerate(candidates, start=1):
+        if clock.late:
+            break
+        clock.tell(f"{number} of {len(candidates)} candidates: {candidate.table}")
+        plan = _plan(mine, candidate, clock)
+        if isinstance(plan, Plan) and plan:
+            found.append(_record(candidate, plan))
+        else:
+            refused[candidate.table] = plan if isinstance(plan, str) else plan.reason
+    found.sort(key=lambda each: (-each.coverage, -each.table_coverage, each.table))
+    return found, refused
 
 
 def _sorted_out(
