@@ -24,7 +24,7 @@ from lakescope.values.cells import Cells
 from lakescope.values.characters import character_table
 from lakescope.values.kernels import xxh64_cells
 
-_NAME, _VERSION = "column", 1
+_NAME, _VERSION = "column", 2
 
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
