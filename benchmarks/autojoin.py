@@ -413,11 +413,11 @@ def candidates(lake: lakescope.Lake, query: object, own: str | None) -> tuple[li
 def in_a_lake(options: argparse.Namespace) -> Section:
     folder = common.data_folder("autojoin-lake", keep=options.keep)
     real = folder / "lake" / "real"
-    shutil.copytree(options.lakes, folder / "lake")
-    real.mkdir()
+    real.mkdir(parents=True)
     for case in sorted((options.shared / "congress_dev").iterdir()):
         for side in FILES:
             shutil.copyfile(case / side, real / f"{case.name} {side}")
+    shutil.copytree(options.lakes, folder / "lake", dirs_exist_ok=True)
     lake = lakescope.index(folder / "lake", folder / "lake.idx", master="local[2]")
     ranks: dict[str, list[int]] = {}
     spent = []
