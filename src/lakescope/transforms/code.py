@@ -241,8 +241,9 @@ def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> s
         if near or number + 1 < len(plan.programs):
             met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
             parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
-            left_over = f"WHERE _meets NOT IN (SELECT _meets FROM hit{number})" if plan.single else ""
-            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number} {left_over})".replace(" )", ")"))
+            met = f"SELECT 1 FROM hit{number} WHERE hit{number}._meets = keys{number}._meets"
+            left_over = f" WHERE NOT EXISTS ({met})" if plan.single else ""
+            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number}{left_over})")
     each = [
         f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
     ]
