@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
     from lakescope.report.site import Report
+    from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
+    from lakescope.transforms.clock import Clock
+    from lakescope.transforms.discover import Candidate, TransformJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +335,46 @@ class Lake:
 
         columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
         return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
+
+    def autojoin(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        candidates: int = 20,
+        budget: float | Clock | None = 60.0,
+    ) -> Results[TransformJoin]:
+        """Tables of the lake that join with the query once keys are rewritten, with the program for each.
+
+        ``query`` is the name of a table of the lake, the path of another one, or a frame. The index finds tables that
+        share rare q-grams with it; for the first ``candidates`` of them programs are learnt, until ``budget`` seconds
+        are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
+        :func:`lakescope.autojoin` with the ``location`` of one does the join.
+        """
+        from lakescope.transforms.clock import Clock
+        from lakescope.transforms.discover import Request, transform_joins
+        from lakescope.transforms.plan import held
+
+        def table_of(hit: GramHit) -> str:
+            return self._joins.table_of(hit.number)
+
+        place = self.location(query) if self._is_table(query) else held(query)
+        table = self._table_of(query)
+        own = range(0) if table is None else self._joins.columns_of(table)
+        of_lake = self._grams, self._candidate, table_of, own
+        return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
+
+    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
+        from lakescope.transforms.discover import Candidate
+
+        columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
+        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), columns, tuple(hits))
+
+    @cached_property
+    def _grams(self) -> GramSearch:
+        from lakescope.search.grams import GramSearch
+
+        return GramSearch(self._index, self._joins.inverted)
 
     def correlated(
         self,

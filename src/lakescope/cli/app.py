@@ -496,6 +496,9 @@ def fds(
 
 _LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
 _RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
+_RightOrIndexArgument = Annotated[
+    str, typer.Argument(metavar="RIGHT", help="The other table, or an index: which of its tables would join?")
+]
 _JoinedOption = Annotated[
     str | None, typer.Option("--out", "-o", help="Write the joined table: .parquet, .csv or .arrow.")
 ]
@@ -504,10 +507,11 @@ _JoinedOption = Annotated[
 @app.command(
     epilog="Examples: lakescope autojoin a.csv b.csv | lakescope autojoin a.csv b.csv --out joined.parquet"
     " | lakescope autojoin a.csv b.csv --code spark | lakescope autojoin new.csv b.csv --plan plan.json"
+    " | lakescope autojoin my.csv lake.idx"
 )
 def autojoin(
     left: _LeftArgument,
-    right: _RightArgument,
+    right: _RightOrIndexArgument,
     out: _JoinedOption = None,
     code: Annotated[
         str | None, typer.Option(help="Print the join as code instead: python, spark, sql, polars or duckdb.")
@@ -515,18 +519,30 @@ def autojoin(
     fuzzy: Annotated[
         bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")
     ] = True,
-    budget: Annotated[str, typer.Option(help="Time after which what was found so far is told: 30s, 2m.")] = "30s",
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time after which what was found so far is told: 30s (the default), 2m; of an index 60s."),
+    ] = None,
     save: Annotated[str | None, typer.Option(help="Write the plan to this JSON file.")] = None,
     plan: Annotated[str | None, typer.Option(help="Use a plan that was saved instead of looking for one.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the row pairs it was learnt from.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what it was learnt from; of an index, what was refused and why.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="Tables of an index to find.")] = 10,
+    candidates: Annotated[int, typer.Option(help="Tables of an index that programs are learnt for.")] = 20,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Join two tables whose keys are written differently: learn the programs that rewrite one into the other."""
     from lakescope.cli import transforming
 
-    options = {"fuzzy": fuzzy, "budget": transforming.seconds(budget)}
-    faces = {"out": out, "code": code, "save": save, "plan": plan, "explain": explain}
-    transforming.print_autojoin(left, right, options, faces, form)
+    faces = {"out": out, "code": code, "save": save, "plan": plan}
+    if transforming.is_index(right):
+        transforming.refuse_idle(faces, fuzzy=fuzzy)
+        wanted = {"k": k, "candidates": candidates}
+        transforming.print_lake_autojoin(left, _lake(right), wanted, budget, explain=explain, quiet=quiet, form=form)
+    else:
+        transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
 
 
 @app.command(

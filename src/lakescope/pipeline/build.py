@@ -28,7 +28,7 @@ from lakescope.pipeline.progress import Listener, Progress, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
-from lakescope.pipeline.tokens import RAW, TokenCut
+from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
@@ -173,8 +173,9 @@ def _invert(session: SparkSession, outcome: _Outcome, staging: Path, progress: L
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
-    raw = [file for file in outcome.files if file.kind == RAW]
-    sketches = [file for file in outcome.files if file.kind == "sketches"]
+    raw, grams, sketches = (
+        [file for file in outcome.files if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
+    )
     pairs = outcome.counts.get("pairs", 0)
     steps = itertools.count(1)
 
@@ -185,8 +186,8 @@ def _invert(session: SparkSession, outcome: _Outcome, staging: Path, progress: L
         return _collect(session, frame)
 
     exchange = spark_exchange(session, collect)
-    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs)
-    outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
+    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs, grams)
+    outcome.files = [file for file in outcome.files if file.kind not in (RAW, RAW_GRAMS)] + built.files
     outcome.inverted = built.figures
     outcome.jobs += 2
 

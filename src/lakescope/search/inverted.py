@@ -40,7 +40,7 @@ class QueryGroups:
 
 
 #: Arrays that have an entry for every number of their file's range, and one more.
-_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": []}
+_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": [], "grams": []}
 
 
 class InvertedIndex:
@@ -48,11 +48,11 @@ class InvertedIndex:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.tokens = self._part("tokens")
-        self.postings = self._part("postings")
-        self.sets = self._part("sets")
+        self.tokens = self.part("tokens")
+        self.postings = self.part("postings")
+        self.sets = self.part("sets")
 
-    def _part(self, kind: str) -> list[Arrays]:
+    def part(self, kind: str) -> list[Arrays]:
         """The files of a part, in order of what they hold."""
         files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind)]
         files.sort(key=lambda file: file["range"][-2:].tolist())
@@ -76,7 +76,7 @@ class InvertedIndex:
 
     @cached_property
     def forest(self) -> list[Arrays]:
-        return self._part("forest")
+        return self.part("forest")
 
     @cached_property
     def sizes(self) -> I64:

@@ -156,6 +156,10 @@ class JoinSearch:
         """Name of a column."""
         return self._names[1][number]
 
+    def table_of(self, number: int) -> str:
+        """Name of the table of a column."""
+        return self._names[0][number]
+
     def plausible(self, numbers: Iterable[int]) -> list[int]:
         """Those of some columns of the lake that it makes sense to join on."""
         kinds = self._index.catalog("columns")["type"]

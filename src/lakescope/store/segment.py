@@ -91,6 +91,8 @@ PAIR_SCHEMA = pa.schema(
         *[("repeated", _B), ("values", pa.binary()), ("sides", pa.binary())],
     ]
 )
+#: Q-grams of a column that one of its values holds; they go into the inverted index.
+GRAM_SCHEMA = pa.schema([("table", _S), ("column", _S), ("key", pa.uint64()), ("grams", pa.binary())])
 SCHEMAS = {
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
@@ -98,9 +100,12 @@ SCHEMAS = {
     "sketches": SKETCH_SCHEMA,
     "keys": KEY_SCHEMA,
     "pairs": PAIR_SCHEMA,
+    "raw-grams": GRAM_SCHEMA,
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
-_MAPPED = ("sketches", "keys", "pairs")
+_MAPPED = ("sketches", "keys", "pairs", "raw-grams")
+#: Kinds that only lie in the staging area.
+STAGED = ("raw-grams",)
 
 #: Records written at a time: a row group of Parquet, a batch of Arrow.
 ROWS_PER_WRITE = 512
