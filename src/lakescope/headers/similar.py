@@ -6,7 +6,6 @@ columns. The thesis' own is in ``sketched``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus, ranges
-from lakescope.search.inverted import InvertedIndex, QueryGroups
+from lakescope.search.inverted import InvertedIndex
+from lakescope.search.segment import QueryGroups
 
 if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
@@ -102,18 +102,12 @@ class ValueSearch:
         """Distinct values of a table of the corpus: over its columns that have a header (3.3)."""
         if self._sizes[table] < 0:
             columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
-            self._sizes[table] = self._groups(columns).size
+            self._sizes[table] = self.inverted.query_of_sets(columns).size
         return int(self._sizes[table])
 
     def groups_of(self, table: int) -> QueryGroups:
         """The values of a table of the lake over all its columns, as those of a table to be named."""
-        return self._groups(self._headed.columns_of(table))
-
-    def _groups(self, columns: Iterable[int]) -> QueryGroups:
-        parts = [np.empty(0, np.int32), *(self.inverted.groups_of_set(column) for column in columns)]
-        groups = np.unique(np.concatenate(parts))
-        widths = self.inverted.widths(groups)
-        return QueryGroups(groups, widths, int(widths.sum(dtype=np.int64)))
+        return self.inverted.query_of_sets(self._headed.columns_of(table))
 
     def lists(self, table: NamelessTable, corpus: HeaderCorpus) -> Lists:
         """Which columns of the corpus hold the values of a table; its own columns are left out."""

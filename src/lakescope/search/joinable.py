@@ -17,8 +17,8 @@ from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
 from lakescope.search.lsh_ensemble import Ensemble, Hits
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
 from lakescope.search.significance import (
     FEWEST,
@@ -28,7 +28,7 @@ from lakescope.search.significance import (
     expected_by_popularity,
     quality,
 )
-from lakescope.sketches.partitions import Partition
+from lakescope.sketches.partitions import Partition, partition
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
@@ -122,8 +122,18 @@ class JoinSearch:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
         self.overlaps = OverlapSearch(self.inverted, stored_costs(index))
-        self.ensemble = Ensemble(self.inverted, [Partition(*each) for each in figures["partitions"]])
-        self._pairs: int = figures["pairs"]
+        self.ensemble = Ensemble(self.inverted, self._partitions(figures["partitions"]))
+
+    def _partitions(self, built: list[list[int]]) -> Sequence[Partition]:
+        """Partitions of the sets by size: as they were built, or anew of those that are there."""
+        if self.inverted.alone is None:
+            return partition(self.inverted.sizes)
+        return [Partition(*each) for each in built]
+
+    @cached_property
+    def _pairs(self) -> int:
+        """Pairs of a value and a column that holds it."""
+        return int(self.inverted.sizes.sum())
 
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
@@ -161,7 +171,7 @@ class JoinSearch:
 
     def missing(self, number: int, other: int) -> tuple[str, ...]:
         """Examples of values of a column of the lake that another does not hold."""
-        return _samples(self.lake_column(number), self.inverted.groups_of_set(other))[1]
+        return self._samples(self.lake_column(number), other)[1]
 
     def missing_of(self, location: str, column: str, other: int) -> tuple[str, ...]:
         """The same of a column of a table that is read."""
@@ -169,7 +179,7 @@ class JoinSearch:
 
         for each in read_query(location, self.overlaps, self.inverted):
             if each.name == column:
-                return _samples(each, self.inverted.groups_of_set(other))[1]
+                return self._samples(each, other)[1]
         return ()
 
     def search(
@@ -294,10 +304,10 @@ class JoinSearch:
         exact = bool(found.exact[place])
         overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
         expected, reasons = self._expected(query, record, size, overlap)
-        p = min(1.0, chance(overlap, expected) * max(1, int(self.inverted.set_bounds[-1])))
+        p = min(1.0, chance(overlap, expected) * max(1, self.inverted.count))
         if p > LEVEL:
             reasons.append("no more than chance explains")
-        matches, missing = _samples(query, self.inverted.groups_of_set(number))
+        matches, missing = self._samples(query, number)
         return Joinable(
             table=record["table"],
             column=record["column"],
@@ -321,6 +331,13 @@ class JoinSearch:
             missing=missing,
         )
 
+    def _samples(self, query: QueryColumn, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Some values of the query that a set holds, and some that it does not."""
+        held = self.inverted.holds(query.text_groups, number)
+        matches = [query.texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
+        missing = [query.texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+        return tuple(matches), tuple(missing)
+
     def _coverage(self, query: QueryColumn, common: npt.NDArray[np.bool_]) -> float | None:
         """Share of the query's rows with a value that find a partner."""
         filled = query.rows - query.nulls
@@ -341,16 +358,6 @@ class JoinSearch:
         if query.size < FEWEST:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
-
-
-def _samples(query: QueryColumn, groups: I32) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Some values of the query that a set holds, and some that it does not."""
-    places = np.array([group for _, group in query.texts], np.int64)
-    held = np.isin(places, groups)
-    texts = [text for text, _ in query.texts]
-    matches = [texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
-    missing = [texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
-    return tuple(matches), tuple(missing)
 
 
 def _cardinality(query: QueryColumn, record: dict[str, Any], size: int) -> str:

@@ -6,20 +6,36 @@ import contextlib
 import json
 import mmap
 import os
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.store.arrays import Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
+from lakescope.store.segment import SCHEMAS, chosen, ordered, read_catalog, rows_of
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 
 _TRIES = 5
+#: What columns are in order of.
+_ORDER = ("table", "position")
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
+
+
+class Batch(NamedTuple):
+    """Records as they lie in memory, and the numbers of those whose table is still there."""
+
+    records: pa.RecordBatch
+    live: I64
 
 
 class Index:
@@ -60,11 +76,56 @@ class Index:
         except (OSError, ValueError) as error:
             raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
 
+    @cached_property
+    def _dead(self) -> dict[str, frozenset[str]]:
+        """Tables of each segment that were removed or replaced since."""
+        found: dict[str, set[str]] = {}
+        for file in self.manifest.of_kind("tombstones"):
+            rows = self._checked(file)
+            for segment, table in zip(rows["segment"].to_pylist(), rows["table"].to_pylist(), strict=True):
+                found.setdefault(segment, set()).add(table)
+        return {segment: frozenset(tables) for segment, tables in found.items()}
+
+    def _live(self, file: SegmentFile, tables: pa.ChunkedArray | pa.Array) -> I64 | None:
+        """Which rows of a file are of tables that are still there; None: all."""
+        dead = self._dead.get(file.segment)
+        if not dead:
+            return None
+        kept = [row for row, table in enumerate(tables.to_pylist()) if table not in dead]
+        return None if len(kept) == len(tables) else np.array(kept, np.int64)
+
+    @cached_property
+    def numbers(self) -> dict[str, I32 | None]:
+        """Of every segment: the row in the catalog of each of its columns, -1 of those that are gone.
+
+        None where these are the very same: as long as there is one segment with nothing gone.
+        """
+        if len(self.manifest.segments) == 1 and not self._dead:
+            return dict.fromkeys(self.manifest.segments)
+        parts = {segment: self._columns_of_segment(segment) for segment in self.manifest.segments}
+        every = pa.concat_tables(parts.values())
+        dead = [self._dead.get(segment, frozenset()) for segment, part in parts.items() for _ in range(part.num_rows)]
+        alive = np.array([table not in gone for table, gone in zip(every["table"].to_pylist(), dead, strict=True)])
+        indices = pc.sort_indices(every, [(name, "ascending") for name in _ORDER])
+        order = np.frombuffer(indices.buffers()[1], np.uint64, len(indices)).astype(np.int64)
+        order = order[alive[order]]
+        found = np.full(every.num_rows, -1, np.int32)
+        found[order] = np.arange(order.size, dtype=np.int32)
+        ends = np.cumsum([part.num_rows for part in parts.values()])
+        return dict(zip(parts, np.split(found, ends[:-1]), strict=True))
+
+    def _columns_of_segment(self, segment: str) -> pa.Table:
+        """Tables and positions of all columns of a segment, gone ones too, in order."""
+        files = self.manifest.of_kind("columns", segment)
+        parts = [self._checked(file, fields=_ORDER) for file in files]
+        schema = pa.schema([SCHEMAS["columns"].field(name) for name in _ORDER])
+        return ordered(pa.concat_tables(parts), list(_ORDER)) if parts else schema.empty_table()
+
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
             table = self._read(kind)
-            keys = {"tables": ["table"], "columns": ["table", "position"], "problems": ["table", "code"]}[kind]
+            keys = {"tables": ["table"], "columns": list(_ORDER), "problems": ["table", "code"]}[kind]
             self._cache[kind] = ordered(table, keys)
         return self._cache[kind]
 
@@ -78,14 +139,20 @@ class Index:
         """All records of one kind, or those of one table."""
         found = []
         for file in self.manifest.of_kind(kind):
-            try:
-                found.append(read_catalog(self._mapped[file.path], file, table=table))
-            except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
-                raise IndexDamaged(
-                    f"{self.path / file.path} is damaged: {error}",
-                    hint="run `lakescope verify`, then build the index again",
-                ) from error
+            rows = self._checked(file, table=table)
+            live = self._live(file, rows["table"])
+            found.append(rows if live is None else chosen(rows, live))
         return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
+
+    def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
+        """Records of a file of the catalog, gone ones too."""
+        try:
+            return read_catalog(self._mapped[file.path], file, **which)
+        except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
+            raise IndexDamaged(
+                f"{self.path / file.path} is damaged: {error}",
+                hint="run `lakescope verify`, then build the index again",
+            ) from error
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
@@ -95,14 +162,17 @@ class Index:
             raise NotFound.among("table", name, tables["table"].to_pylist())
         return dict(found.to_pylist()[0])
 
-    def batches(self, kind: str) -> list[pa.RecordBatch]:
+    def batches(self, kind: str) -> list[Batch]:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
             self._check_moderate(file)
             try:
                 source = pa.ipc.open_file(self._mapped[file.path])
-                found += [source.get_batch(number) for number in range(source.num_record_batches)]
+                for number in range(source.num_record_batches):
+                    batch = source.get_batch(number)
+                    live = self._live(file, batch.column("table"))
+                    found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
             except (OSError, pa.ArrowException) as error:
                 hint = "run `lakescope verify`, then build the index again"
                 raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
@@ -111,6 +181,8 @@ class Index:
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
         for file in self.manifest.of_kind("sketches"):
+            if table in self._dead.get(file.segment, ()):
+                continue
             batches = pa.ipc.open_file(self._mapped[file.path])
             for number in range(batches.num_record_batches):
                 for sketch in rows_of(batches.get_batch(number), table).to_pylist():

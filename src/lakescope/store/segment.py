@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -91,7 +92,10 @@ PAIR_SCHEMA = pa.schema(
         *[("repeated", _B), ("values", pa.binary()), ("sides", pa.binary())],
     ]
 )
+#: Tables of earlier segments that were removed or replaced since.
+TOMBSTONE_SCHEMA = pa.schema([("segment", _S), ("table", _S)])
 SCHEMAS = {
+    "tombstones": TOMBSTONE_SCHEMA,
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
     "problems": PROBLEM_SCHEMA,
@@ -192,14 +196,16 @@ class ShardWriter:
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
-def read_catalog(mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None) -> pa.Table:
-    """Read a Parquet file whose bytes are those that were written: all of it, or only the rows of one table."""
+def read_catalog(
+    mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None, fields: Sequence[str] | None = None
+) -> pa.Table:
+    """Read a Parquet file whose bytes are those that were written: all of it, some fields, or the rows of one table."""
     if xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
         raise ValueError("its checksum does not match")
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
     with pq.ParquetFile(pa.BufferReader(mapped), pre_buffer=False) as source:
         if table is None:
-            return source.read(use_threads=False)
+            return source.read(None if fields is None else list(fields), use_threads=False)
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
@@ -231,7 +237,7 @@ def rows_of(catalog: Rows, table: str) -> Rows:
     return catalog.slice(start, bisect.bisect_right(range(len(names)), table, lo=start, key=name_at) - start)
 
 
-def chosen(catalog: pa.Table, rows: Sequence[int]) -> pa.Table:
+def chosen(catalog: pa.Table, rows: Sequence[int] | npt.NDArray[np.int64]) -> pa.Table:
     """Some rows of a catalog, by their numbers (not by pa.array, which would import pandas)."""
     numbers = np.array(rows, np.int64)
     return catalog.take(pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)]))
