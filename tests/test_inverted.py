@@ -317,7 +317,7 @@ def test_a_damaged_file_is_refused_by_name(place: Path, part: str) -> None:
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     with pytest.raises(IndexDamaged, match=path.name):
-        _ = InvertedIndex(Index(place / "i")).forest
+        _ = segment_of(InvertedIndex(Index(place / "i"))).forest
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

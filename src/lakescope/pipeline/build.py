@@ -50,7 +50,7 @@ _CANCEL_SECONDS = 10.0
 
 
 @dataclass(slots=True)
-class _Outcome:
+class Outcome:
     """What Spark jobs returned so far."""
 
     cut: TokenCut | None
@@ -100,13 +100,32 @@ def build(
             frames, unreadable = inputs.spark_frames(session)
             plan.problems += unreadable
             _check(plan, frames, inputs)
-            with _FewRowsPerBatch(session):
-                outcome = _run(session, plan, frames, writer.staging, progress, joins=joins)
-                _invert(session, outcome, writer.staging, progress, began)
-        problems = plan.problems + outcome.problems
-        files = outcome.files + _write_problems(problems, writer.staging)
-        summary = _summary(problems, outcome, time.monotonic() - began)
-        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary)
+            outcome = scan(session, plan, frames, writer.staging, joins=joins, progress=progress)
+        files = [
+            *outcome.files,
+            *write_problems("problems", outcome.problems, writer.staging),
+            *write_problems("notices", plan.problems, writer.staging),
+        ]
+        summary = _summary(plan.problems + outcome.problems, outcome, time.monotonic() - began)
+        asked = inputs.remembered(unit_bytes, joins=joins)
+        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
+
+
+def scan(
+    session: SparkSession,
+    plan: Plan,
+    frames: list[SparkFrame],
+    staging: Path,
+    *,
+    joins: bool,
+    progress: Listener | None,
+) -> Outcome:
+    """Scan what was planned and invert it: all files of a segment, staged."""
+    began = time.monotonic()
+    with _FewRowsPerBatch(session):
+        outcome = _run(session, plan, frames, staging, progress, joins=joins)
+        _invert(session, outcome, staging, progress, began)
+    return outcome
 
 
 def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
@@ -142,10 +161,10 @@ def _run(
     progress: Listener | None,
     *,
     joins: bool,
-) -> _Outcome:
+) -> Outcome:
     """The job that scans; one more if ranges of a file did not meet, one for each frame if a frame broke the first."""
     cut = TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))) if joins else None
-    outcome = _Outcome(cut)
+    outcome = Outcome(cut)
     try:
         outcome.add(_job(session, plan, frames, staging, cut, progress))
     except BuildFailed:
@@ -169,7 +188,7 @@ def _run(
     return outcome
 
 
-def _invert(session: SparkSession, outcome: _Outcome, staging: Path, progress: Listener | None, began: float) -> None:
+def _invert(session: SparkSession, outcome: Outcome, staging: Path, progress: Listener | None, began: float) -> None:
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
@@ -299,15 +318,16 @@ def _reason(error: Exception) -> str:
     return (telling or lines or [type(error).__name__])[-1][:500]
 
 
-def _write_problems(problems: list[Problem], staging: Path) -> list[SegmentFile]:
-    shard = ShardWriter(staging, "problems")
+def write_problems(kind: str, problems: list[Problem], staging: Path) -> list[SegmentFile]:
+    """A file of problems: those of tables, or (``notices``) those met while looking for tables."""
+    shard = ShardWriter(staging, kind)
     for problem in problems:
         shard.add(asdict(problem))
     file = shard.close()
     return [file] if file else []
 
 
-def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict[str, Any]:
+def _summary(problems: list[Problem], outcome: Outcome, seconds: float) -> dict[str, Any]:
     counts = outcome.counts
     return {
         "tables": counts.get("tables", 0),

@@ -423,6 +423,7 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
             "columns": len(whole.columns),
             "units": whole.units,
             "complete": whole.failed == 0,
+            "version": whole.source.get("version"),
         }
     )
 

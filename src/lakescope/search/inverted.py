@@ -167,14 +167,28 @@ class InvertedIndex:
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
-        return self.united([part.segment.query(tokens) for part in self.parts], tokens.size)
+        return self.united([part.segment.query(tokens) for part in self.parts], tokens)
 
-    def united(self, queries: list[QueryGroups], size: int) -> QueryGroups:
-        """What a query has in the segments, as one."""
+    def united(self, queries: list[QueryGroups], tokens: U64) -> QueryGroups:
+        """What a query of some tokens has in the segments, as one."""
         if len(queries) == 1:
             return queries[0]
         groups = [each.groups + np.int32(part.first_group) for part, each in zip(self.parts, queries, strict=True)]
-        return QueryGroups(np.concatenate(groups), np.concatenate([each.weights for each in queries]), size)
+        weights = np.concatenate([each.weights for each in queries])
+        return QueryGroups(np.concatenate(groups), weights, tokens.size, tokens)
+
+    def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
+        """How many sets hold the tokens of a query, and how many tokens are held by so many."""
+        held, weights = self.frequencies(query.groups), query.weights
+        if query.tokens is not None:
+            held, weights = np.zeros(query.size, np.int32), np.ones(query.size, np.int32)
+            for part, groups in zip(self.parts, self.looked_up(query.tokens), strict=True):
+                known = groups >= 0
+                held[known] += part.frequencies(groups[known])
+        # In order: what is summed up of them must not depend on segments.
+        found, place = np.unique(held, return_inverse=True)
+        counts = np.bincount(place, weights, found.size).astype(np.int32)
+        return found[found > 0], counts[found > 0]
 
     def query_of_set(self, number: int) -> QueryGroups:
         """A set of the lake as a query."""

@@ -347,8 +347,9 @@ class JoinSearch:
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
-        frequencies = self.inverted.frequencies(query.groups.groups)
-        popular = float(expected_by_popularity(frequencies, query.groups.weights, np.array([size]), self._pairs)[0])
+        if query.popularity is None:
+            query.popularity = self.inverted.popularity(query.groups)
+        popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
         least = _TELLING * overlap
         reasons = [f"{popular:,.0f} common values are expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)

@@ -53,7 +53,7 @@ class OverlapSearch:
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
-        return self.index.united([search.query(tokens) for search in self._searches], tokens.size)
+        return self.index.united([search.query(tokens) for search in self._searches], tokens)
 
     def top(
         self, query: QueryGroups, k: int, exclude: Sequence[int] = (), algorithm: Algorithm | None = None

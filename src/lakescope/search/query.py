@@ -49,6 +49,8 @@ class QueryColumn:
     whole: F64 | Range | None
     signature: U32
     number: int | None = None
+    #: How many columns hold its values, and how many values are held by so many; once it is known.
+    popularity: tuple[I32, I32] | None = None
 
     @property
     def size(self) -> int:

@@ -27,16 +27,14 @@ U64 = npt.NDArray[np.uint64]
 class QueryGroups:
     """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
 
-    ``size`` counts all of the query's distinct values, ``known`` those that some set holds.
+    ``size`` counts all of the query's distinct values. ``tokens`` are these where several segments know them, each in
+    groups of its own.
     """
 
     groups: I32
     weights: I32
     size: int
-
-    @property
-    def known(self) -> int:
-        return int(self.weights.sum())
+    tokens: U64 | None = None
 
 
 #: Arrays that have an entry for every number of their file's range, and one more.

@@ -121,10 +121,21 @@ class Index:
         schema = pa.schema([SCHEMAS["columns"].field(name) for name in _ORDER])
         return ordered(pa.concat_tables(parts), list(_ORDER)) if parts else schema.empty_table()
 
+    def names_in(self, segment: str) -> set[str]:
+        """Tables that a segment tells of, gone ones too."""
+        files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+        return {name for file in files for name in self._checked(file, fields=["table"])["table"].to_pylist()}
+
+    def dead_in(self, segment: str) -> frozenset[str]:
+        """Tables of a segment that were removed or replaced since."""
+        return self._dead.get(segment, frozenset())
+
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
             table = self._read(kind)
+            if kind == "problems":
+                table = pa.concat_tables([table, self._read("notices")])
             keys = {"tables": ["table"], "columns": list(_ORDER), "problems": ["table", "code"]}[kind]
             self._cache[kind] = ordered(table, keys)
         return self._cache[kind]

@@ -48,6 +48,8 @@ class Manifest:
     sources: list[str]
     summary: dict[str, Any]
     files: list[SegmentFile] = field(default_factory=list)
+    #: What was asked to be indexed, and how: what an update looks at again.
+    given: dict[str, Any] = field(default_factory=dict)
 
     def of_kind(self, kind: str, segment: str | None = None) -> list[SegmentFile]:
         """The files of a kind: all, or those of one segment."""

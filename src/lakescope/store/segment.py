@@ -54,7 +54,7 @@ TABLE_SCHEMA = pa.schema(
     [
         *[("table", pa.string()), ("id", pa.string()), ("uri", pa.string()), ("format", pa.string())],
         *[("bytes", pa.int64()), ("modified", pa.string()), ("rows", pa.int64()), ("columns", pa.int32())],
-        *[("units", pa.int32()), ("complete", pa.bool_())],
+        *[("units", pa.int32()), ("complete", pa.bool_()), ("version", pa.string())],
     ]
 )
 PROBLEM_SCHEMA = pa.schema(
@@ -99,6 +99,7 @@ SCHEMAS = {
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
     "problems": PROBLEM_SCHEMA,
+    "notices": PROBLEM_SCHEMA,
     "sketches": SKETCH_SCHEMA,
     "keys": KEY_SCHEMA,
     "pairs": PAIR_SCHEMA,
