@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 #: Rows a Python worker is handed at a time; states are large, rows of them few.
 _ROWS_PER_BATCH = "32"
+_BATCH_KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: What a Spark frame, whose size nobody knows, is taken for.
 _FRAME_BYTES = 1 << 30
 
@@ -122,7 +124,7 @@ def scan(
 ) -> Outcome:
     """Scan what was planned and invert it: all files of a segment, staged."""
     began = time.monotonic()
-    with _FewRowsPerBatch(session):
+    with few_rows_per_batch(session):
         outcome = _run(session, plan, frames, staging, progress, joins=joins)
         _invert(session, outcome, staging, progress, began)
     return outcome
@@ -197,13 +199,13 @@ def _invert(session: SparkSession, outcome: Outcome, staging: Path, progress: Li
     pairs = outcome.counts.get("pairs", 0)
     steps = itertools.count(1)
 
-    def collect(frame: DataFrame) -> list[Any]:
+    def step(frame: DataFrame) -> list[Any]:
         if progress:
             tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
             progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
-        return _collect(session, frame)
+        return collect(session, frame)
 
-    exchange = spark_exchange(session, collect)
+    exchange = spark_exchange(session, step)
     built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs)
     outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
     outcome.inverted = built.figures
@@ -230,7 +232,7 @@ def _job(
         watch.start()
     try:
         merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut)
-        return [row.result for row in _collect(session, merged)]
+        return [row.result for row in collect(session, merged)]
     finally:
         if watch:
             watch.end()
@@ -258,7 +260,7 @@ def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut | None) -> DataFra
     return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards, cut)), STATE_DDL)
 
 
-def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
+def collect(session: SparkSession, frame: DataFrame) -> list[Any]:
     """Collect in a thread of its own: Ctrl-C then finds this thread waiting, and the job is cancelled.
 
     Else PySpark's handler of the signal would talk to Spark on a connection that is still waiting for an answer.
@@ -292,23 +294,18 @@ def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
         ) from error
 
 
-class _FewRowsPerBatch:
-    """Hands Python workers few rows at a time, since each holds a whole state; restores the session's setting."""
-
-    _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def __enter__(self) -> None:
-        self._before = self._session.conf.get(self._KEY, None)
-        self._session.conf.set(self._KEY, _ROWS_PER_BATCH)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is None:
-            self._session.conf.unset(self._KEY)
+@contextlib.contextmanager
+def few_rows_per_batch(session: SparkSession) -> Iterator[None]:
+    """Hand Python workers few rows at a time, since each holds a whole state; restores the session's setting."""
+    before = session.conf.get(_BATCH_KEY, None)
+    session.conf.set(_BATCH_KEY, _ROWS_PER_BATCH)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_BATCH_KEY)
         else:
-            self._session.conf.set(self._KEY, self._before)
+            session.conf.set(_BATCH_KEY, before)
 
 
 def _reason(error: Exception) -> str:

@@ -174,17 +174,20 @@ class InvertedSegment:
 
     def lists(self, groups: I32) -> tuple[I64, I32]:
         """The sets that hold each group: (beginnings, sets)."""
-        parts: list[I32] = [np.empty(0, np.int32)]
         if groups.size and not 0 <= int(groups.min()) <= int(groups.max()) < self.group_bounds[-1]:
             raise self.damaged()
-        for group in groups.tolist():
-            place = int(np.searchsorted(self.group_bounds, group, "right")) - 1
-            file, local = self.postings[place], group - int(self.group_bounds[place])
-            begin, end = file["starts"][local : local + 2].tolist()
-            if not 0 <= begin <= end <= file["sets"].size:
+        place = np.searchsorted(self.group_bounds, groups, "right") - 1
+        lengths = self.frequencies(groups).astype(np.int64)
+        starts: I64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        found = np.empty(int(starts[-1]), np.int32)
+        for number in np.unique(place).tolist():
+            mine = np.flatnonzero(place == number)
+            file = self.postings[number]
+            begins = file["starts"][groups[mine].astype(np.int64) - self.group_bounds[number]]
+            if mine.size and not (begins.min() >= 0 and (begins + lengths[mine]).max() <= file["sets"].size):
                 raise self.damaged()
-            parts.append(file["sets"][begin:end])
-        return np.cumsum([part.size for part in parts]), np.concatenate(parts)
+            found[ranges(starts[mine], lengths[mine])] = file["sets"][ranges(begins, lengths[mine])]
+        return starts, found
 
 
 def _bisected(values: I32, order: I32, wanted: I32) -> I64:

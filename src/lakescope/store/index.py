@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,14 +20,15 @@ import xxhash
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.store.arrays import Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import SCHEMAS, chosen, ordered, read_catalog, rows_of
+from lakescope.store.segment import MAPPED, ROWS_PER_WRITE, SCHEMAS, chosen, ordered, read_catalog, rows_of
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _TRIES = 5
-#: What columns are in order of.
+#: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
+_ORDERS = {"tables": ("table",), "columns": _ORDER, "problems": ("table", "code"), "notices": ("table", "code")}
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
 
@@ -136,8 +138,7 @@ class Index:
             table = self._read(kind)
             if kind == "problems":
                 table = pa.concat_tables([table, self._read("notices")])
-            keys = {"tables": ["table"], "columns": list(_ORDER), "problems": ["table", "code"]}[kind]
-            self._cache[kind] = ordered(table, keys)
+            self._cache[kind] = ordered(table, list(_ORDERS[kind]))
         return self._cache[kind]
 
     def columns_of(self, table: str) -> pa.Table:
@@ -177,17 +178,32 @@ class Index:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
-            self._check_moderate(file)
-            try:
-                source = pa.ipc.open_file(self._mapped[file.path])
-                for number in range(source.num_record_batches):
-                    batch = source.get_batch(number)
-                    live = self._live(file, batch.column("table"))
-                    found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
-            except (OSError, pa.ArrowException) as error:
-                hint = "run `lakescope verify`, then build the index again"
-                raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
+            for batch in self.records(file):
+                live = self._live(file, batch.column("table"))
+                found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
         return found
+
+    def records(self, file: SegmentFile) -> list[pa.RecordBatch]:
+        """The records of a file that is mapped, gone ones too."""
+        self._check_moderate(file)
+        try:
+            source = pa.ipc.open_file(self._mapped[file.path])
+            return [source.get_batch(number) for number in range(source.num_record_batches)]
+        except (OSError, pa.ArrowException) as error:
+            hint = "run `lakescope verify`, then build the index again"
+            raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
+
+    def live_records(self, file: SegmentFile) -> Iterator[pa.RecordBatch]:
+        """The records of a file whose table is still there."""
+        if file.kind in MAPPED:
+            tables = [pa.Table.from_batches([batch]) for batch in self.records(file)]
+        else:
+            # In order: a table is found by bisection of each piece that is written.
+            tables = [ordered(self._checked(file), list(_ORDERS[file.kind]))]
+        for table in tables:
+            live = self._live(file, table["table"])
+            kept = table if live is None else chosen(table, live).combine_chunks()
+            yield from kept.to_batches(max_chunksize=ROWS_PER_WRITE)
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""

@@ -105,7 +105,7 @@ SCHEMAS = {
     "pairs": PAIR_SCHEMA,
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
-_MAPPED = ("sketches", "keys", "pairs")
+MAPPED = ("sketches", "keys", "pairs")
 
 #: Records written at a time: a row group of Parquet, a batch of Arrow.
 ROWS_PER_WRITE = 512
@@ -153,7 +153,7 @@ class ShardWriter:
     def __init__(self, staging: str | os.PathLike[str], kind: str) -> None:
         self.kind = kind
         self.schema = SCHEMAS[kind]
-        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind in _MAPPED else 'parquet'}"
+        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind in MAPPED else 'parquet'}"
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
@@ -182,7 +182,7 @@ class ShardWriter:
         self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
-        if self.kind in _MAPPED:
+        if self.kind in MAPPED:
             return pa.ipc.new_file(str(self._path), self.schema)
         return pq.ParquetWriter(self._path, self.schema, compression="zstd")
 
