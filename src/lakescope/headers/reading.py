@@ -27,7 +27,7 @@ def lake_table(index: Index, headed: HeadedColumns, values: ValueSearch, number:
     columns = headed.columns_of(number)
     records = index.catalog("columns").slice(columns.start, len(columns)).select(list(FIELDS)).to_pylist()
     found = [
-        NamelessColumn(record, values.inverted.query_of_set(column))
+        NamelessColumn(record, values.inverted.values_of_sets([column]))
         for record, column in zip(records, columns, strict=True)
     ]
     return NamelessTable(found, values.groups_of(number), number)
@@ -75,7 +75,7 @@ def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None =
         rows += 1
     known = {name: np.unique(np.concatenate([np.empty(0, np.uint64), *parts])) for name, parts in tokens.items()}
     columns = [
-        NamelessColumn(_whole(summarise("", name, state, rows)), inverted.query(known[name]), state.distinct)
+        NamelessColumn(_whole(summarise("", name, state, rows)), inverted.values(known[name]), state.distinct)
         for name, state in states.items()
     ]
     every = np.unique(np.concatenate(list(known.values())))
@@ -84,7 +84,7 @@ def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None =
         notes.append(f"its first row was read as data, not as a header: {', '.join(first_row)[:80]}")
     elif has_header is False:
         notes.append("it has no header")
-    return NamelessTable(columns, inverted.query(every), first_row=first_row, notes=notes)
+    return NamelessTable(columns, inverted.values(every), first_row=first_row, notes=notes)
 
 
 def _whole(record: dict[str, Any]) -> dict[str, Any]:

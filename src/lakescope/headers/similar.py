@@ -102,12 +102,12 @@ class ValueSearch:
         """Distinct values of a table of the corpus: over its columns that have a header (3.3)."""
         if self._sizes[table] < 0:
             columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
-            self._sizes[table] = self.inverted.query_of_sets(columns).size
+            self._sizes[table] = self.inverted.values_of_sets(columns).size
         return int(self._sizes[table])
 
     def groups_of(self, table: int) -> QueryGroups:
         """The values of a table of the lake over all its columns, as those of a table to be named."""
-        return self.inverted.query_of_sets(self._headed.columns_of(table))
+        return self.inverted.values_of_sets(self._headed.columns_of(table))
 
     def lists(self, table: NamelessTable, corpus: HeaderCorpus) -> Lists:
         """Which columns of the corpus hold the values of a table; its own columns are left out."""

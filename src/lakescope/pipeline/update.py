@@ -26,12 +26,38 @@ from lakescope.sources import files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem
 from lakescope.store.index import Index
-from lakescope.store.manifest import Manifest, SegmentFile
+from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: More segments, or a larger share of tables that are gone, than are good for questions.
+_MANY_SEGMENTS, _MANY_GONE = 8, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What an update did: tables by what became of them, and how many segments the index has since.
+
+    ``advice`` says what to do next, if anything.
+    """
+
+    generation: int
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    segments: int
+    gone: int
+    seconds: float
+    advice: str | None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the index was up to date."""
+        return not (self.added or self.changed or self.removed)
 
 
 @dataclass(slots=True)
@@ -61,15 +87,15 @@ def update(
     spark: SparkSession | None = None,
     master: str | None = None,
     progress: Listener | None = None,
-) -> tuple[Manifest, Changes]:
-    """Bring an index up to date; ``add`` more locations, ``remove`` tables. Returns what is published, and why."""
+) -> Update:
+    """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
     began = time.monotonic()
     with IndexWriter(path) as writer:
         index = Index(path)
         given = _given(index, add, remove)
         changes = _compare(index, given)
         if not changes and given == index.manifest.given:
-            return index.manifest, changes
+            return _told(index, changes, began)
         plan = _planned(index, changes, given)
         outcome = Outcome(None)
         if plan.bins:
@@ -78,20 +104,45 @@ def update(
                 warming.join()
                 ship_package(session)
                 outcome = scan(session, plan, [], writer.staging, joins=given["joins"], progress=progress)
-        return _publish(writer, index, changes, plan, outcome, given, time.monotonic() - began), changes
+        _publish(writer, index, changes, plan, outcome, given, time.monotonic() - began)
+    return _told(Index(path), changes, began)
+
+
+def _told(index: Index, changes: Changes, began: float) -> Update:
+    segments = index.manifest.segments
+    gone = sum(len(index.dead_in(segment)) for segment in segments)
+    there = int(index.manifest.summary["tables"])
+    advice = None
+    if len(segments) > _MANY_SEGMENTS:
+        advice = f"the index has {len(segments)} segments: lakescope compact makes questions faster"
+    elif gone > _MANY_GONE * max(1, there):
+        advice = f"{gone:,} tables that are gone still take room: lakescope compact frees it"
+    return Update(
+        generation=index.manifest.generation,
+        added=tuple(sorted(changes.added)),
+        changed=tuple(sorted(changes.changed)),
+        removed=tuple(sorted(changes.removed)),
+        segments=len(segments),
+        gone=gone,
+        seconds=round(time.monotonic() - began, 3),
+        advice=advice,
+    )
 
 
 def _given(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
     """What is to be indexed from now on."""
     given = index.manifest.given
+    if not given:
+        hint = "build it again: lakescope index"
+        raise BadRequest(f"{index.path} does not say what it was built from", hint=hint)
     more = Inputs.of(list(add)).remembered(given["unit_bytes"], joins=given["joins"]) if add else {"locations": []}
     known = set(index.catalog("tables")["table"].to_pylist())
     for table in remove:
         if table not in known:
             raise NotFound.among("table", table, sorted(known))
     new = [location for location in more["locations"] if location not in given["locations"]]
-    left_out = sorted({*given.get("left_out", ()), *remove})
-    return {**given, "locations": [*given["locations"], *new], "left_out": left_out}
+    left_out = {*given.get("left_out", ()), *remove}
+    return {**given, "locations": [*given["locations"], *new], **({"left_out": sorted(left_out)} if left_out else {})}
 
 
 def _compare(index: Index, given: dict[str, Any]) -> Changes:
@@ -159,7 +210,7 @@ def _publish(
     outcome: Outcome,
     given: dict[str, Any],
     seconds: float,
-) -> Manifest:
+) -> None:
     """One segment more, what is gone from the others, and what was met while looking."""
     # A table that could not be read before has problems only.
     dead = _dead(index, changes.gone | set(plan.tables))
@@ -176,9 +227,7 @@ def _publish(
         *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
     ]
     summary = _summary(index, changes, outcome, seconds)
-    return writer.publish(
-        made, version=__version__, sources=index.manifest.sources, summary=summary, given=given, keep=keep
-    )
+    writer.publish(made, version=__version__, sources=index.manifest.sources, summary=summary, given=given, keep=keep)
 
 
 def _dead(index: Index, gone: Iterable[str]) -> dict[str, set[str]]:

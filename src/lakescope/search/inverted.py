@@ -106,6 +106,9 @@ class InvertedIndex:
         if not self.parts:
             raise self.damaged()
         self._groups = reached
+        #: Groups over all segments: those of each that such a group is made of, and the number by these.
+        self._members: list[tuple[int, ...]] = []
+        self._united: dict[tuple[int, ...], int] = {}
 
     def damaged(self) -> IndexDamaged:
         """What to raise when numbers are met that no index holds: which files are damaged, if any."""
@@ -197,12 +200,36 @@ class InvertedIndex:
             return part.segment.query_of_set(local)
         return self.query(part.segment.tokens_of_set(local))
 
-    def query_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
-        """What some sets of the lake hold together as a query."""
+    def values(self, tokens: U64) -> QueryGroups:
+        """A query whose groups are of tokens that the very same sets hold, over all segments.
+
+        Where there are several, these groups are made as they are met, and numbered after all others.
+        """
+        if len(self.parts) == 1:
+            return self.query(tokens)
+        places = [
+            np.where(groups >= 0, groups + part.first_group, -1)
+            for part, groups in zip(self.parts, self.looked_up(np.maximum(tokens, np.uint64(1))), strict=True)
+        ]
+        table = np.stack(places, axis=1)
+        rows, weights = np.unique(table[table.max(axis=1) >= 0], axis=0, return_counts=True)
+        numbers = np.array([self._number_of(tuple(row)) for row in rows.tolist()], np.int64)
+        order = np.argsort(numbers)
+        groups = (numbers[order] + self._groups).astype(np.int32)
+        return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens)
+
+    def _number_of(self, members: tuple[int, ...]) -> int:
+        number = self._united.setdefault(members, len(self._members))
+        if number == len(self._members):
+            self._members.append(members)
+        return number
+
+    def values_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
+        """The same of what some sets of the lake hold together."""
         places = [self.place_of(number) for number in numbers]
         if len(self.parts) > 1:
             tokens = [np.empty(0, np.uint64), *(part.segment.tokens_of_set(local) for part, local in places)]
-            return self.query(np.unique(np.concatenate(tokens)))
+            return self.values(np.unique(np.concatenate(tokens)))
         held = [np.empty(0, np.int32), *(part.segment.groups_of_set(local) for part, local in places)]
         groups = np.unique(np.concatenate(held))
         widths = self.widths(groups)
@@ -269,9 +296,23 @@ class InvertedIndex:
         """The sets that hold each of some groups, which are in order: (beginnings, sets)."""
         if len(self.parts) == 1:
             return self.parts[0].lists(groups)
+        if groups.size and groups[0] >= self._groups:
+            return self._lists_of_united(groups - self._groups)
         ends, sets = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
         for part, _, local in self._split(groups):
             starts, found = part.lists(local)
             ends.append(starts[1:] + ends[-1][-1])
             sets.append(found)
         return np.concatenate(ends), np.concatenate(sets)
+
+    def _lists_of_united(self, numbers: I32) -> tuple[I64, I32]:
+        """The same of groups over all segments."""
+        table = np.array([self._members[number] for number in numbers.tolist()], np.int64)
+        # Row by row the members of a group are in order, as segments are; all of them together need not be.
+        owner, _ = np.nonzero(table >= 0)
+        members = table[table >= 0]
+        order = np.argsort(members, kind="stable")
+        starts, sets = self.lists(members[order].astype(np.int32))
+        lengths = np.diff(starts)
+        of = np.repeat(owner[order], lengths)
+        return np.concatenate([[0], np.cumsum(np.bincount(of, minlength=numbers.size))]), sets[np.lexsort((sets, of))]

@@ -235,7 +235,7 @@ class Index:
                 raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
 
     def remember(self, name: str, what: dict[str, Any]) -> None:
-        """Keep something small beside the segment that was found out about it; it goes when the segment goes.
+        """Keep something small beside the index that was found out about it; it goes when the next build comes.
 
         Not part of the index: whoever may not write does without.
         """
@@ -257,7 +257,9 @@ class Index:
         return kept if isinstance(kept, dict) else None
 
     def _beside(self, name: str) -> Path:
-        return self.path.joinpath(*(file.path for file in self.manifest.files[:1])).parent / f"{name}.json"
+        """In the newest segment, by generation: what was found out about another is not about this one."""
+        newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
+        return newest / f"{name}-{self.manifest.generation}.json"
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
