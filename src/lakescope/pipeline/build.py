@@ -14,21 +14,31 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
-from lakescope.pipeline.inverted import build_inverted, spark_exchange
+from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, Progress, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
-from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
+from lakescope.pipeline.tasks import (
+    RESULT_DDL,
+    STATE_DDL,
+    STATE_SCHEMA,
+    MergeStates,
+    ScanBins,
+    ScanFrame,
+    parse_result,
+)
 from lakescope.pipeline.tokens import RAW, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
@@ -113,6 +123,10 @@ def build(
         return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
 
 
+#: Runs the scan of a plan and of frames; returns the results of its merge tasks.
+Job = Callable[[Plan, "list[SparkFrame]", "TokenCut | None", "Listener | None"], list[str]]
+
+
 def scan(
     session: SparkSession,
     plan: Plan,
@@ -124,9 +138,41 @@ def scan(
 ) -> Outcome:
     """Scan what was planned and invert it: all files of a segment, staged."""
     began = time.monotonic()
+
+    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+        return _job(session, plan, frames, staging, cut, progress)
+
     with few_rows_per_batch(session):
-        outcome = _run(session, plan, frames, staging, progress, joins=joins)
-        _invert(session, outcome, staging, progress, began)
+        outcome = _run(job, plan, frames, progress, joins=joins)
+        steps = itertools.count(1)
+
+        def step(frame: DataFrame) -> list[Any]:
+            if progress:
+                tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
+                progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
+            return collect(session, frame)
+
+        _invert(spark_exchange(session, step), outcome, staging)
+    return outcome
+
+
+def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
+    """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
+
+    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+        write_plan(plan.bins, staging)
+        place = str(staging.absolute())
+        # A bin at a time, as on Spark: records that travel together are in order of their tables.
+        numbers = [pa.record_batch([pa.array([number])], ["id"]) for number in range(len(plan.bins))]
+        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut)(iter([each]))]
+        states = pa.Table.from_batches(scanned, STATE_SCHEMA)
+        order = [(name, "ascending") for name in ("table", "target", "part", "name", "ordinal")]
+        merged = MergeStates(place, 1, cut)(iter(states.sort_by(order).to_batches()))
+        return [result for batch in merged for result in batch.column(0).to_pylist()]
+
+    outcome = _run(job, plan, [], None, joins=joins)
+    _invert(local_exchange, outcome, staging)
+    outcome.jobs = 0
     return outcome
 
 
@@ -155,28 +201,20 @@ def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
         raise BadRequest(f"two tables are called {doubled[0]!r}", hint="give the frame another name")
 
 
-def _run(
-    session: SparkSession,
-    plan: Plan,
-    frames: list[SparkFrame],
-    staging: Path,
-    progress: Listener | None,
-    *,
-    joins: bool,
-) -> Outcome:
+def _run(job: Job, plan: Plan, frames: list[SparkFrame], progress: Listener | None, *, joins: bool) -> Outcome:
     """The job that scans; one more if ranges of a file did not meet, one for each frame if a frame broke the first."""
     cut = TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))) if joins else None
     outcome = Outcome(cut)
     try:
-        outcome.add(_job(session, plan, frames, staging, cut, progress))
+        outcome.add(job(plan, frames, cut, progress))
     except BuildFailed:
         if not frames:
             raise
         # One bad table never stops a lake: a frame that Spark cannot read takes only itself down.
-        outcome.add(_job(session, plan, [], staging, cut, progress))
+        outcome.add(job(plan, [], cut, progress))
         for frame in frames:
             try:
-                outcome.add(_job(session, Plan({}, []), [frame], staging, cut, None))
+                outcome.add(job(Plan({}, []), [frame], cut, None))
             except BuildFailed as error:
                 outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
         if not outcome.counts.get("tables"):
@@ -186,27 +224,17 @@ def _run(
         detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
         outcome.problems += [Problem(table, "info", "rescanned", detail) for table in again]
         whole = make_plan([plan.tables[table] for table in again], unit_bytes=1 << 62)
-        outcome.add(_job(session, whole, [], staging, replace(cut, attempt=1) if cut else None, progress))
+        outcome.add(job(whole, [], replace(cut, attempt=1) if cut else None, progress))
     return outcome
 
 
-def _invert(session: SparkSession, outcome: Outcome, staging: Path, progress: Listener | None, began: float) -> None:
+def _invert(exchange: Exchange, outcome: Outcome, staging: Path) -> None:
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
     raw = [file for file in outcome.files if file.kind == RAW]
     sketches = [file for file in outcome.files if file.kind == "sketches"]
-    pairs = outcome.counts.get("pairs", 0)
-    steps = itertools.count(1)
-
-    def step(frame: DataFrame) -> list[Any]:
-        if progress:
-            tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
-            progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
-        return collect(session, frame)
-
-    exchange = spark_exchange(session, step)
-    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs)
+    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, outcome.counts.get("pairs", 0))
     outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
     outcome.inverted = built.figures
     outcome.jobs += 2
