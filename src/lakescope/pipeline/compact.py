@@ -41,7 +41,7 @@ I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 Arrow = Iterator[pa.RecordBatch]
 
-_COPIED = ("tables", "columns", "problems", "notices", "sketches", "keys", "pairs")
+_COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs")
 
 
 def compact(path: str | Path, *, spark: SparkSession | None = None, master: str | None = None) -> Manifest:

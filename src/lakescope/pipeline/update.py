@@ -175,9 +175,9 @@ def _compare(index: Index, given: dict[str, Any]) -> Changes:
 
 
 def _by_location(index: Index) -> dict[str, list[dict[str, Any]]]:
-    """Tables that were read from files, by where these lie."""
+    """Tables that were read from files, or could not be, by where these lie."""
     known: dict[str, list[dict[str, Any]]] = {}
-    for record in index.catalog("tables").to_pylist():
+    for record in [*index.catalog("tables").to_pylist(), *index.catalog("failures").to_pylist()]:
         if record["version"] is not None:
             known.setdefault(record["uri"], []).append(record)
     return known
@@ -187,7 +187,7 @@ def _is_same(record: dict[str, Any], found: Found) -> bool:
     """Whether a table of the index is what lies there now, under the name it would get now."""
     name = record["table"]
     named = name == found.table or name.startswith((f"{found.table}::", f"{found.table}~"))
-    return bool(named and record["complete"] and record["version"] == found.version)
+    return bool(named and record["version"] == found.version)
 
 
 def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
@@ -230,7 +230,8 @@ def _publish(
         *write_problems("notices", changes.problems + plan.problems, writer.staging),
         *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
     ]
-    summary = _summary(index, changes, outcome, seconds)
+    errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
+    summary = _summary(index, changes, outcome, errors, seconds)
     writer.publish(made, version=__version__, sources=index.manifest.sources, summary=summary, given=given, keep=keep)
 
 
@@ -254,15 +255,16 @@ def _tombstones(dead: dict[str, set[str]], staging: Path) -> list[SegmentFile]:
     return [file] if file else []
 
 
-def _summary(index: Index, changes: Changes, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _summary(index: Index, changes: Changes, outcome: Outcome, errors: int, seconds: float) -> dict[str, Any]:
     """Figures of what is there now."""
     kept = [record for record in index.catalog("tables").to_pylist() if record["table"] not in changes.gone]
+    failed = [name for name in index.catalog("failures")["table"].to_pylist() if name not in changes.gone]
     counts = outcome.counts
     before = index.manifest.summary
     return {
         "tables": len(kept) + counts.get("tables", 0),
         **{name: sum(each[name] for each in kept) + counts.get(name, 0) for name in ("columns", "rows", "bytes")},
-        "failed": before["failed"],
+        "failed": len(failed) + counts.get("failed", 0) + errors,
         "jobs": outcome.jobs,
         "join": before["join"],
         "seconds": round(seconds, 3),

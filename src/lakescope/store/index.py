@@ -28,7 +28,13 @@ I64 = npt.NDArray[np.int64]
 _TRIES = 5
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
-_ORDERS = {"tables": ("table",), "columns": _ORDER, "problems": ("table", "code"), "notices": ("table", "code")}
+_ORDERS = {
+    "tables": ("table",),
+    "columns": _ORDER,
+    "problems": ("table", "code"),
+    "notices": ("table", "code"),
+    "failures": ("table",),
+}
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
 

@@ -94,7 +94,10 @@ PAIR_SCHEMA = pa.schema(
 )
 #: Tables of earlier segments that were removed or replaced since.
 TOMBSTONE_SCHEMA = pa.schema([("segment", _S), ("table", _S)])
+#: Tables that could not be read, and in which state they were then.
+FAILURE_SCHEMA = pa.schema([("table", _S), ("uri", _S), ("version", _S)])
 SCHEMAS = {
+    "failures": FAILURE_SCHEMA,
     "tombstones": TOMBSTONE_SCHEMA,
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
