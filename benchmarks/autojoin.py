@@ -6,7 +6,13 @@ counts as 0 in recall and F1 and not in precision. Ours is given two tables and 
 that the truth names, the latter from 90 up and from the threshold that is best for the case, which nobody knows;
 DQ-P, the pairs of values that share a q-gram no other has; FJ-C, the constrained fuzzy join of section 4.7 on the known
 columns. Synthetic cases are rebuilt from their description (Warren and Tompa): UserID, Time, NameConcat, Citeseer.
-Look-ups are pairs of columns whose link is knowledge: right is to find nothing. Scale: authors, title and year against
+Look-ups are pairs of columns whose link is knowledge: right is to find nothing. Unrelated pairs are tables of public
+lakes drawn by chance: every join is shown, since some of them turn out to be right; programs that take columns as they
+are, or in other letters, are counted apart. Lake: all real tables among those of the public lakes, and keys of these
+lakes' tables rewritten in five ways (with a prefix and in capitals, words in reverse order, without punctuation, as
+mail addresses, cut to eight characters), a part of the rows each; how often is the table that belongs to them among the
+first candidates, where tables that hold the same keys compete; and what is told in the end. Spark: the generated code
+on a local session of two cores, rows compared with those of the plan. Scale: authors, title and year against
 the three written one after the other, with one row in ten left out on either side; learning is the time until programs
 are known, joining the time for all rows; CPU seconds of the process, memory at its peak
 (with the tables themselves and the truth), beside the thesis' seconds.
@@ -20,6 +26,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -27,8 +34,10 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from rapidfuzz import fuzz, process, utils
 
 import common
@@ -37,13 +46,18 @@ from common import Aim, Json
 from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
+from lakescope.search.grams import cut_query
+from lakescope.transforms import steps
 from lakescope.transforms.fuzzy import optimise
 from lakescope.transforms.pairs import Column, gram_pairs
+from lakescope.transforms.program import Expression, Piece
+from lakescope.transforms.texts import read
 
 Pairs = set[tuple[int, int]]
 Score = tuple[float, float, float]
-Section = tuple[str, Json, list[Aim]]
+Section = common.Section
 SHARED = common.HERE.parent.parent / "shared" / "data" / "autojoin"
+LAKES = SHARED.parent / "lakes"
 THESIS = {100: 2.5, 1_000_000: 6.4}
 SYLLABLES = "ka mo ri te lan dor bel sa ni vic tor ham ster wil son er ma re phi lo gra bu che zan quo lim pas".split()
 
@@ -176,7 +190,7 @@ def real(options: argparse.Namespace) -> Section:
     ]
     text = "## Real pairs: members of a parliament in twelve ways\n\nPrecision / recall / F1.\n\n" + table
     each_case = {case.name: {n: s[k] for n, s in scores.items()} for k, case in enumerate(cases)}
-    return text, {"real": {"means": means, "cases": each_case}}, aims
+    return text, {"means": means, "cases": each_case}, aims
 
 
 # --- fuzzy ------------------------------------------------------------------------------------------------------------
@@ -216,7 +230,7 @@ def fuzzy(options: argparse.Namespace) -> Section:
     aims = [
         Aim("fuzzy joins: precision that was asked for", ">= 0.9", f"{means['ours'][0]:.3f}", means["ours"][0] >= 0.9)
     ]
-    return f"## Fuzzy joins: titles of an encyclopaedia over time\n\n{told}\n\n{table}", {"fuzzy": means}, aims
+    return f"## Fuzzy joins: titles of an encyclopaedia over time\n\n{told}\n\n{table}", means, aims
 
 
 # --- generated cases --------------------------------------------------------------------------------------------------
@@ -291,7 +305,7 @@ def synthetic(options: argparse.Namespace) -> Section:
     table = common.table(["case", "F1, worst seed", "thesis: DQ-P", "program (last seed)"], rows)
     worst = min(min(each) for each in all_f1.values())
     aims = [Aim("F1 on the synthetic cases", "1.0", f"{worst:.4f}", worst == 1.0)]
-    return f"## Synthetic cases, {options.rows:,} rows\n\n{table}", {"synthetic": all_f1}, aims
+    return f"## Synthetic cases, {options.rows:,} rows\n\n{table}", all_f1, aims
 
 
 def look_ups() -> Iterable[tuple[str, list[tuple[str, str]]]]:
@@ -321,9 +335,175 @@ def abstention(options: argparse.Namespace) -> Section:
     aims = [Aim("look-ups that are left alone", ">= 95%", f"{share:.1%}", share >= 0.95)]
     return (
         f"## Look-ups\n\nLeft alone: {tried - len(joined)} of {tried}.\n\n{told}",
-        {"look_ups": {"tried": tried, "joined": joined}},
+        {"tried": tried, "joined": joined},
         aims,
     )
+
+
+# --- tables of public lakes -------------------------------------------------------------------------------------------
+
+
+def unrelated(options: argparse.Namespace) -> Section:
+    """Tables drawn by chance."""
+    dice = random.Random(options.seed)
+    files = [path for path in sorted(options.lakes.rglob("*.csv")) if path.stat().st_size < 3_000_000]
+    plain, joined, seconds = 0, [], []
+    for number in range(options.pairs):
+        if number % 20 == 0:
+            common.say(f"{number} of {options.pairs} unrelated pairs")
+        left, right = dice.sample(files, 2)
+        began = cpu()
+        plan = lakescope.autojoin(left, right, fuzzy=False, budget=20)
+        seconds.append(cpu() - began)
+        if not plan:
+            continue
+        outputs = [output for each in plan.programs for output in each.outputs]
+        kinds = {type(step) for output in outputs for step in steps_of(output)}
+        if kinds <= {steps.Case} and all(len(output.operators) == 1 for output in outputs):
+            plain += 1
+        else:
+            words = "; ".join(str(each) for each in plan.programs)
+            joined.append(f"{left.name} and {right.name}: {words} ({plan.pairs().num_rows:,} rows)")
+            common.say(joined[-1])
+    share = len(joined) / options.pairs
+    told = (
+        f"{options.pairs} pairs, {np.mean(seconds):.1f} CPU s each (at most {max(seconds):.1f}). {plain} join by"
+        f" columns as they are or in other letters; {len(joined)} by a longer program:\n\n"
+    )
+    told += "\n".join(f"- {each}" for each in joined) or "none"
+    aims = [Aim("unrelated tables joined by a longer program", "<= 1%", f"{share:.1%}", share <= 0.01)]
+    return f"## Unrelated tables\n\n{told}", {"pairs": options.pairs, "plain": plain, "joined": joined}, aims
+
+
+def steps_of(expression: Expression) -> Iterable[steps.Step]:
+    return (step for each in expression.operators if isinstance(each, Piece) for step in each.steps)
+
+
+WAYS: dict[str, Callable[[str], str]] = {
+    "prefix and capitals": lambda text: f"ID-{text.upper()}",
+    "words in reverse order": lambda text: ", ".join(reversed(text.split())),
+    "without punctuation": lambda text: "".join(filter(str.isalnum, text)).lower(),
+    "mail addresses": lambda text: f"{text[0]}{text.split()[-1]}@example.org".lower(),
+    "cut to eight": lambda text: text[:8].upper(),
+}
+TOLD = (1, 5, 10, 20)
+
+
+def rewritten(lake: lakescope.Lake, dice: random.Random, wanted: int) -> Iterable[tuple[str, str, pa.Table]]:
+    """Keys of tables of a lake: the way they are rewritten in, the table, and a part of them, rewritten."""
+    columns = lake.columns().select(["table", "column", "type", "distinct", "length_mean"]).to_pylist()
+    texts = [c for c in columns if c["type"] == "text" and c["distinct"] >= 40 and 5 < c["length_mean"] < 60]
+    tables = dice.sample(sorted({c["table"] for c in texts}), wanted)
+    for number, table in enumerate(tables):
+        column = next(c["column"] for c in texts if c["table"] == table)
+        cells = [cell for cell in read(lake.location(table)).column(column).unique().to_pylist() if cell]
+        way = list(WAYS)[number % len(WAYS)]
+        part = dice.sample(cells, max(20, round(dice.uniform(0.2, 0.9) * len(cells))))[:2000]
+        yield way, table, pa.table({"key": [WAYS[way](cell) for cell in part]})
+
+
+def candidates(lake: lakescope.Lake, query: object, own: str | None) -> tuple[list[str], float]:
+    """Tables in the order in which they would be looked at, and the CPU seconds that took."""
+    began = cpu()
+    hits = lake._grams.search(cut_query(query), lake._joins.columns_of(own) if own else range(0))
+    names = dict.fromkeys(lake._joins.table_of(hit.number) for hit in hits)
+    return list(names), cpu() - began
+
+
+def in_a_lake(options: argparse.Namespace) -> Section:
+    folder = common.data_folder("autojoin-lake", keep=options.keep)
+    real = folder / "lake" / "real"
+    real.mkdir(parents=True)
+    for case in sorted((options.shared / "congress_dev").iterdir()):
+        for side in FILES:
+            shutil.copyfile(case / side, real / f"{case.name} {side}")
+    shutil.copytree(options.lakes, folder / "lake", dirs_exist_ok=True)
+    lake = lakescope.index(folder / "lake", folder / "lake.idx", master="local[2]")
+    ranks: dict[str, list[int]] = {}
+    spent = []
+
+    def add(kind: str, query: object, own: str | None, partner: str) -> None:
+        names, took = candidates(lake, query, own)
+        spent.append(took)
+        ranks.setdefault(kind, []).append(names.index(partner) + 1 if partner in names else 10**6)
+
+    reals = {name: _partner(name) for name in lake.tables()["table"].to_pylist() if name.startswith("real/")}
+    candidates(lake, lake.location(next(iter(reals))), None)  # kernels
+    for name, partner in reals.items():
+        add("real pairs", lake.location(name), name, partner)
+    for way, table, query in rewritten(lake, random.Random(options.seed), 60):
+        add(way, query, None, table)
+    rows = [
+        [kind, len(each), *[f"{np.mean([rank <= k for rank in each]):.2f}" for k in TOLD]]
+        for kind, each in ranks.items()
+    ]
+    every = [rank for each in ranks.values() for rank in each]
+    rows.append(["all", len(every), *[f"{np.mean([rank <= k for rank in every]):.2f}" for k in TOLD]])
+    found, seconds = [], []
+    for name in [name for name in reals if name.endswith("source.csv")][: options.asked]:
+        began = cpu()
+        told = lake.autojoin(name, k=20, candidates=10, budget=60)
+        seconds.append(cpu() - began)
+        found.append(reals[name] in [each.table for each in told] or reals[name] in " ".join(told.notes[:1]))
+        common.say(f"{name}: {len(told)} tables told, {'found' if found[-1] else 'not found'}, {seconds[-1]:.1f} s")
+    size = sum(file.size for file in lake._index.manifest.files if file.kind == "grams")
+    summary = lake.info()
+    text = (
+        f"{summary['tables']:,} tables, {summary['columns']:,} columns; the q-grams take"
+        f" {size / summary['columns']:,.0f} bytes a column ({size / summary['index_bytes']:.1%} of the index)."
+        f" Reading a query and finding its candidates takes {1000 * np.median(spent):.1f} ms of CPU"
+        f" (median; at most {1000 * max(spent):.0f}). Share of queries whose table is among the first candidates:\n\n"
+        + common.table(["keys", "queries", *[f"first {k}" for k in TOLD]], rows)
+        + f"\n\nIn the end, with 10 candidates: {sum(found)} of {len(found)} partners of real tables are told,"
+        f" {np.mean(seconds):.1f} CPU s a query."
+    )
+    best = float(np.mean([rank <= 20 for rank in every]))
+    aims = [Aim("the right table among 20 candidates", ">= 85%", f"{best:.1%}", best >= 0.85)]
+    data = {"ranks": ranks, "cpu_s": spent, "bytes": size, "told": sum(found), "asked": len(found)}
+    return f"## Tables of a lake\n\n{text}", data, aims
+
+
+def _partner(name: str) -> str:
+    case, _, side = name.rpartition(" ")
+    return f"{case} {FILES[1 - FILES.index(side)]}"
+
+
+# --- Spark ------------------------------------------------------------------------------------------------------------
+
+
+def on_spark(options: argparse.Namespace) -> Section:
+    """The generated code over files of a million rows, and the same rows from the plan."""
+    from lakescope.pipeline.session import spark_session
+
+    folder = common.data_folder("autojoin-spark", keep=options.keep)
+    dice = random.Random(1)
+    left, right, _ = apart(dice, *papers(dice, options.spark), left_out=0.1)
+    for name, table in (("left", left), ("right", right)):
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=100_000)
+    plan = lakescope.autojoin(folder / "left.parquet", folder / "right.parquet", budget=None)
+    pq.write_table(plan.table(), folder / "ours.parquet")
+    with spark_session(master="local[2]") as spark:
+        scope = {"spark": spark}
+        began = time.monotonic()
+        exec(plan.to_spark(), scope)
+        scope["joined"].write.parquet(str(folder / "spark"))
+        seconds = time.monotonic() - began
+        explained = scope["joined"]._jdf.queryExecution().toString()
+    ours, theirs = f"'{folder}/ours.parquet'", f"'{folder}/spark/*.parquet'"
+    rows = duckdb.sql(f"SELECT count(*) FROM {theirs}").fetchall()[0][0]
+    apart_ = [
+        duckdb.sql(f"SELECT count(*) FROM (FROM {a} EXCEPT ALL FROM {b})").fetchall()[0][0]
+        for a, b in ((ours, theirs), (theirs, ours))
+    ]
+    python = "Python" in explained or "BatchEval" in explained
+    text = (
+        f"{left.num_rows:,} and {right.num_rows:,} rows, `{plan.program}`: {rows:,} rows in {seconds:.0f} s on"
+        f" `local[2]` ({plan.pairs().num_rows:,} by the plan itself), {sum(apart_)} of them different;"
+        f" {'Python functions in the plan' if python else 'no Python function in the plan'}."
+    )
+    same = sum(apart_) == 0 and rows == plan.pairs().num_rows and not python
+    aims = [Aim("the same rows on Spark", "all", "all" if same else f"{sum(apart_):,} differ", same)]
+    return f"## Spark\n\n{text}", {"rows": rows, "seconds": seconds, "different": apart_}, aims
 
 
 # --- scale ------------------------------------------------------------------------------------------------------------
@@ -376,7 +556,7 @@ def scale(options: argparse.Namespace) -> Section:
             aims.append(common.at_most(f"learning at {count:,} rows", limit, learning, " s"))
     return (
         f"## Scale\n\n{common.table(heads, rows)}",
-        {"scale": {str(count): each for count, each in runs.items()}},
+        {str(count): each for count, each in runs.items()},
         aims,
     )
 
@@ -384,31 +564,41 @@ def scale(options: argparse.Namespace) -> Section:
 def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--shared", type=Path, default=SHARED, help="folder with congress_dev and autofj10")
+    parser.add_argument("--lakes", type=Path, default=LAKES, help="folder with tables of public lakes")
     parser.add_argument("--rows", type=int, default=2000, help="rows of the synthetic cases")
+    parser.add_argument("--pairs", type=int, default=150, help="pairs of unrelated tables")
+    parser.add_argument("--asked", type=int, default=12, help="real tables that are asked about in the lake to the end")
+    parser.add_argument("--spark", type=int, default=1_000_000, help="rows of the tables that are joined on Spark")
+    parser.add_argument("--seed", type=int, default=1, help="seed of what is drawn by chance")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--only", nargs="+", help="parts to run: " + ", ".join(PARTS))
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measure(options.measure)
         return
-    parts: list[Callable[[argparse.Namespace], Section]] = [synthetic, abstention, scale]
-    sections, body, aims = [], {}, []
-    if options.shared.is_dir():
-        parts = [real, fuzzy, *parts]
-    else:
-        sections.append(f"Real pairs were left out: {options.shared.name} is not there.")
-    for part in parts:
-        text, data, more = part(options)
-        sections.append(text)
-        body |= data
-        aims += more
-        common.say(f"{part.__name__} done")
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
-    versions = {each: version(each) for each in ("lakescope", "numpy", "pyarrow", "rapidfuzz")}
+    needed = {"real": options.shared, "fuzzy": options.shared, "unrelated": options.lakes, "lake": options.lakes}
+    missing = [name for name, folder in needed.items() if not folder.is_dir()]
+    parts = {name: part for name, part in PARTS.items() if name not in missing}
+    sections, body, aims = common.run_parts(parts, options, __doc__)
+    if missing:
+        sections.insert(0, f"Left out, since their tables are not there: {', '.join(missing)}.")
+    versions = {each: version(each) for each in ("lakescope", "numpy", "pyarrow", "pyspark", "rapidfuzz")}
     common.publish(
         "autojoin", "Joins of keys that are written differently", body, sections, aims, versions, options.out
     )
 
+
+PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
+    "real": real,
+    "fuzzy": fuzzy,
+    "synthetic": synthetic,
+    "look-ups": abstention,
+    "unrelated": unrelated,
+    "lake": in_a_lake,
+    "spark": on_spark,
+    "scale": scale,
+}
 
 if __name__ == "__main__":
     main()

@@ -22,9 +22,10 @@ QUICK = {
     "joins_build": "--tokens 100000 200000 --skewed 200000 --columns 200 --repeats 1",
     "correlations": "--tables 20 --queries 2 --sizes 256 --haystacks 3 --trials 20 --sketches 3000 --speed-queries 20",
     "dependencies": "--rows 1000 --columns 10 --seeds 2 --sensor-rows 20000",
-    "autojoin": "--rows 200 --sizes 100 1000 --repeats 1",
+    "autojoin": "--rows 200 --sizes 100 1000 --pairs 5 --asked 1 --spark 5000 --repeats 1",
     "headers": "--split 0.02 --corpora 100 --growth-splits 1 --sketched 3 --files 10",
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
+    "report": "--sizes 10 20 --repeats 1",
 }
 
 

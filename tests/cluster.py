@@ -183,7 +183,7 @@ def contents(lake: Lake) -> dict[str, Any]:
     problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
     summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
     tables = lake.tables().to_pylist()
-    inverted = {part: _part(lake, part) for part in ("tokens", "postings", "sets", "forest")}
+    inverted = {part: _part(lake, part) for part in ("tokens", "postings", "sets", "forest", "grams")}
     found = {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}
     correlations = {kind: _records(lake, kind) for kind in ("keys", "pairs")}
     return found | inverted | correlations
@@ -202,12 +202,13 @@ def _records(lake: Lake, kind: str) -> list[dict[str, Any]]:
 
 def _part(lake: Lake, part: str) -> dict[str, str]:
     """Digests of a part of the inverted index, whatever files it lies in."""
-    files = InvertedIndex(lake._index)._part(part)
+    files = InvertedIndex(lake._index).part(part)
     arrays = {
         "tokens": ("hashes", "groups"),
         "postings": ("sets", "widths"),
         "sets": ("groups", "sizes"),
         "forest": ("values", "sets"),
+        "grams": ("hashes", "sets"),
     }
     digests = {}
     for name in arrays[part]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,15 +19,18 @@ from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
+from lakescope.transforms.chance import Met, chance_of, idle
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
-from lakescope.transforms.keys import keys_of, split_keys_of
+from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
-from lakescope.transforms.program import Constant, Piece
+from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Split
+from lakescope.transforms.steps import Case, Digits, Slice, Split
 from lakescope.transforms.texts import read
+from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -316,6 +321,58 @@ def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     assert not lakescope.autojoin(tickets, pa.table({"vendor": [f"V-{n:04}" for n in range(1, 80)]}))
 
 
+def test_keys_that_anything_meets_join_nothing() -> None:
+    """Days of eight years are met by any score and day, if the year may be made up."""
+    days = [f"20{y}-{m:02}-{d:02}" for y in range(10, 18) for m in range(1, 13) for d in range(1, 29)]
+    scores = [(str(n % 4 + 1), f"{n + 1}-Dec", f"said {n * 7919}") for n in range(27)]
+    calls = columns(("day", "calls"), [(day, str(n * 104_729 % 7001)) for n, day in enumerate(days)])
+    assert not lakescope.autojoin(calls, columns(("score", "date", "words"), scores), fuzzy=False)
+
+
+def columns(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pa.Table:
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def test_pieces_that_do_not_matter() -> None:
+    every = [f"20{y}-{m:02}-{d:02}" for y in range(10, 20) for m in range(1, 13) for d in range(1, 29)]
+    key = key_of(read(pa.table({"day": every})), [Piece("day")])
+    month, day, year = (Piece("date", (Split("/", place), Digits(2))) for place in range(3))
+    rows = [{"date": f"{m}/{d}/2013"} for m in range(1, 13) for d in range(1, 29, 3)]
+    rearranged = (year, Constant("-"), month, Constant("-"), day)
+    made_up = (Constant("2010-"), month, Constant("-"), day)
+    assert idle(key, Program((Expression(rearranged),), key.pieces), rows) is None
+    assert idle(key, Program((Expression(made_up),), key.pieces), rows) == "day"
+    panel = [(country, str(year)) for country in ("afg", "alb", "and") for year in range(2000, 2020)]
+    both = key_of(read(columns(("geo", "time"), panel)), [Piece("geo"), Piece("time")])
+    amounts = [{"code": country.upper(), "year": year} for country, year in panel]
+    geo, time = Expression((Piece("code", (Case("lower"),)),)), Expression((Piece("year"),))
+    some_year = Expression((Piece("year", (Slice(0, 2),)), Piece("year", (Slice(1, 2),)), Constant("8")))
+    assert idle(both, Program((geo, time), both.pieces), amounts) is None
+    assert idle(both, Program((geo, some_year), both.pieces), amounts) == "time"
+    few = key_of(read(pa.table({"day": [f"2010-{m:02}-{(7 * m) % 28 + 1:02}" for m in range(1, 13)]})), [Piece("day")])
+    some = [{"date": f"{m}/{(7 * m) % 28 + 1}/2013"} for m in range(1, 13)]
+    assert idle(few, Program((Expression(made_up),), few.pieces), some) is None
+
+
+def test_texts_that_fill_their_space_are_no_evidence() -> None:
+    """Two digits of anything after "20" are a year now and then: no text is new, so the old ones tell chance."""
+    key = key_of(read(pa.table({"year": [str(2000 + n) for n in range(17)]})), [Piece("year")])
+    rows = [{"time": "2004", "share": f"0.{n * 7919 % 1000:03}"} for n in range(800)]
+    pieces = Piece("time", (Slice(0, 2),)), Piece("share", (Slice(-2, None),))
+    program = Program((Expression(pieces),), key.pieces)
+    texts = [program.outputs[0].apply(row) for row in rows]
+    met = Met([*texts], key.look_up(np.array([hash_text(text) for text in texts], np.uint64)))
+    assert chance_of(met, key, program, rows[:400]) == pytest.approx(0.17, abs=0.05)
+
+
+def test_few_rows_that_join_are_believed_if_chance_would_join_none() -> None:
+    full = [f"{first} {middle} {last}" for first, middle, last in names(1500)]
+    left, turned = pa.table({"name": full[:800]}), [", ".join(text.split()[::-1]) for text in full]
+    plan = lakescope.autojoin(left, pa.table({"who": turned[740:]}), fuzzy=False)
+    assert found(plan) == {(740 + n, n) for n in range(60)}
+    assert not lakescope.autojoin(left, pa.table({"who": turned[790:]}), fuzzy=False)
+
+
 def test_claims_of_several_rows_join_nothing() -> None:
     rows = names(60)
     left = pa.table(
@@ -334,6 +391,18 @@ def test_empty_tables_and_cells() -> None:
     assert not lakescope.autojoin(holes, holes.slice(1))
     with pytest.raises(BadRequest, match="budget"):
         lakescope.autojoin(empty, empty, budget=0)
+
+
+def test_learning_that_is_stopped_says_so() -> None:
+    told: list[str] = []
+    rows = names(60)
+    left = pa.table({"name": [f"{first} {last}" for first, _, last in rows]})
+    right = pa.table({"name": [f"{last}, {first}" for first, _, last in rows]})
+    clock = Clock(None, told.append)
+    assert lakescope.autojoin(left, right, budget=clock)
+    assert any("left->right" in line for line in told)
+    clock.stop()
+    assert "interrupted" in lakescope.autojoin(left, right, budget=clock).reason
 
 
 def test_a_budget_that_is_used_up_says_so() -> None:
@@ -422,6 +491,33 @@ def test_spark_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table], spa
     assert sorted(tuple(row) for row in scope["joined"].collect()) == as_rows(plan)
 
 
+def test_code_lists_what_joins_by_distance(spark: SparkSession) -> None:
+    rows = names(80)
+    left = pa.table({"name": [f"{a} {b} {c}" for a, b, c in rows]})
+    cut = [c if n % 9 else c[: n // 9 % 5] + c[n // 9 % 5 + 1 :] for n, (_, _, c) in enumerate(rows)]
+    slips = [f"{last}, {a} {b}" for last, (a, b, _) in zip(cut, rows, strict=True)]
+    plan = lakescope.autojoin(left, pa.table({"page": slips[::-1]}))
+    assert plan.fuzzy is not None
+    wanted = sorted(tuple(row.values()) for row in plan.table().to_pylist())
+    assert len(wanted) == 80
+    with duckdb.connect() as connection:
+        connection.register("left", plan.left)
+        connection.register("right", plan.right)
+        made = {"sql": connection.execute(plan.to_sql("sql")).fetchall()}
+    scope: dict[str, Any] = {"left": plan.left, "right": plan.right}
+    exec(plan.code("polars"), scope)
+    made["polars"] = scope["joined"].rows()
+    scope = {"left": plan.left.to_pylist(), "right": plan.right.to_pylist()}
+    exec(plan.code("python"), scope)
+    made["python"] = [(one["name"], other["page"]) for one, other in scope["joined"]]
+    scope = {"spark": spark, "left": spark.createDataFrame(plan.left), "right": spark.createDataFrame(plan.right)}
+    exec(plan.to_spark(), scope)
+    made["spark"] = [tuple(row) for row in scope["joined"].collect()]
+    for dialect, found_rows in made.items():
+        assert sorted(found_rows) == wanted, dialect
+    assert "nearly equal to a key are listed" in plan.code("duckdb")
+
+
 def test_code_of_files_reads_them(tables: tuple[pa.Table, pa.Table], tmp_path: Path) -> None:
     import pyarrow.csv as pc
 
@@ -452,7 +548,7 @@ def test_a_plan_is_plain_data(plan: Plan) -> None:
     assert json.loads(json.dumps(data)) == data
     assert {"direction", "columns", "programs", "coverage", "fuzzy"} <= set(data)
     assert plan.evidence
-    assert "<pre>" in plan._repr_html_()
+    assert "% of the right rows joined" in plan._repr_html_()
     assert plan.unmatched("left").num_rows == 0
 
 
@@ -569,7 +665,7 @@ def test_fuzzyjoin_on_the_command_line(
         (["autojoin", "a.csv", "b.csv", "--code", "cobol"], "no dialect"),
         (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
-        (["autojoin", "a.csv", "index"], "is an index"),
+        (["autojoin", "index", "a.csv"], "is an index"),
         (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),
     ],
 )

@@ -390,7 +390,7 @@ def write(rows: list[Row], delimiter: str, quote: str, escape: bool, quoting: Li
     newline = 13 if end == "\r" else 10
     marks = (ord(delimiter), ord(quote), 92 if escape else 0, newline)
     names = [f"column_{place + 1}" for place in range(len(rows[0]))]
-    return Written(rows, out.getvalue().encode(), Dialect(*marks, names, False, 0, 0, 0, "cp1252"))
+    return Written(rows, out.getvalue().encode(), Dialect(*marks, names, 0, 0, 0, 0.0, 0, "cp1252"))
 
 
 _CHARS = st.sampled_from(

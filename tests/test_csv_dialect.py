@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lakescope.errors import SourceError
+from lakescope.sources import header_rows
 from lakescope.sources.csv_dialect import Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
 from lakescope.sources.names import MOST_COLUMNS, unique_names
+from lakescope.values.canonical import Kind, canonical
+from lakescope.values.text import TextColumn
 
 
 def detect(text: str | bytes, *, tabs: bool = False) -> Dialect:
@@ -119,3 +127,131 @@ def test_too_many_columns_are_refused_before_they_cost_anything() -> None:
     assert time.process_time() - began < 5
     found = detect(",".join(f"c{i}" for i in range(MOST_COLUMNS)))
     assert len(found.names) == MOST_COLUMNS
+
+
+# --- header, preamble and data, beside a plain reference --------------------------------------------------------------
+
+_CELLS = [
+    "",
+    "x",
+    "Name",
+    "unit price",
+    "first of all",
+    "7",
+    "1.5",
+    "1999",
+    "2021-03-04",
+    "00501",
+    "a-7",
+    "Ωmega",
+    "(m)",
+]
+
+
+def _outline(text: str) -> str:
+    short = re.sub(r"[0-9]+", "9", re.sub(r"[^\W\d_]+", "w", text[:60]))
+    return re.sub(r"w( w)+", "w w", short)
+
+
+def _bounded(evidence: float, most: float) -> float:
+    return max(-most, min(most, evidence))
+
+
+def _density(text: str, mean: float, deviation: float) -> float:
+    return -0.5 * ((math.log(1 + len(text)) - mean) / deviation) ** 2 - math.log(deviation)
+
+
+def _plainly(row: list[str], below: list[list[str]]) -> tuple[float, float]:
+    """What the cells of a row say for a header and for a preamble, by counting; words themselves say nothing here."""
+    names = before = 0.0
+    for place, text in enumerate(row):
+        cell, cells = canonical(text), [(other[place], canonical(other[place])) for other in below]
+        count, kind = len(cells), cell.kind
+        share = (sum(each.kind is kind for _, each in cells) + (0.6 if kind is Kind.TEXT else 0.08)) / (count + 1.2)
+        usual = {Kind.TEXT: 0.9, Kind.NULL: 0.04, Kind.INTEGER: 0.03, Kind.CODE: 0.01, Kind.DATE: 0.01}.get(kind, 0.003)
+        years = [each.kind is Kind.INTEGER and 1800 <= each.number <= 2100 for _, each in cells]
+        if kind is Kind.INTEGER and 1800 <= cell.number <= 2100:
+            said = _bounded(math.log(0.06 / ((sum(years) + 0.3) / (count + 1))), 3.5)
+        else:
+            said = _bounded(math.log(usual / share), 3.5)
+        if kind is not Kind.NULL:
+            first = {Kind.TEXT: 0.8, Kind.DATE: 0.07, Kind.INTEGER: 0.06}.get(kind, 0.02)
+            preamble = _bounded(math.log(first / share), 2.5)
+            values = Counter(each.text for _, each in cells if each.kind is not Kind.NULL)
+            if values[cell.text]:
+                said -= 1.0 + 1.5 * min(1.0, values[cell.text] / count * 5)
+                preamble -= 2.0
+            else:
+                once, filled = sum(times == 1 for times in values.values()), values.total()
+                novelty = (once + 0.5) / (filled + 1) if filled else 1.0
+                said += _bounded(-math.log(max(novelty, 1 / (count + 2))), 2.0)
+            texts = [other for other, each in cells if each.kind is Kind.TEXT]
+            if kind is Kind.TEXT and texts:
+                outlines = Counter(map(_outline, texts))
+                outline = _outline(text)
+                usual = {"w": 0.45, "w w": 0.25}.get(outline, 0.03)
+                likely = (outlines[outline] + 0.3) / (len(texts) + 0.3 * (len(outlines) + 3))
+                said += _bounded(math.log(usual / likely), 1.5)
+                lengths = [math.log(1 + len(other)) for other in texts]
+                usual_length = _density(text, float(np.mean(lengths)), max(0.35, float(np.std(lengths))))
+                said += _bounded(_density(text, 2.1, 0.6) - usual_length, 1.5)
+                preamble += _bounded(_density(text, 3.2, 0.9) - usual_length, 1.0)
+            before += preamble
+        names += _bounded(said, 4.0)
+    return names, before
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.sampled_from(_CELLS), min_size=width, max_size=width), min_size=2, max_size=90
+        )
+    )
+)
+def test_rows_are_weighed_as_counted_plainly(rows: list[list[str]]) -> None:
+    columns = []
+    for place in range(len(rows[0])):
+        cells = [row[place].encode() for row in rows]
+        ends = np.cumsum([len(cell) for cell in cells]).astype(np.int32)
+        data = np.frombuffer(b"".join(cells) + b" ", np.uint8)
+        columns.append(TextColumn("", data, (ends - [len(cell) for cell in cells]).astype(np.int32), ends))
+    head = header_rows._Head(columns, None, (), "utf-8")
+    ahead = min(len(rows), 23)
+    header, preamble = head.said(ahead, np.zeros(head.places.shape))
+    for row in range(ahead):
+        below = rows[row + 1 : row + 61]
+        wanted = _plainly(rows[row], below) if below else (0.0, 0.0)
+        assert (header[row], preamble[row]) == pytest.approx(wanted, abs=1e-9)
+
+
+_PEOPLE = [f"{name},{at + 3},{at + 4}.5" for at, name in enumerate(["Ann", "Bo", "Cy", "Di", "Eve", "Flo", "Gus"])]
+
+
+@pytest.mark.parametrize(
+    ("lines", "preamble", "rows", "names"),
+    [
+        (["Sales of last year,,", "by region,,", *_PEOPLE], 2, 0, None),
+        (["Sales of last year,,", "name,size,price", *_PEOPLE], 1, 1, ["name", "size", "price"]),
+        ([",Size,,Price,", "name,min,max,min,max", *(f"p{i},{i},{i + 3},{i}.5,{i}.75" for i in range(9))], 0, 2,
+         ["name", "Size min", "Size max", "Price min", "Price max"]),
+        (["name,size,price", ",(m),(USD)", *_PEOPLE], 0, 2, ["name", "size (m)", "price (USD)"]),
+        ([",value", "a7,3.5", "b8,4.25", "c9,5.0"], 0, 1, ["column_1", "value"]),
+    ],
+)  # fmt: skip
+def test_where_the_data_starts(lines: list[str], preamble: int, rows: int, names: list[str] | None) -> None:
+    text = "\n".join(lines) + "\n"
+    found = detect(text)
+    assert (found.preamble, found.header_rows) == (preamble, rows)
+    assert text[found.data_start :].splitlines() == lines[preamble + rows :]
+    assert names is None or found.names == names
+
+
+def test_a_blank_line_ends_what_stands_above_the_header() -> None:
+    text = "Trading - a report\nCreated: 2023-10-02, Currency: USD\n\nstate,orders,revenue\n"
+    data = "".join(
+        f"{'ABCDEFGHKL'[i % 10]}land{'aeiou'[i // 10]},{100 + 7 * i},{3272.38 + 91 * i:.2f}\n" for i in range(50)
+    )
+    found = detect(text + data)
+    assert (found.preamble, found.header_rows, found.names) == (2, 1, ["state", "orders", "revenue"])
+    assert (text + data)[found.data_start :] == data

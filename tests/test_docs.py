@@ -18,7 +18,7 @@ import pytest
 
 import lakescope
 from lakescope.lake import Lake, TableProfile
-from lakescope.store.segment import SCHEMAS
+from lakescope.store.segment import SCHEMAS, STAGED
 from lakescope.values.canonical import NULL_MARKERS, VALUES_VERSION, canonical, decode
 from lakescope.values.hashing import hash_text
 
@@ -170,7 +170,7 @@ def plain_type(kind: object) -> str:
     return re.sub(r"\b(item|element): ", "", str(kind))
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@pytest.mark.parametrize("kind", sorted(set(SCHEMAS) - set(STAGED)))
 def test_every_field_is_explained(kind: str) -> None:
     text = Page.of("docs/profile.md").text if kind == "columns" else Page.of("docs/catalog.md").section(kind)
     told = {code_of(row[0]): row[1] for row in rows_of(text, "field") if len(row) == 3}

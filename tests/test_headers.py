@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +30,18 @@ from lakescope.headers.coherence import (
     pair_scores,
 )
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
-from lakescope.headers.detect import cut_rows, header_opinion, opinion_of
+from lakescope.headers.detect import opinion_of
 from lakescope.headers.evaluate import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from lakescope.headers.model import FIRST, SECOND, Model
-from lakescope.headers.names import as_written, match, meaningless, normalised, schema_form
+from lakescope.headers.evidence import FIELDS
+from lakescope.headers.model import FIRST, SECOND, Clues, Model
+from lakescope.headers.names import as_written, match, normalised, schema_form
 from lakescope.headers.similar import propose
 from lakescope.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
 from lakescope.lake import Lake
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.sources.csv_dialect import Dialect, detect_dialect
+from lakescope.sources.encoding import Encoding
+from lakescope.sources.names import meaningless
 from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
@@ -367,7 +372,7 @@ def test_similarities_are_those_of_the_sets(search: HeaderSearch, lake: Lake) ->
         values[record["table"]] = [{cell for cell in column if cell} for column in zip(*rows, strict=True)]
     number = search.columns.number_of_table["medals3.csv"]
     table = search.table(number)
-    found = search.values.similar(table, search.corpus)
+    found = search.values.similar(table, search.corpus.whole)
     mine = values["medals3.csv"]
     whole = set().union(*mine)
     for other, columns in values.items():
@@ -391,7 +396,7 @@ def test_similarities_are_those_of_the_sets(search: HeaderSearch, lake: Lake) ->
 def test_sketches_and_lists_agree(search: HeaderSearch, threshold: float | None) -> None:
     for name in ("medals1.csv", "films2.csv", "towns5.csv", "nameless.csv"):
         table = search.table(search.columns.number_of_table[name])
-        exact = propose(search.values.similar(table, search.corpus), search.corpus, threshold=threshold)
+        exact = propose(search.values.similar(table, search.corpus.whole), search.corpus, threshold=threshold)
         request = HeaderRequest(method="thesis", engine="hll", threshold=threshold, unfiltered=threshold is None)
         sketched = propose(search.similar(table, request), search.corpus, threshold=threshold)
         assert [[(one.header, one.weight) for one in some] for some in exact] == [
@@ -409,7 +414,7 @@ def test_rounded_sketches_count_small_sets(seed: int, size: int) -> None:
 
 def test_weights_are_containment_times_jaccard(search: HeaderSearch) -> None:
     table = search.table(search.columns.number_of_table["nameless.csv"])
-    similar = search.values.similar(table, search.corpus)
+    similar = search.values.similar(table, search.corpus.whole)
     for some in propose(similar, search.corpus, threshold=0.0, k=3):
         for one in some:
             assert one.weight == pytest.approx(one.containment * one.table_similarity)
@@ -465,7 +470,7 @@ def test_a_file_without_header_keeps_its_first_row(lake: Lake, films: Path) -> N
 
 def test_own_table_is_left_out(lake: Lake, search: HeaderSearch) -> None:
     table = search.table(search.columns.number_of_table["towns3.csv"])
-    similar = search.values.similar(table, search.corpus)
+    similar = search.values.similar(table, search.corpus.whole)
     assert similar.tables[table.number] == 0
     assert all(table.number not in search.columns.table_of[each.numbers] for each in similar.sharing)
     path = Path(lake.profile("towns3.csv").table["uri"])
@@ -634,14 +639,70 @@ def test_a_table_is_written_under_its_headers(lake: Lake, films: Path, suffix: s
         lake.name_columns(films, films.with_suffix(".doc"))
 
 
-def test_many_tables_on_spark(lake: Lake, spark: SparkSession, films: Path) -> None:
-    rows = lake.suggest_headers_batch([str(films), "nameless.csv"], spark=spark).collect()
-    chosen = {(row["query_table"], row["position"]): row["header"] for row in rows if row["chosen"]}
-    for query in (str(films), "nameless.csv"):
-        best = lake.suggest_headers(query)[0].headers
-        assert [chosen.get((query, place)) for place in range(len(best))] == list(best)
+@pytest.mark.parametrize("method", ["ours", "thesis"])
+def test_many_tables_on_spark(lake: Lake, spark: SparkSession, films: Path, method: str) -> None:
+    """Blocks of tables by parts of the corpus: the very answers of one process."""
+    queries = [str(films), "nameless.csv", "towns3.csv"]
+    options: dict[str, Any] = {"method": method, "mode": "coverage"}
+    rows = lake.suggest_headers_batch(queries, spark=spark, parts=4, **options).collect()
+    told = {
+        query: sorted(
+            (row["position"], row["rank"], row["header"], row["weight"], row["chosen"])
+            for row in rows
+            if row["query_table"] == query
+        )
+        for query in queries
+    }
+    for query in queries:
+        found = lake.suggest_headers(query, **options)
+        wanted = [
+            (place, rank, each.header, each.weight, each.header == found[0].headers[place])
+            for place, some in enumerate(found.candidates)
+            for rank, each in enumerate(some, start=1)
+        ]
+        assert told[query] == wanted
+
+
+def test_all_nameless_tables_on_spark(lake: Lake, spark: SparkSession) -> None:
     every = lake.suggest_headers_batch(spark=spark, k=1).select("query_table").distinct().collect()
     assert {row["query_table"] for row in every} == {"nameless.csv", "partly.csv"}
+    with pytest.raises(BadRequest, match="parts"):
+        lake.suggest_headers_batch(spark=spark, parts=0)
+    with pytest.raises(BadRequest, match="sketches"):
+        lake.suggest_headers_batch(spark=spark, method="thesis", engine="hll")
+
+
+@settings(deadline=None, max_examples=10)
+@given(number=st.integers(0, 32), parts=st.integers(1, 40))
+def test_parts_of_the_corpus_say_what_the_whole_says(search: HeaderSearch, number: int, parts: int) -> None:
+    table = search.table(number)
+    whole, _ = search.judge.clues(table, search.corpus.whole)
+    pieces = [search.corpus.part(part, parts) for part in range(parts)]
+    assert [table for piece in pieces for table in piece.tables] == list(range(len(search.columns.tables)))
+    merged = search.judge.clues(table, pieces[0])[0]
+    for piece in pieces[1:]:
+        more, _ = search.judge.clues(table, piece)
+        merged = [mine.merged(each) for mine, each in zip(merged, more, strict=True)]
+    for one, other in zip(whole, merged, strict=True):
+        for field in fields(Clues):
+            assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
+
+
+def test_terms_are_kept_beside_the_index(lake: Lake, search: HeaderSearch, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = search.columns._made_terms(lake._index.catalog("columns").select(list(FIELDS)))
+    monkeypatch.setattr(HeadedColumns, "_made_terms", lambda *_: pytest.fail("terms were made again"))
+    again = HeadedColumns(lake._index)
+    for family, terms in again.terms.items():
+        assert np.array_equal(terms.items, made[f"{family}.items"])
+        assert np.array_equal(terms.hashes, made[f"{family}.hashes"])
+    # A file that was cut off is made anew; it is replaced, since others have it mapped.
+    monkeypatch.undo()
+    kept = next(Path(lake.path).rglob("headers-terms-*.bin"))
+    whole = kept.read_bytes()
+    kept.unlink()
+    kept.write_bytes(whole[:100])
+    HeadedColumns(lake._index)
+    assert kept.read_bytes() == whole
 
 
 # --- detection --------------------------------------------------------------------------------------------------------
@@ -655,14 +716,15 @@ DATA = [
 TEXT = ["red,Oslo,good", "blue,Bergen,bad", "red,Moss,good", "green,Oslo,bad", "blue,Oslo,good", "red,Bergen,good"]
 
 
-def _opinion(*lines: str) -> Any:
-    return header_opinion(cut_rows("\n".join(lines), ","))
+def _opinion(*lines: str) -> Dialect:
+    text = np.frombuffer("\n".join(lines).encode(), np.uint8)
+    return detect_dialect(text, whole=True, encoding=Encoding())
 
 
 def test_a_header_over_other_types() -> None:
     found = _opinion("name,city,age,born", *DATA)
-    assert (found.header, found.header_rows, found.data_row) == (True, 1, 1)
-    assert found.names == ("name", "city", "age", "born")
+    assert (found.header_rows, found.data_start) == (1, 19)
+    assert found.names == ["name", "city", "age", "born"]
     assert not _opinion(*DATA).header
 
 
@@ -687,31 +749,22 @@ def test_years_as_headers() -> None:
     ],
 )
 def test_a_preamble_is_passed_over(preamble: list[str]) -> None:
-    found = _opinion(*preamble, "name,city,age,born", *DATA)
-    assert (found.header, found.preamble, found.data_row) == (True, len(preamble), len(preamble) + 1)
+    lines = [*preamble, "name,city,age,born", *DATA]
+    found = _opinion(*lines)
+    assert (found.header_rows, found.preamble) == (1, sum(bool(line) for line in preamble))
+    assert "\n".join(lines)[found.data_start :] == "\n".join(DATA)
     assert found.names[1] == "city"
+    assert not _opinion(*preamble, *DATA).header
 
 
 def test_headers_of_two_rows() -> None:
     found = _opinion(
         "Region,2019,,2020,", ",Q1,Q2,Q1,Q2", "North,1.5,2.5,3.5,4.5", "South,2.1,2.2,2.3,2.4", "West,5.5,1.2,0.3,4.4"
     )
-    assert (found.header_rows, found.data_row) == (2, 2)
-    assert found.names == ("Region", "2019 Q1", "2019 Q2", "2020 Q1", "2020 Q2")
+    assert (found.header_rows, found.data_start) == (2, 32)
+    assert found.names == ["Region", "2019 Q1", "2019 Q2", "2020 Q1", "2020 Q2"]
     units = _opinion("name,length,weight", ",(m),(kg)", "pike,0.8,5.5", "perch,0.3,1.1", "bream,0.4,2.2", "eel,0.9,2.0")
     assert units.header_rows == 2
-
-
-def test_what_the_lake_calls_columns_helps() -> None:
-    rows = cut_rows("\n".join(["zork,blip", "mup,dop", "gra,hul"]), ",")
-    plain, told = header_opinion(rows), header_opinion(rows, {"zork", "blip"})
-    assert told.probability > plain.probability
-
-
-def test_nothing_has_no_header() -> None:
-    assert not header_opinion([]).header
-    assert not header_opinion([[""], [""]]).header
-    assert header_opinion([["name", "age"]]).names in ((), ("name", "age"))
 
 
 def test_opinions_of_files(tmp_path: Path) -> None:
@@ -748,7 +801,7 @@ def test_headers_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
 def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
     opinion = json.loads(run("headers", str(films), "--format", "json").out)
     assert opinion["header"] is False
-    assert opinion["data_row"] == 0
+    assert opinion["data_line"] == 0
     doubts = json.loads(run("headers", "--check", lake.path, "--format", "json").out)
     assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
     told = run("headers", "--evaluate", lake.path, "--split", "0.1")

@@ -24,11 +24,11 @@ from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import Algorithm
 from lakescope.search.overlaps import OverlapSearch
-from lakescope.search.segment import InvertedSegment
 from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays
 from lakescope.store.index import Index
+from lakescope.store.inverted import InvertedSegment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -203,7 +203,7 @@ def test_every_part_says_what_the_sets_say(place: Path) -> None:
     for number, each in enumerate(sets):
         found = index.groups_of_set(number)
         assert found.tolist() == sorted({*index.groups_of_tokens(np.array(sorted(each), np.uint64)).tolist()})
-        assert index.query_of_set(number).known == len(each)
+        assert index.query_of_set(number).weights.sum() == len(each)
 
 
 def test_unknown_tokens_have_no_group(place: Path) -> None:

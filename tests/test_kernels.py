@@ -15,16 +15,19 @@ from lakescope.pipeline.warmup import warm
 from lakescope.profile import kernels as profile_kernels
 from lakescope.profile.column import ColumnState
 from lakescope.pipeline.correlations import Keyed
-from lakescope.sketches import correlation_kernels
+from lakescope.sketches import correlation_kernels, gram_kernels
 from lakescope.sketches import kernels as sketch_kernels
-from lakescope.sources import csv_kernel, plan
+from lakescope.sources import csv_kernel, header_kernel, plan
 from lakescope.sources.discover import discover
 from lakescope.values import kernels as value_kernels
 
 def compiled():
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
-        for module in (value_kernels, profile_kernels, sketch_kernels, correlation_kernels, csv_kernel, build_kernels)
+        for module in (
+            *(value_kernels, profile_kernels, sketch_kernels, correlation_kernels, gram_kernels, csv_kernel),
+            *(header_kernel, build_kernels),
+        )
         for name, kernel in vars(module).items()
         if hasattr(kernel, "signatures") and not name.startswith("_")
     }

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakescope.errors import BadRequest
-from lakescope.transforms.alphabet import SPACES
 from lakescope.transforms.code import _polars_helpers, expression_code, python_functions
 from lakescope.transforms.evaluate import expression_of
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
 from lakescope.transforms.texts import Texts
+from lakescope.values.alphabet import SPACES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,7 +193,6 @@ def test_arrow_gives_the_same(expression: Expression, rows: list[tuple[str, str 
     assert expression_of(expression, Texts(columns, len(rows))).to_pylist() == wanted(expression, rows)
 
 
-@pytest.mark.slow  # some long programs take DuckDB minutes to plan
 @settings(deadline=None, max_examples=150)
 @given(EXPRESSIONS, ROWS)
 @pytest.mark.parametrize("dialect", ["duckdb", "sql"])
@@ -235,7 +234,6 @@ def test_python_gives_the_same(expression: Expression, rows: list[tuple[str, str
     assert made == wanted(expression, rows)
 
 
-@pytest.mark.slow
 def test_spark_gives_the_same(spark: SparkSession) -> None:
     """Many random programs over many random cells in one job: a job for each would take hours."""
     expressions = [*GRID_EXPRESSIONS, *_drawn(EXPRESSIONS, 60)]

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
     from lakescope.results import Results
+    from lakescope.transforms.clock import Clock
     from lakescope.transforms.fuzzy import Method
     from lakescope.transforms.fuzzyjoin import FuzzyJoin, Reference
     from lakescope.transforms.plan import Plan
@@ -155,16 +156,24 @@ def dependencies(
         return dependencies_on(session, query, nulls, max_lhs, **shared)
 
 
-def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None = 30.0) -> Plan:
+def autojoin(
+    left: Any,
+    right: Any,
+    *,
+    fuzzy: bool = True,
+    budget: float | Clock | None = 30.0,
+) -> Plan:
     """Join two tables whose keys are written differently: learn the programs that rewrite one into the other.
 
     ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
-    to one key. After ``budget`` seconds what was found so far is told. The plan is empty (false) if no program is
-    believed; it says why.
+    to one key. After ``budget`` seconds what was found so far is told; a :class:`lakescope.transforms.clock.Clock`
+    instead also tells what is done, and may be stopped. The plan is empty (false) if no program is believed; it says
+    why.
     """
     from lakescope.transforms.autojoin import autojoin
+    from lakescope.transforms.clock import Clock
 
-    return autojoin(left, right, fuzzy=fuzzy, budget=budget)
+    return autojoin(left, right, Clock.of(budget), fuzzy=fuzzy)
 
 
 def fuzzyjoin(

@@ -50,6 +50,11 @@ if TYPE_CHECKING:
     from lakescope.keys.search import Inclusion, KeySearch
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
+    from lakescope.report.site import Report
+    from lakescope.search.grams import GramHit, GramSearch
+    from lakescope.search.joined import Described, JoinedRows
+    from lakescope.transforms.clock import Clock
+    from lakescope.transforms.discover import Candidate, TransformJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,10 @@ class Lake:
     def open(cls, path: str | os.PathLike[str]) -> Lake:
         """Open an index directory."""
         return cls(Index(path))
+
+    def twin(self) -> Lake:
+        """The same index for another thread: what was read of it is shared, what questions write into is not."""
+        return Lake(self._index)
 
     @property
     def path(self) -> str:
@@ -277,6 +286,38 @@ class Lake:
             left = side_of(query, found.query_column)
         return join_code(left, right, dialect)
 
+    def head(self, query: Any, rows: int = 20) -> pa.Table:
+        """The first rows of a table of the lake, a path or a frame: cells as they are written."""
+        from lakescope.search.joined import head
+
+        return head(self._place(query), rows)
+
+    def describe(self, query: Any) -> Results[Described]:
+        """The columns of a table as the lake sees them: what it knows of them, which is likely a key."""
+        from lakescope.search.joined import Described, described
+
+        return Results(Described, described(self._query(query, None)[0]))
+
+    def joined(
+        self,
+        query: Any,
+        on: str,
+        table: str,
+        column: str,
+        *,
+        query_rows: int | None = None,
+        most: int | None = None,
+    ) -> JoinedRows:
+        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
+        from lakescope.search.joined import MOST_ROWS, joined
+
+        most = MOST_ROWS if most is None else most
+        return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
+
+    def _place(self, query: Any) -> Any:
+        """What is to be read of a query: of a table of the lake where it lies."""
+        return self.location(query) if self._is_table(query) else query
+
     def location(self, table: str) -> str:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         from lakescope.search.reading import located
@@ -296,6 +337,46 @@ class Lake:
 
         columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
         return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
+
+    def autojoin(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        candidates: int = 20,
+        budget: float | Clock | None = 60.0,
+    ) -> Results[TransformJoin]:
+        """Tables of the lake that join with the query once keys are rewritten, with the program for each.
+
+        ``query`` is the name of a table of the lake, the path of another one, or a frame. The index finds tables that
+        share rare q-grams with it; for the first ``candidates`` of them programs are learnt, until ``budget`` seconds
+        are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
+        :func:`lakescope.autojoin` with the ``location`` of one does the join.
+        """
+        from lakescope.transforms.clock import Clock
+        from lakescope.transforms.discover import Request, transform_joins
+        from lakescope.transforms.plan import held
+
+        def table_of(hit: GramHit) -> str:
+            return self._joins.table_of(hit.number)
+
+        place = self.location(query) if self._is_table(query) else held(query)
+        table = self._table_of(query)
+        own = range(0) if table is None else self._joins.columns_of(table)
+        of_lake = self._grams, self._candidate, table_of, own
+        return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
+
+    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
+        from lakescope.transforms.discover import Candidate
+
+        columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
+        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), columns, tuple(hits))
+
+    @cached_property
+    def _grams(self) -> GramSearch:
+        from lakescope.search.grams import GramSearch
+
+        return GramSearch(self._index, self._joins.inverted)
 
     def correlated(
         self,
@@ -345,8 +426,7 @@ class Lake:
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
         """The same answer with the coefficients of the real joins."""
-        place = self._side(query, target).location if self._is_table(query) else query
-        mine = read_keyed(place, key, target, query_agg)
+        mine = read_keyed(self._place(query), key, target, query_agg)
         records = []
         for each in found:
             location = self._side(each.table, each.column).location
@@ -374,12 +454,17 @@ class Lake:
         """The sample that a find rests on as a picture (SVG): one point a key."""
         from lakescope.report.charts import scatter_chart
 
+        x, y = (column.to_pylist() for column in self.scatter_points(query, key, target, found).columns)
+        title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
+        points = list(zip(x, y, strict=True))
+        return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
+
+    def scatter_points(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> pa.Table:
+        """The sample that a find rests on: ``x`` of the query, ``y`` of what was found, one row a key."""
         columns = [key] if isinstance(key, str) else list(key)
         keyed = self._keyed(query, columns, target, _aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
-        title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
-        points = list(zip(x.tolist(), y.tolist(), strict=True))
-        return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
+        return pa.table({"x": x, "y": y})
 
     def correlation_code(
         self, query: Any, key: str | Sequence[str], found: Correlated, dialect: str = "duckdb", *, target: str = ""
@@ -406,14 +491,19 @@ class Lake:
         check_output(out)
         columns = [key] if isinstance(key, str) else list(key)
         found = self.correlated(query, columns, target, 3 * k, agg=agg, rank=rank, given=given)
-        best = _one_of_each(found, k)
-        place = self._side(query, target).location if self._is_table(query) else query
-        sources = [self._side(each.table, each.column).location for each in best]
-        table, added = augmented(place, columns, target, best, sources, agg)
+        table, added = self.augmented(query, columns, target, _one_of_each(found, k), agg=agg)
         if added:
             write_table(table, out)
-        shown = ("name", "table", "correlation", "filled", "explains", "adds")
-        return Results(Added, added, shown=shown, notes=found.notes)
+        return Results(Added, added, shown=added.shown, notes=found.notes)
+
+    def augmented(
+        self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: str = "mean"
+    ) -> tuple[pa.Table, Results[Added]]:
+        """The query's table with columns that :meth:`correlated` found joined in, and what each adds."""
+        columns = [key] if isinstance(key, str) else list(key)
+        sources = [self.location(each.table) for each in found]
+        table, added = augmented(self._place(query), columns, target, found, sources, agg)
+        return table, Results(Added, added, shown=("name", "table", "correlation", "filled", "explains", "adds"))
 
     def _keyed(self, query: Any, key: list[str], target: str, agg: str, given: str | None = None) -> KeyedQuery:
         """A query by its key: what the index holds of a table of the lake, else the table itself."""
@@ -587,12 +677,14 @@ class Lake:
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
         from lakescope.keys import diagram
+        from lakescope.report.charts import Svg
 
         drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
         if form not in drawings:
             raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        return drawings[form](*self._keys.drawn(schema))
+        drawn = drawings[form](*self._keys.drawn(schema))
+        return Svg(drawn) if form == "svg" else drawn
 
     @cached_property
     def _keys(self) -> KeySearch:
@@ -637,24 +729,40 @@ class Lake:
         return self._headers.suggest(nameless, request, known=given, statistics=statistics)
 
     def suggest_headers_batch(
-        self, queries: Sequence[str] | None = None, *, spark: SparkSession, mode: str = "balanced", k: int = 5
+        self,
+        queries: Sequence[str] | None = None,
+        *,
+        spark: SparkSession,
+        mode: str = "balanced",
+        k: int = 5,
+        parts: int | None = None,
+        **options: Any,
     ) -> DataFrame:
         """The candidates for all columns of many tables as a Spark DataFrame, found by the executors.
 
         ``queries`` are names of tables of the lake or paths of others; by default all tables of the lake that have a
-        column whose name means nothing. Executors must see the index and the paths.
+        column whose name means nothing. The lake is cut into ``parts``, by default one for 25,000 columns, and each
+        part is asked about blocks of tables by tasks of their own; answers are those of :meth:`suggest_headers`, whose
+        ``options`` are taken. Executors must see the index and the paths.
         """
-        from lakescope.headers.batch import BatchHeader, SuggestHeaders
-        from lakescope.pipeline.batch import over_numbers
+        from lakescope.headers import batch
+        from lakescope.pipeline.batch import over_numbers, over_parts
         from lakescope.results import arrow_schema
 
-        request = _header_request({"mode": mode, "k": k, "m": 1})
-        tables = self._headers.nameless_tables() if queries is None else [str(query) for query in queries]
+        request = _header_request({"m": 1, **options, "mode": mode, "k": k})
+        if request.engine != "exact":
+            raise BadRequest("a batch goes by lists, not by sketches", hint="leave out engine")
+        if parts is not None and parts < 1:
+            raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
+        search = self._headers
+        tables = search.nameless_tables() if queries is None else [str(query) for query in queries]
         path, generation = str(self._index.path.absolute()), self._index.manifest.generation
-        model = self._headers.model
-        rounds = tuple(tuple(each.tolist()) for each in (model.first, model.second, model.third))
-        task = SuggestHeaders(path, generation, tuple(tables), request, rounds, model.tables)
-        return over_numbers(spark, len(tables), task, arrow_schema(BatchHeader))
+        model = search.model.to_dict() if request.method == "ours" else None
+        count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
+        asked = batch.Batch(path, generation, tuple(tables), count, request, model)
+        read = over_numbers(spark, len(tables), batch.ReadTables(asked), batch.ASKED)
+        tasks = batch.SearchPart(asked), batch.NameColumns(asked)
+        return over_parts(read, count, tasks[0], batch.FOUND, tasks[1], arrow_schema(batch.BatchHeader))
 
     def name_columns(
         self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
@@ -667,7 +775,7 @@ class Lake:
         from lakescope.search.augment import check_output
 
         check_output(out)
-        place = self._side(query, "").location if self._is_table(query) else query
+        place = self._place(query)
         nameless = self._headers.read(place)
         written = [column.record["column"] for column in nameless.columns]
         if headers is None:
@@ -676,7 +784,7 @@ class Lake:
         if len(headers) != len(written):
             raise BadRequest(f"{len(headers)} headers for {len(written)} columns", hint="None for a column without one")
         names = named(headers, written)
-        write_named(place, names, out, nameless.first_row)
+        write_named(place, names, out)
         return names
 
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
@@ -713,6 +821,22 @@ class Lake:
         from lakescope.headers.suggest import HeaderSearch
 
         return HeaderSearch(self._index, self._joins.inverted)
+
+    def report(
+        self,
+        out: str | os.PathLike[str],
+        form: str = "html",
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """The lake as a folder of pages that need nothing else: a page of the lake, one of each table, linked.
+
+        ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
+        is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
+        """
+        from lakescope.report.site import write_report
+
+        return write_report(self, out, form, progress)
 
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from lakescope.report.text import aligned, cell_text
@@ -96,12 +95,14 @@ class Results(Sequence[Record], Generic[Record]):
         )
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.shown)
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
+        from lakescope.report.html import results_html
+
         more = len(self) - _SHOWN
-        tail = [f"{more:,} more"] if more > 0 else []
-        notes = "".join(f"<p>{escape(note)}</p>" for note in [*tail, *self.notes])
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        notes = [*([f"{more:,} more"] if more > 0 else []), *self.notes]
+        first = self._records[0] if self._records else None
+        values = [getattr(first, name) for name in self.shown] if first is not None else []
+        numbers = [place for place, value in enumerate(values) if isinstance(value, int | float)]
+        return results_html(self.shown, self._cells(), notes, numbers)
 
 
 def arrow_schema(kind: type[Any]) -> pa.Schema:

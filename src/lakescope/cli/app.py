@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.cli.output import Format, print_record, print_records, write
+from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
 from lakescope.errors import BadRequest, LakescopeError
 
 app = typer.Typer(
@@ -567,6 +567,9 @@ def fds(
 
 _LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
 _RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
+_RightOrIndexArgument = Annotated[
+    str, typer.Argument(metavar="RIGHT", help="The other table, or an index: which of its tables would join?")
+]
 _JoinedOption = Annotated[
     str | None, typer.Option("--out", "-o", help="Write the joined table: .parquet, .csv or .arrow.")
 ]
@@ -575,10 +578,11 @@ _JoinedOption = Annotated[
 @app.command(
     epilog="Examples: lakescope autojoin a.csv b.csv | lakescope autojoin a.csv b.csv --out joined.parquet"
     " | lakescope autojoin a.csv b.csv --code spark | lakescope autojoin new.csv b.csv --plan plan.json"
+    " | lakescope autojoin my.csv lake.idx"
 )
 def autojoin(
     left: _LeftArgument,
-    right: _RightArgument,
+    right: _RightOrIndexArgument,
     out: _JoinedOption = None,
     code: Annotated[
         str | None, typer.Option(help="Print the join as code instead: python, spark, sql, polars or duckdb.")
@@ -586,18 +590,30 @@ def autojoin(
     fuzzy: Annotated[
         bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")
     ] = True,
-    budget: Annotated[str, typer.Option(help="Time after which what was found so far is told: 30s, 2m.")] = "30s",
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time after which what was found so far is told: 30s (the default), 2m; of an index 60s."),
+    ] = None,
     save: Annotated[str | None, typer.Option(help="Write the plan to this JSON file.")] = None,
     plan: Annotated[str | None, typer.Option(help="Use a plan that was saved instead of looking for one.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the row pairs it was learnt from.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what it was learnt from; of an index, what was refused and why.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="Tables of an index to find.")] = 10,
+    candidates: Annotated[int, typer.Option(help="Tables of an index that programs are learnt for.")] = 20,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Join two tables whose keys are written differently: learn the programs that rewrite one into the other."""
     from lakescope.cli import transforming
 
-    options = {"fuzzy": fuzzy, "budget": transforming.seconds(budget)}
-    faces = {"out": out, "code": code, "save": save, "plan": plan, "explain": explain}
-    transforming.print_autojoin(left, right, options, faces, form)
+    faces = {"out": out, "code": code, "save": save, "plan": plan}
+    if transforming.is_index(right):
+        transforming.refuse_idle(faces, fuzzy=fuzzy)
+        wanted = {"k": k, "candidates": candidates}
+        transforming.print_lake_autojoin(left, _lake(right), wanted, budget, explain=explain, quiet=quiet, form=form)
+    else:
+        transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
 
 
 @app.command(
@@ -691,6 +707,57 @@ def count(
         raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
     else:
         counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
+
+
+@app.command(
+    epilog="Examples: lakescope report lake.idx --out site/ | lakescope report lake.idx --out wiki/ --format md"
+)
+def report(
+    index: _IndexArgument,
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder to write; a former report there is replaced.")],
+    form: Annotated[ReportFormat, typer.Option("--format", "-f", help="Pages as HTML, Markdown or JSON.")] = (
+        ReportFormat.html
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Write the lake as a static site: a page of the lake, one of each table; no server, no network."""
+    from lakescope.cli.reporting import print_report
+
+    print_report(_lake(index), out, form, quiet=quiet)
+
+
+@app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
+def mcp(
+    index: _IndexArgument,
+    allow_files: Annotated[
+        str | None,
+        typer.Option("--allow-files", metavar="DIR", help="Files below this folder may be asked about."),
+    ] = None,
+) -> None:
+    """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
+    from lakescope.cli.agents import serve_agents
+
+    serve_agents(_lake(index), allow_files)
+
+
+@app.command(
+    epilog="Examples: lakescope serve lake.idx | lakescope serve lake.idx --port 0 --open"
+    " | lakescope serve lake.idx --host 0.0.0.0 --token 'a long secret'"
+)
+def serve(
+    index: _IndexArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at (0: any that is free).")] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen at; other machines must know a token.")] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="Secret that must be known. Default: made up where --host is not this machine.")
+    ] = None,
+    max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
+    browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
+) -> None:
+    """Serve the lake as a web app and a REST interface."""
+    from lakescope.cli import serving
+
+    serving.serve(_lake(index), host=host, port=port, token=token, largest=max_upload, browser=browser)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")

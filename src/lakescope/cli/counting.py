@@ -27,12 +27,12 @@ def number(text: str, option: str) -> float:
     return found
 
 
-def size(text: str) -> float:
+def size(text: str, option: str = "--memory") -> float:
     """Bytes such as 16KB."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", text)
     if not found or found[2].lower() not in _UNITS:
-        raise BadRequest(f"--memory must be a size, not {text!r}", hint="write 16KB, 2MB or 16384")
-    return number(found[1], "--memory") * _UNITS[found[2].lower()]
+        raise BadRequest(f"{option} must be a size, not {text!r}", hint="write 16KB, 2MB or 16384")
+    return number(found[1], option) * _UNITS[found[2].lower()]
 
 
 def named(text: str, *, everything: bool) -> list[str]:

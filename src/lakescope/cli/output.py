@@ -29,6 +29,14 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class ReportFormat(StrEnum):
+    """How a report is written."""
+
+    html = "html"
+    md = "md"
+    json = "json"
+
+
 def print_records(records: Sequence[Record], fields: Sequence[str], form: Format, *, empty: str) -> None:
     """Print records: the chosen fields as a table, or everything as JSON or CSV."""
     if form is Format.json:

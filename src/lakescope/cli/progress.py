@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -68,23 +69,41 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-class ShareLine:
-    """A living line of how much of some work is done, with the time left."""
+class _LivingLine:
+    """A line on a terminal that is written anew as work goes on, and wiped at its end."""
 
     def __init__(self, verb: str, *, quiet: bool) -> None:
         self._verb = verb
         self._shown = sys.stderr.isatty() and not quiet
         self._began = time.monotonic()
+        self._width = 0
 
-    def __call__(self, done: int, total: int) -> None:
-        if self._shown and total:
-            spent = time.monotonic() - self._began
-            left = spent * (total - done) / done if done else 0.0
-            sys.stderr.write(f"\r{self._verb} {done / total:4.0%}, about {duration(left)} left   ")
+    def _write(self, text: str) -> None:
+        if self._shown:
+            sys.stderr.write("\r" + text.ljust(self._width))
             sys.stderr.flush()
+            self._width = len(text)
 
     def close(self) -> None:
         """Wipe the line."""
+        self._write("")
         if self._shown:
-            sys.stderr.write("\r" + " " * 60 + "\r")
-            sys.stderr.flush()
+            sys.stderr.write("\r")
+
+
+class ShareLine(_LivingLine):
+    """How much of some work is done, with the time left."""
+
+    def __call__(self, done: int, total: int) -> None:
+        if total:
+            spent = time.monotonic() - self._began
+            left = spent * (total - done) / done if done else 0.0
+            self._write(f"{self._verb} {done / total:4.0%}, about {duration(left)} left")
+
+
+class TextLine(_LivingLine):
+    """What is done of work whose end nobody knows, with the time spent."""
+
+    def __call__(self, what: str) -> None:
+        text = f"{self._verb}, {duration(time.monotonic() - self._began)}: {what}"
+        self._write(text[: shutil.get_terminal_size().columns - 1])

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lakescope.cli.output import Format, print_record, print_records, write
+from lakescope.cli.output import Format, print_record, print_records, print_results, write
+from lakescope.cli.progress import TextLine
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.text import aligned, shorten
+from lakescope.transforms.clock import Clock
+
+if TYPE_CHECKING:
+    from lakescope.lake import Lake
 
 #: Rows of the joined table, of evidence and of what is left that are shown.
 _SHOWN = 5
@@ -31,20 +39,82 @@ def columns_of(on: str) -> str | tuple[str, str]:
     return (left.strip(), right.strip()) if equals else on
 
 
-def print_autojoin(left: str, right: str, options: dict[str, Any], faces: dict[str, Any], form: Format) -> None:
+def is_index(path: str) -> bool:
+    """Whether a path is that of an index, and not of a table."""
+    return Path(path, "manifest.json").exists()
+
+
+def refuse_idle(faces: dict[str, Any], *, fuzzy: bool) -> None:
+    """Refuse options that do nothing for the tables of an index."""
+    idle = [f"--{name}" for name, given in faces.items() if given is not None] + ([] if fuzzy else ["--no-fuzzy"])
+    if idle:
+        hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
+        raise BadRequest(f"{' and '.join(idle)} needs two tables, not an index", hint=hint)
+
+
+@contextmanager
+def _learning(budget: str | None, default: str, *, quiet: bool) -> Iterator[Clock]:
+    """Time to learn in, shown on a line; Ctrl-C ends it, and what was found so far is told."""
+    line = TextLine("learning", quiet=quiet)
+    clock = Clock(seconds(budget or default), line)
+
+    def stop(signum: int, frame: object) -> None:
+        if clock.stopped:
+            raise KeyboardInterrupt
+        clock.stop()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield clock
+    finally:
+        signal.signal(signal.SIGINT, before)
+        line.close()
+
+
+def print_lake_autojoin(
+    query: str,
+    lake: Lake,
+    wanted: dict[str, int],
+    budget: str | None,
+    *,
+    explain: bool,
+    quiet: bool,
+    form: Format,
+) -> None:
+    """Print the tables of an index that join with a table after a transformation."""
+    with _learning(budget, "60s", quiet=quiet) as clock:
+        results = lake.autojoin(query, **wanted, budget=clock)
+    print_results(results, form, empty="no table of the index would join after a transformation")
+    if explain:
+        for table, why in results.info["refused"].items():
+            typer.echo(f"{table}: {why}", err=True)
+
+
+def print_autojoin(
+    left: str,
+    right: str,
+    budget: str | None,
+    faces: dict[str, Any],
+    *,
+    fuzzy: bool,
+    explain: bool,
+    quiet: bool,
+    form: Format,
+) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
     from lakescope.search.augment import check_output, write_table
     from lakescope.transforms.plan import Plan
 
-    for table in (left, right):
-        if Path(table, "manifest.json").exists():
-            hint = "give two tables; lakescope join finds the tables of an index that join as they are"
-            raise BadRequest(f"{table} is an index, not a table", hint=hint)
+    if is_index(left):
+        raise BadRequest(f"{left} is an index, not a table", hint=f"lakescope autojoin {right} {left}")
     if faces["out"] is not None:
         check_output(faces["out"])
-    plan = lakescope.autojoin(left, right, **options) if faces["plan"] is None else Plan.load(faces["plan"])
-    plan = plan if faces["plan"] is None else plan.apply(left, right)
+    if faces["plan"] is None:
+        with _learning(budget, "30s", quiet=quiet) as clock:
+            plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)
+    else:
+        plan = Plan.load(faces["plan"]).apply(left, right)
     if faces["code"] is not None:
         if not plan:
             raise NotFound(plan.words(), hint="ask without --code and with --explain to see what was tried")
@@ -55,7 +125,7 @@ def print_autojoin(left: str, right: str, options: dict[str, Any], faces: dict[s
         fields = ["order", "direction", "columns", "key", "program", "rows"]
         print_records(_records(plan), fields, form, empty="")
     else:
-        _print_plan(plan, explain=faces["explain"])
+        _print_plan(plan, explain=explain)
     if faces["save"] is not None:
         plan.save(faces["save"])
     if faces["out"] is not None and plan:

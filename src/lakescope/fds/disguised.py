@@ -6,7 +6,6 @@ occurs again and again. Whoever agrees names it as missing before asking for dep
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,22 +15,16 @@ import numpy.typing as npt
 
 from lakescope.fds.table import CodedTable, read
 from lakescope.results import Results
+from lakescope.values.standins import (
+    is_code_for_nothing,
+    is_day_for_nothing,
+    is_number_for_nothing,
+    is_word_for_nothing,
+)
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
-_WORDS = frozenset(
-    (
-        "unknown;not known;unspecified;not specified;not available;not applicable;not given;not provided;no data;"
-        "no value;none given;missing;undefined;tbd;to be determined;to be announced;tba;?;??;???;-;--;---;.;..;"
-        "xxx;xxxx;unbekannt;inconnu;desconocido;sconosciuto;onbekend;empty;blank;dummy;default"
-    ).split(";")
-)
-_DAYS = ("1900-01-01", "1899-12-30", "1899-12-31", "1970-01-01", "1753-01-01", "0001-01-01", "9999-12-31", "2999-12-31")
-#: Numbers that stand for nothing: nines, and negative ones, ones and eights.
-_NUMBER = re.compile(r"-?9{2,}(\.9+)?|-1|-9|-8{2,}|-7{2,}")
-#: Codes of one digit, or of all of them in order.
-_CODE = re.compile(r"(\d)\1{3,}|0123456789|123456789|12345|1234")
 #: Rows that must share a value, at least, and how often an ordinary one occurs at most, in comparison.
 _FEWEST, _OFTEN = 3, 3.0
 #: How far beyond all others a number lies, in spans of them.
@@ -69,7 +62,7 @@ def _of_column(table: CodedTable, column: int) -> list[Disguised]:
         return []
     numbers = np.array([_number(text) for text in texts], np.float64)
     numeric = counts[~np.isnan(numbers)].sum() >= _MOSTLY * counts.sum()
-    reasons = {code: "a word for nothing" for code, text in enumerate(texts) if text.lower() in _WORDS}
+    reasons = {code: "a word for nothing" for code, text in enumerate(texts) if is_word_for_nothing(text)}
     reasons = {code: why for code, why in reasons.items() if counts[code] > 1}
     for code, why in _extremes(texts, numbers) if numeric else _days_and_codes(texts):
         # More often than its like.
@@ -90,7 +83,7 @@ def _extremes(texts: list[str], numbers: F64) -> Iterator[tuple[int, str]]:
     for code, rest in ((int(order[0]), order[1:]), (int(order[-1]), order[:-1])):
         low, high = float(numbers[rest[0]]), float(numbers[rest[-1]])
         beyond = max(low - numbers[code], numbers[code] - high)
-        if _NUMBER.fullmatch(texts[code]):
+        if is_number_for_nothing(texts[code]):
             yield code, "a number people write for nothing, beyond all others"
         elif beyond > _BEYOND * (high - low) > 0:
             yield code, "beyond all others, and again and again"
@@ -99,9 +92,9 @@ def _extremes(texts: list[str], numbers: F64) -> Iterator[tuple[int, str]]:
 def _days_and_codes(texts: list[str]) -> Iterator[tuple[int, str]]:
     ends = min(texts), max(texts)
     for code, text in enumerate(texts):
-        if text[:10] in _DAYS and text in ends:
+        if is_day_for_nothing(text) and text in ends:
             yield code, "a day that stands for none"
-        elif _CODE.fullmatch(text):
+        elif is_code_for_nothing(text):
             yield code, "a code that stands for none"
 
 

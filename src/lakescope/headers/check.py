@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from lakescope.headers.model import FIRST, Judged
-from lakescope.headers.names import as_written, match, meaningless, normalised
+from lakescope.headers.names import as_written, match, normalised
 from lakescope.headers.suggest import LEAST, HeaderSearch
 from lakescope.results import Results
+from lakescope.sources.names import meaningless
 from lakescope.store.index import Index
 from lakescope.values.canonical import Kind, canonical
 from lakescope.values.hashing import hash_text

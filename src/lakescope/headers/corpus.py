@@ -1,7 +1,8 @@
 """The tables of a lake as a corpus of headed columns: which header each column has, and how often headers have a term.
 
-Nothing is stored for this: all of it is made of the catalog when the first question comes, in one pass. Tables may be
-*hidden*, which is how a lake is asked about tables as if they were not in it.
+All of it is made of the catalog when the first question comes, in one pass. Terms are kept beside the index, to be
+mapped by the next who asks. Tables may be *hidden*, which is how a lake is asked about tables as if they were not in
+it. A corpus can be cut into *parts*, each a run of tables, that are searched apart.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.evidence import FAMILIES, FIELDS, terms_of
-from lakescope.headers.names import as_written, meaningless, normalised
+from lakescope.headers.names import as_written, normalised
+from lakescope.sources.names import meaningless
+from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
+from lakescope.values.hashing import hash_text
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Record = dict[str, Any]
 
+#: What terms are kept as; another name when terms become others.
+_KEPT = "headers-terms-1"
 #: Columns whose catalog records are looked at together.
 _SLICE = 20_000
 #: Columns' worth of evidence that every header starts with: how the average column looks.
@@ -41,28 +48,54 @@ def ranges(starts: I64, lengths: I64) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of one family: ``items[starts[c]:starts[c + 1]]`` are those of column c."""
+    """The terms of one family: ``items[starts[c]:starts[c + 1]]`` are those of column c.
 
-    vocabulary: dict[str, int]
+    A term is known by its place among the hashes of all, so that nothing but arrays has to be kept.
+    """
+
+    hashes: U64
     starts: I64
-    items: I64
+    items: I32
+
+    def __len__(self) -> int:
+        return int(self.hashes.size)
+
+    def numbers(self, terms: Sequence[str]) -> I64:
+        """The number of each term; -1 of those that no column has."""
+        wanted = np.array([hash_text(term) for term in terms], np.uint64)
+        if not self.hashes.size:
+            return np.full(wanted.size, -1, np.int64)
+        at = np.minimum(np.searchsorted(self.hashes, wanted), self.hashes.size - 1)
+        return np.where(self.hashes[at] == wanted, at, -1)
 
     def of(self, columns: I64) -> tuple[I64, I64]:
         """Terms of some columns, and the place among these columns that each belongs to."""
         lengths = self.starts[columns + 1] - self.starts[columns]
-        return self.items[ranges(self.starts[columns], lengths)], np.repeat(np.arange(columns.size), lengths)
+        some = self.items[ranges(self.starts[columns], lengths)].astype(np.int64)
+        return some, np.repeat(np.arange(columns.size), lengths)
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How many columns of each header have a term: ``headers`` and ``counts`` from ``starts[term]`` on."""
+    """How many columns of each header have a term: ``headers`` and ``counts`` from ``starts[term]`` on.
+
+    ``totals`` are the columns of any header that have it.
+    """
 
     starts: I64
     headers: I64
     counts: F64
     totals: F64
-    #: The columns that have a term, from ``column_starts[term]`` on, and one over the root of how many terms each has.
-    column_starts: I64
+
+
+@dataclass(frozen=True, slots=True)
+class _Holders:
+    """The columns of a part that have a term: ``columns`` from ``starts[term]`` on, counted from its first column.
+
+    ``scale`` is one over the root of how many terms each column has.
+    """
+
+    starts: I64
     columns: I32
     scale: F64
 
@@ -80,8 +113,7 @@ class HeadedColumns:
         self.written: list[str] = catalog["column"].to_pylist()
         self.forms: list[str] = []
         self.header_of: I64 = self._headers()
-        self.terms: dict[str, Terms] = {}
-        self._read_terms(catalog)
+        self.terms: dict[str, Terms] = self._read_terms(index, catalog)
 
     def __len__(self) -> int:
         return len(self.written)
@@ -115,25 +147,44 @@ class HeadedColumns:
         self.forms = [min(form, key=lambda name: (-form[name], name)) for form in forms]
         return found
 
-    def _read_terms(self, catalog: Any) -> None:
-        vocabularies: dict[str, dict[str, int]] = {family: {} for family in FAMILIES}
+    def _read_terms(self, index: Index, catalog: Any) -> dict[str, Terms]:
+        """The terms of all columns: those kept beside the index, else made of the catalog and kept."""
+        kept = index.recall_arrays(_KEPT)
+        if kept is None or kept.get(f"{FAMILIES[0]}.starts", np.empty(0)).size != len(self) + 1:
+            kept = self._made_terms(catalog)
+            index.remember_arrays(_KEPT, kept)
+        return {
+            family: Terms(kept[f"{family}.hashes"], kept[f"{family}.starts"], kept[f"{family}.items"])
+            for family in FAMILIES
+        }
+
+    def _made_terms(self, catalog: Any) -> Arrays:
+        hashes: dict[str, list[U64]] = {family: [np.empty(0, np.uint64)] for family in FAMILIES}
         lengths: dict[str, list[int]] = {family: [] for family in FAMILIES}
-        items: dict[str, list[int]] = {family: [] for family in FAMILIES}
         widths = np.diff(self.first)[self.table_of].tolist()
         for begin in range(0, len(self), _SLICE):
             records = catalog.slice(begin, _SLICE).to_pylist()
+            some: dict[str, list[int]] = {family: [] for family in FAMILIES}
             for record, width in zip(records, widths[begin : begin + _SLICE], strict=True):
                 for family, terms in terms_of(record, width).items():
-                    known = vocabularies[family]
-                    items[family] += [known.setdefault(term, len(known)) for term in terms]
+                    some[family] += map(hash_text, terms)
                     lengths[family].append(len(terms))
+            for family in FAMILIES:
+                hashes[family].append(np.array(some[family], np.uint64))
+        made: Arrays = {}
         for family in FAMILIES:
-            starts = np.concatenate([[0], np.cumsum(lengths[family])]).astype(np.int64)
-            self.terms[family] = Terms(vocabularies[family], starts, np.array(items[family], np.int64))
+            known, items = np.unique(np.concatenate(hashes[family]), return_inverse=True)
+            made[f"{family}.hashes"], made[f"{family}.items"] = known, items.astype(np.int32)
+            made[f"{family}.starts"] = np.concatenate([[0], np.cumsum(lengths[family])]).astype(np.int64)
+        return made
 
 
 class HeaderCorpus:
-    """The columns that headers are borrowed from: those of tables that are not hidden, whose header means something."""
+    """The columns that headers are borrowed from: those of tables that are not hidden, whose header means something.
+
+    What it knows of headers is a summary: how common each is, and how often its columns have a term. What it knows of
+    columns is asked of its :class:`CorpusPart`.
+    """
 
     def __init__(self, columns: HeadedColumns, hidden: Collection[int] = ()) -> None:
         self.columns = columns
@@ -150,23 +201,41 @@ class HeaderCorpus:
         order = np.argsort(self.header, kind="stable")
         self._by_header = self.numbers[order]
         self._header_starts = np.searchsorted(self.header[order], np.arange(len(columns.headers) + 1))
-        self._counts = {family: self._counted(columns.terms[family]) for family in FAMILIES}
+        self._counts: dict[str, _Counts] = {}
+        self._totals: dict[str, F64] = {}
 
     def __len__(self) -> int:
         return int(self.numbers.size)
 
-    def _counted(self, terms: Terms) -> _Counts:
-        some, owner = terms.of(self.numbers)
-        size = max(1, len(self.columns.headers))
-        pairs, counts = np.unique(some * size + self.header[owner], return_counts=True)
-        term, header = np.divmod(pairs, size)
-        starts = np.searchsorted(term, np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
-        totals = np.bincount(some, minlength=len(terms.vocabulary)).astype(np.float64)
-        order = np.argsort(some, kind="stable")
-        columns = self.numbers[owner[order]].astype(np.int32)
-        bounds = np.searchsorted(some[order], np.arange(len(terms.vocabulary) + 1)).astype(np.int64)
-        scale = 1 / np.sqrt(np.maximum(1, np.diff(terms.starts)))
-        return _Counts(starts, header, counts.astype(np.float64), totals, bounds, columns, scale)
+    @cached_property
+    def whole(self) -> CorpusPart:
+        """All of it as one part."""
+        return CorpusPart(self, range(len(self.columns.tables)))
+
+    def part(self, number: int, parts: int) -> CorpusPart:
+        """One of several parts of about as many columns each: a run of tables."""
+        cuts = np.searchsorted(self.columns.first, np.linspace(0, len(self.columns), parts + 1)[1:-1])
+        bounds = [0, *cuts.tolist(), len(self.columns.tables)]
+        return CorpusPart(self, range(bounds[number], bounds[number + 1]))
+
+    def counts(self, family: str) -> _Counts:
+        """The summary of one family, made when it is first needed."""
+        if family not in self._counts:
+            terms = self.columns.terms[family]
+            some, owner = terms.of(self.numbers)
+            size = max(1, len(self.columns.headers))
+            pairs, counts = np.unique(some * size + self.header[owner], return_counts=True)
+            term, header = np.divmod(pairs, size)
+            starts = np.searchsorted(term, np.arange(len(terms) + 1)).astype(np.int64)
+            self._counts[family] = _Counts(starts, header, counts.astype(np.float64), self.totals(family))
+        return self._counts[family]
+
+    def totals(self, family: str) -> F64:
+        """How many columns have each term of a family."""
+        if family not in self._totals:
+            terms = self.columns.terms[family]
+            self._totals[family] = np.bincount(terms.of(self.numbers)[0], minlength=len(terms)).astype(np.float64)
+        return self._totals[family]
 
     def bearing(self, headers: I64) -> I64:
         """Numbers of the columns that have one of some headers, in order."""
@@ -191,8 +260,8 @@ class HeaderCorpus:
         ``log P(term | header) - log P(term)``, where a header starts with ``SMOOTHING`` average columns. The
         columns ``own`` are left out, ``frequency`` counts what remains.
         """
-        known, counts = self.columns.terms[family], self._counts[family]
-        numbers = np.array([known.vocabulary.get(term, -1) for term in terms], np.int64)
+        known, counts = self.columns.terms[family], self.counts(family)
+        numbers = known.numbers(terms)
         numbers = numbers[numbers >= 0]
         starts = counts.starts[numbers]
         lengths = counts.starts[numbers + 1] - starts
@@ -210,38 +279,61 @@ class HeaderCorpus:
             totals = totals - np.bincount(some, minlength=counts.totals.size)[numbers]
         return likelihood(header, count, place, totals, len(terms), frequency)
 
+
+class CorpusPart:
+    """The columns of a run of tables of a corpus: what can be searched apart from the rest.
+
+    ``columns`` are their numbers. Only what is rare in the whole corpus is taken from outside the part, so that a
+    column is as alike to another whatever the parts.
+    """
+
+    def __init__(self, corpus: HeaderCorpus, tables: range) -> None:
+        first = corpus.columns.first
+        self.corpus = corpus
+        self.tables = tables
+        self.columns = range(int(first[tables.start]), int(first[tables.stop]))
+        self.first: I64 = first[tables.start : tables.stop] - self.columns.start
+        self.widths: I64 = np.diff(first[tables.start : tables.stop + 1])
+        self.header_of: I64 = corpus.columns.header_of[self.columns.start : self.columns.stop]
+        self._usable = np.flatnonzero(corpus.usable[self.columns.start : self.columns.stop])
+        self._holders: dict[str, _Holders] = {}
+
+    def _held(self, family: str) -> _Holders:
+        if family not in self._holders:
+            terms = self.corpus.columns.terms[family]
+            some, owner = terms.of(self._usable + self.columns.start)
+            order = np.argsort(some, kind="stable")
+            starts = np.searchsorted(some[order], np.arange(len(terms) + 1)).astype(np.int64)
+            lengths = np.diff(terms.starts[self.columns.start : self.columns.stop + 1])
+            scale = 1 / np.sqrt(np.maximum(1, lengths))
+            self._holders[family] = _Holders(starts, self._usable[owner[order]].astype(np.int32), scale)
+        return self._holders[family]
+
     def alike(self, terms: Mapping[str, Sequence[str]], own: I64) -> F64:
-        """For every column of the lake, how much of the looks of a column it has: the rarer what both have, the more.
+        """For every column of the part, how much of the looks of a column it has: the rarer what both have, the more.
 
         1 is as much as the column itself. 0 for columns that are not part of the corpus, and for ``own``.
         """
         columns: list[I32] = [np.empty(0, np.int32)]
         worth: list[F64] = [np.empty(0)]
         whole = 0.0
-        columns_left = len(self) - own.size
+        columns_left = len(self.corpus) - own.size
         for family, some in terms.items():
-            known, counts = self.columns.terms[family], self._counts[family]
-            numbers = np.array([known.vocabulary.get(term, -1) for term in some], np.int64)
+            known, held, totals = self.corpus.columns.terms[family], self._held(family), self.corpus.totals(family)
+            numbers = known.numbers(some)
             unknown = int((numbers < 0).sum())
             numbers = numbers[numbers >= 0]
-            mine = np.bincount(known.of(own)[0], minlength=counts.totals.size)[numbers]
-            rarity = np.log((columns_left + 1) / (counts.totals[numbers] - mine + 0.5))
+            mine = np.bincount(known.of(own)[0], minlength=totals.size)[numbers]
+            rarity = np.log((columns_left + 1) / (totals[numbers] - mine + 0.5))
             whole += (float(rarity.sum()) + unknown * float(np.log(2 * columns_left + 2))) / len(some)
-            starts = counts.column_starts[numbers]
-            lengths = counts.column_starts[numbers + 1] - starts
-            columns.append(counts.columns[ranges(starts, lengths)])
-            worth.append(np.repeat(rarity, lengths) * counts.scale[columns[-1]] / np.sqrt(len(some)))
+            starts = held.starts[numbers]
+            lengths = held.starts[numbers + 1] - starts
+            columns.append(held.columns[ranges(starts, lengths)])
+            worth.append(np.repeat(rarity, lengths) * held.scale[columns[-1]] / np.sqrt(len(some)))
         found = np.bincount(np.concatenate(columns), np.concatenate(worth), len(self.columns))
-        found[own] = 0
+        mine = own[(own >= self.columns.start) & (own < self.columns.stop)]
+        found[mine - self.columns.start] = 0
         return found / max(whole, 1e-9)
-
-    def best_by_header(self, scores: F64) -> F64:
-        """For every header the largest score of a column that has it; 0 if none has."""
-        found = np.zeros(self.frequency.size)
-        held = np.flatnonzero(self.frequency)
-        if held.size:
-            found[held] = np.maximum.reduceat(scores[self._by_header], self._header_starts[held])
-        return found
 
 
 def likelihood(

@@ -178,7 +178,7 @@ class HiddenTables:
             nameless = self.search.table(table)
             schemata: list[Headers]
             if request is None:
-                similar = self.search.values.similar(nameless, self.search.corpus)
+                similar = self.search.values.similar(nameless, self.search.corpus.whole)
                 proposed = propose(similar, self.search.corpus, threshold=None, k=1)
                 schemata = [[self.columns.headers[some[0].header] if some else None for some in proposed]]
             else:

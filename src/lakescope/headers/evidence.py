@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 Record = dict[str, Any]
@@ -54,12 +55,14 @@ def terms_of(record: Record, width: int) -> dict[str, list[str]]:
     }
 
 
+@lru_cache(maxsize=1 << 14)
 def _shape(pattern: str) -> str:
     """A pattern of the profile with runs of letters as one word; digits count up to four."""
     words = _CAPITALS.sub("W", _CAPITALISED.sub("w", pattern))
     return _LONG_NUMBER.sub("9+", words)
 
 
+@lru_cache(maxsize=1 << 14)
 def _outline(pattern: str) -> str:
     """The pattern with all runs as one."""
     return _MANY_WORDS.sub("w w", _DIGITS.sub("9", _LETTERS.sub("w", pattern)))

@@ -23,13 +23,8 @@ def named(headers: Sequence[str | None], written: Sequence[str]) -> list[str]:
     return unique_names([header or name for header, name in zip(headers, written, strict=True)])[0]
 
 
-def write_named(
-    query: Any, names: Sequence[str], out: str | os.PathLike[str], first_row: Sequence[str] | None = None
-) -> int:
-    """Write a table under these names, whole or not at all; how many rows that were.
-
-    ``first_row`` are values that a reader took for the header.
-    """
+def write_named(query: Any, names: Sequence[str], out: str | os.PathLike[str]) -> int:
+    """Write a table under these names, whole or not at all; how many rows that were."""
     check_output(out)
     path = Path(out)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -38,7 +33,7 @@ def write_named(
     try:
         with ExitStack() as stack:
             writer = stack.enter_context(_writer(path, draft, schema))
-            for batch in _text(query, schema, first_row):
+            for batch in _text(query, schema):
                 writer.write_batch(batch)
                 rows += batch.num_rows
         draft.replace(path)
@@ -77,10 +72,8 @@ class _CsvFile:
         self._writer.writerows(zip(*columns, strict=True))
 
 
-def _text(query: Any, schema: pa.Schema, first_row: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def _text(query: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The cells of a table as texts."""
-    if first_row is not None:
-        yield pa.record_batch([pa.array([text or None], pa.string()) for text in first_row], schema=schema)
     order: dict[str, int] = {}
     for batch in batches_of(query):
         for column in batch.columns:

@@ -13,15 +13,15 @@ by the second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.headers.corpus import HeaderCorpus, likelihood
+from lakescope.headers.corpus import CorpusPart, HeaderCorpus, likelihood
 from lakescope.headers.evidence import FAMILIES, terms_of
-from lakescope.headers.similar import Lists, NamelessColumn, NamelessTable, Similar, ValueSearch
+from lakescope.headers.similar import NamelessColumn, NamelessTable, Similar, ValueSearch
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -55,6 +55,8 @@ LEARNT_FROM = 400
 _INERTIA = 20.0
 _STEPS, _ENOUGH = 40, 1e-6
 _LITTLE = 1e-4
+#: Columns that tell how often what is called so likely is right.
+_TOLD = 40
 
 
 @dataclass(slots=True)
@@ -78,13 +80,55 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
+class Clues:
+    """What some columns of the corpus say of one column: by header the best of them, and which values they hold.
+
+    ``nearest`` and ``twin`` compare looks of columns and of tables, ``similar`` and ``contained`` shared values.
+    ``counts`` columns hold a value and bear a header, by ``held``: the value's place times the number of headers, plus
+    the header. Of two parts of the corpus the larger and the sum are those of both.
+    """
+
+    headers: I64
+    nearest: F64
+    twin: F64
+    similar: F64
+    contained: F64
+    held: I64
+    counts: I64
+
+    def by_header(self, size: int) -> F64:
+        """The best of each header, a row each; 0 of those that nothing speaks for."""
+        found = np.zeros((4, size))
+        found[:, self.headers] = self.nearest, self.twin, self.similar, self.contained
+        return found
+
+    def merged(self, other: Clues) -> Clues:
+        """What the columns behind both say."""
+        headers = np.union1d(self.headers, other.headers)
+        best = np.zeros((4, headers.size))
+        for each in (self, other):
+            at = np.searchsorted(headers, each.headers)
+            best[:, at] = np.maximum(best[:, at], (each.nearest, each.twin, each.similar, each.contained))
+        held, where = np.unique(np.concatenate([self.held, other.held]), return_inverse=True)
+        counts = np.zeros(held.size, np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        nearest, twin, similar, contained = best
+        return Clues(headers, nearest, twin, similar, contained, held, counts)
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
-    """Weights of the rounds, and how many tables they were learnt from."""
+    """Weights of the rounds, how many tables they were learnt from, and how often they were right about others.
+
+    Of headers that were called likely as ``said`` a share ``right`` was.
+    """
 
     first: F64
     second: F64
     third: F64
     tables: int = 0
+    said: F64 = field(default_factory=lambda: np.array([0.0, 1.0]))
+    right: F64 = field(default_factory=lambda: np.array([0.0, 1.0]))
 
     @classmethod
     def beginning(cls) -> Model:
@@ -93,7 +137,7 @@ class Model:
         return cls(first, second, third)
 
     def to_dict(self) -> dict[str, Any]:
-        weights = {"first": self.first, "second": self.second, "third": self.third}
+        weights = {name: getattr(self, name) for name in ("first", "second", "third", "said", "right")}
         return {**{name: each.tolist() for name, each in weights.items()}, "tables": self.tables}
 
     @classmethod
@@ -102,7 +146,8 @@ class Model:
         first, second, third = (np.array(kept.get(name, ()), np.float64) for name in ("first", "second", "third"))
         if (first.size, second.size, third.size) != (len(FIRST), len(SECOND), len(THIRD)):
             return None
-        return cls(first, second, third, int(kept["tables"]))
+        said, right = (np.array(kept[name], np.float64) for name in ("said", "right"))
+        return cls(first, second, third, int(kept["tables"]), said, right)
 
 
 class Judge:
@@ -112,99 +157,73 @@ class Judge:
         self.corpus = corpus
         self.values = values
 
-    def judged(self, table: NamelessTable, model: Model, known: Mapping[int, int]) -> tuple[list[Judged], Similar]:
-        """Candidates of all columns with probabilities; ``known`` are headers that are given, by column."""
-        judged, similar = self.candidates(table)
+    def judged(
+        self, table: NamelessTable, model: Model, known: Mapping[int, int], clues: Sequence[Clues] | None = None
+    ) -> tuple[list[Judged], Similar | None]:
+        """Candidates of all columns with probabilities; ``known`` are headers that are given, by column.
+
+        What shares values is told as well, unless ``clues`` were found before.
+        """
+        similar = None
+        if clues is None:
+            clues, similar = self.clues(table, self.corpus.whole)
+        judged = self.weighed(table, clues)
         _judge(judged, model.first)
         for weights in (model.second, model.third):
             judged = self.with_neighbours(table, judged, known)
             _judge(judged, weights)
+        for each in judged:
+            _calibrate(each, model)
         return judged, similar
 
     # --- first round --------------------------------------------------------------------------------------------------
 
-    def candidates(self, table: NamelessTable) -> tuple[list[Judged], Similar]:
-        """Candidates of each column with the features of the first round."""
+    def clues(self, table: NamelessTable, part: CorpusPart) -> tuple[list[Clues], Similar]:
+        """What the columns of a part of the corpus say of each column of a table."""
+        corpus = self.corpus
+        lists = self.values.lists(table, part)
+        similar = self.values.similar(table, part, lists)
+        near = _near(part, [terms_of(column.record, table.width) for column in table.columns], corpus.own(table.number))
+        size = max(1, corpus.frequency.size)
+        found = []
+        for column, sharing, (nearest, twin) in zip(table.columns, similar.sharing, near, strict=True):
+            mine = corpus.columns.header_of[sharing.numbers]
+            weight, contained = np.zeros(size), np.zeros(size)
+            near_tables = similar.tables[corpus.columns.table_of[sharing.numbers]]
+            np.maximum.at(weight, mine, sharing.containment * near_tables)
+            np.maximum.at(contained, mine, sharing.containment)
+            numbers, place = lists.of(column.groups.groups)
+            held, counts = np.unique(place * size + corpus.columns.header_of[numbers], return_counts=True)
+            headers = np.flatnonzero((nearest > 0) | (twin > 0) | (contained > 0))
+            best = (nearest[headers], twin[headers], weight[headers], contained[headers])
+            found.append(Clues(headers, *best, held, counts.astype(np.int64)))
+        return found, similar
+
+    def weighed(self, table: NamelessTable, clues: Sequence[Clues]) -> list[Judged]:
+        """Candidates from what all parts of the corpus say: the best by a rough sum, and the best by shared values."""
         corpus = self.corpus
         own = corpus.own(table.number)
         frequency = corpus.frequency_without(own)
-        lists = self.values.lists(table, corpus)
-        similar = self.values.similar(table, corpus, lists)
-        terms = [terms_of(column.record, table.width) for column in table.columns]
-        near = self._near(terms, own)
+        common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
         found = []
-        for place, column in enumerate(table.columns):
+        for column, clue in zip(table.columns, clues, strict=True):
+            terms = terms_of(column.record, table.width)
             looks = [
-                corpus.looks(family, terms[place][family], frequency, own) / _norm(family, len(terms[place][family]))
+                corpus.looks(family, terms[family], frequency, own) / _norm(family, len(terms[family]))
                 for family in FAMILIES
             ]
-            found.append(self._judged(column, similar, place, [*looks, *near[place]], lists, frequency))
-        return found, similar
-
-    def _near(self, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
-        """For every column and header, how alike the most similar column of that name is; and the table most alike.
-
-        Tables are compared column by column from the first, and only one that has the header at that place counts: a
-        table made like another has the headers of the other.
-        """
-        corpus, headed = self.corpus, self.corpus.columns
-        alike = [corpus.alike(some, own) for some in terms]
-        widths = np.diff(headed.first)
-        twins = np.zeros(widths.size)
-        for place, each in enumerate(alike):
-            there = np.flatnonzero(widths > place)
-            twins[there] += each[headed.first[there] + place]
-        twins /= np.maximum(widths, len(alike))
-        found = []
-        for place, each in enumerate(alike):
-            twin = np.zeros(len(headed.headers))
-            here = np.flatnonzero(widths > place)
-            columns = headed.first[here] + place
-            kept = each[columns] > 0
-            np.maximum.at(twin, headed.header_of[columns[kept]], twins[here[kept]])
-            found.append((corpus.best_by_header(each), twin))
+            nearest, twin, weight, contained = clue.by_header(frequency.size)
+            tokens, votes = _tokens(column, clue, frequency)
+            unshared = (contained == 0).astype(np.float64)
+            every = np.column_stack(
+                [common, *looks, nearest, twin, tokens, np.sqrt(weight), contained, votes, unshared]
+            )
+            rough = every @ np.array(list(FIRST.values()))[:-1]
+            rough[frequency <= 0] = -np.inf
+            chosen = _largest(rough, _ROUGH)
+            chosen = np.unique(np.concatenate([chosen, _largest(np.where(weight > 0, weight, -np.inf), _SHARED)]))
+            found.append(Judged(chosen, every[chosen], weight[chosen], np.zeros(chosen.size)))
         return found
-
-    def _judged(
-        self, column: NamelessColumn, similar: Similar, place: int, looks: list[F64], lists: Lists, frequency: F64
-    ) -> Judged:
-        headers = frequency.size
-        header_of = self.corpus.columns.header_of
-        tokens, votes = self._tokens(column, lists, frequency)
-        sharing = similar.sharing[place]
-        mine = header_of[sharing.numbers]
-        weight, contained = np.zeros(headers), np.zeros(headers)
-        np.maximum.at(weight, mine, sharing.containment * similar.tables[self.corpus.columns.table_of[sharing.numbers]])
-        np.maximum.at(contained, mine, sharing.containment)
-        common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
-        every = np.column_stack(
-            [common, *looks, tokens, np.sqrt(weight), contained, votes, (contained == 0).astype(np.float64)]
-        )
-        rough = every @ np.array(list(FIRST.values()))[:-1]
-        rough[frequency <= 0] = -np.inf
-        chosen = _largest(rough, _ROUGH)
-        chosen = np.unique(np.concatenate([chosen, _largest(np.where(weight > 0, weight, -np.inf), _SHARED)]))
-        return Judged(chosen, every[chosen], weight[chosen], np.zeros(chosen.size))
-
-    def _tokens(self, column: NamelessColumn, lists: Lists, frequency: F64) -> tuple[F64, F64]:
-        """Log likelihood ratios of headers by the values themselves; and the mean vote of values.
-
-        A value votes for the headers of the columns that hold it, one vote in all.
-        """
-        headers = frequency.size
-        groups = column.groups
-        numbers, place = lists.of(groups.groups)
-        if not numbers.size:
-            return np.zeros(headers), np.zeros(headers)
-        size = max(1, headers)
-        pairs, counts = np.unique(place * size + self.corpus.columns.header_of[numbers], return_counts=True)
-        at, header = np.divmod(pairs, size)
-        totals = np.bincount(place, minlength=groups.groups.size).astype(np.float64)
-        weights = groups.weights.astype(np.float64)
-        known = float(weights[totals > 0].sum())
-        ratio = likelihood(header, counts.astype(np.float64), at, totals, round(known), frequency, weights)
-        votes = np.bincount(header, weights[at] * counts / totals[at], minlength=headers) / max(1, groups.size)
-        return ratio / np.sqrt(max(1.0, known)), votes
 
     # --- second round -------------------------------------------------------------------------------------------------
 
@@ -253,7 +272,7 @@ class Judge:
         truths = [truth for _, truth in tables]
         rounds = []
         for number, table in enumerate(some):
-            rounds.append(self.candidates(table)[0])
+            rounds.append(self.weighed(table, self.clues(table, self.corpus.whole)[0]))
             progress(number)
         weights = [_fitted(rounds, truths, beginning.first)]
         for begin in (beginning.second, beginning.third):
@@ -265,7 +284,52 @@ class Judge:
             rounds = [self.with_neighbours(table, judged) for table, judged in zip(some, rounds, strict=True)]
             weights.append(_fitted(rounds, truths, begin))
         first, second, third = weights
-        return Model(first, second, third, len(tables))
+        return Model(first, second, third, len(tables), *_found_right(rounds, truths, beginning.third))
+
+
+def _near(part: CorpusPart, terms: Sequence[Mapping[str, Sequence[str]]], own: I64) -> list[tuple[F64, F64]]:
+    """For every column and header, how alike the most similar column of that name is; and the table most alike.
+
+    Tables are compared column by column from the first, and only one that has the header at that place counts: a
+    table made like another has the headers of the other.
+    """
+    headers = part.corpus.frequency.size
+    alike = [part.alike(some, own) for some in terms]
+    twins = np.zeros(len(part.tables))
+    for place, each in enumerate(alike):
+        there = np.flatnonzero(part.widths > place)
+        twins[there] += each[part.first[there] + place]
+    twins /= np.maximum(part.widths, len(alike))
+    found = []
+    for place, each in enumerate(alike):
+        nearest, twin = np.zeros(headers), np.zeros(headers)
+        some = np.flatnonzero(each)
+        np.maximum.at(nearest, part.header_of[some], each[some])
+        here = np.flatnonzero(part.widths > place)
+        columns = part.first[here] + place
+        kept = each[columns] > 0
+        np.maximum.at(twin, part.header_of[columns[kept]], twins[here[kept]])
+        found.append((nearest, twin))
+    return found
+
+
+def _tokens(column: NamelessColumn, clues: Clues, frequency: F64) -> tuple[F64, F64]:
+    """Log likelihood ratios of headers by the values themselves; and the mean vote of values.
+
+    A value votes for the headers of the columns that hold it, one vote in all.
+    """
+    headers = frequency.size
+    groups = column.groups
+    if not clues.held.size:
+        return np.zeros(headers), np.zeros(headers)
+    at, header = np.divmod(clues.held, max(1, headers))
+    counts = clues.counts.astype(np.float64)
+    totals = np.bincount(at, counts, groups.groups.size).astype(np.float64)
+    weights = groups.weights.astype(np.float64)
+    known = float(weights[totals > 0].sum())
+    ratio = likelihood(header, counts, at, totals, round(known), frequency, weights)
+    votes = np.bincount(header, weights[at] * counts / totals[at], minlength=headers) / max(1, groups.size)
+    return ratio / np.sqrt(max(1.0, known)), votes
 
 
 class _Scene:
@@ -280,7 +344,12 @@ class _Scene:
         self._frequency = np.bincount(self._header, minlength=union.size).astype(np.float64)
         table = headed.table_of[numbers]
         starts = np.flatnonzero(np.concatenate([[True], table[1:] != table[:-1]])) if numbers.size else np.empty(0, int)
-        self._lengths = np.diff(np.concatenate([starts, [numbers.size]])).astype(np.int64)
+        lengths = np.diff(np.concatenate([starts, [numbers.size]])).astype(np.int64)
+        # Columns by header: the place of the table of each, and where the next header that occurs begins.
+        order = np.argsort(self._header, kind="stable")
+        self._owner = np.repeat(np.arange(starts.size), lengths)[order]
+        self._held = np.flatnonzero(self._frequency)
+        self._bounds = np.searchsorted(self._header[order], self._held)
         empty = np.zeros((width, 0))
         self._named = np.maximum.reduceat(likely[:, self._header], starts, axis=1) if numbers.size else empty
         self._all_named = self._named.sum(axis=0)
@@ -304,11 +373,13 @@ class _Scene:
         size = self._frequency.size
         rest = self._all_named - self._named[place]
         scale = np.sqrt(max(1, self._width - 1) * np.maximum(1, self._widths - 1))
-        alike = np.repeat(rest / scale, self._lengths)
-        schema = np.zeros(size)
-        np.maximum.at(schema, self._header, alike)
-        total = float((rest / scale) @ (rest / scale)) + 1e-9
-        votes = np.bincount(self._header, alike**2, minlength=size) / total
+        tables = rest / scale
+        alike = tables[self._owner]
+        schema, votes = np.zeros(size), np.zeros(size)
+        if self._held.size:
+            schema[self._held] = np.maximum.reduceat(alike, self._bounds)
+            votes[self._held] = np.add.reduceat(alike * alike, self._bounds)
+        votes /= float(np.square(tables).sum()) + 1e-9
         schemata = np.log((votes + _LITTLE) / (self._frequency / self._tables + _LITTLE))
         others = np.delete(self._likely, place, axis=0)
         taken = others.max(axis=0) if others.shape[0] else np.zeros(size)
@@ -354,6 +425,48 @@ def _judge(columns: Sequence[Judged], weights: F64) -> None:
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
         judged.probabilities, judged.none = shares[:-1], float(shares[-1])
+
+
+def _calibrate(judged: Judged, model: Model) -> None:
+    """Call the likeliest header as likely as such headers were right; others lose or win with it, none passes it."""
+    if not judged.headers.size:
+        return
+    best = min(float(judged.probabilities.max()), 1 - 1e-9)
+    likely = min(float(np.interp(best, model.said, model.right)), 1 - 1e-9)
+    at = int(judged.probabilities.argmax())
+    judged.probabilities = judged.probabilities * min(likely / max(best, 1e-12), (1 - likely) / (1 - best))
+    judged.probabilities[at] = likely
+    judged.none = max(0.0, 1 - float(judged.probabilities.sum()))
+
+
+def _found_right(
+    rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64
+) -> tuple[F64, F64]:
+    """How often the likeliest header is right, by how likely it is called by weights that have not seen its table.
+
+    The shares never fall (isotonic regression); each is that of ``_TOLD`` columns and more.
+    """
+    said, right = [], []
+    for half in (0, 1):
+        weights = _fitted(rounds[1 - half :: 2], truths[1 - half :: 2], beginning)
+        _judge([each for columns in rounds[half::2] for each in columns], weights)
+        for judged, truth in _labelled(rounds[half::2], truths[half::2]):
+            at = judged.ranked[0]
+            said.append(float(judged.probabilities[at]))
+            right.append(float(judged.headers[at] == truth))
+    if len(said) < 2 * _TOLD:
+        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    order = np.argsort(said, kind="stable")
+    blocks: list[tuple[int, float, float]] = []
+    for some in np.array_split(order, len(said) // _TOLD):
+        blocks.append((some.size, float(np.array(said)[some].sum()), float(np.array(right)[some].sum())))
+        while len(blocks) > 1 and blocks[-2][2] * blocks[-1][0] >= blocks[-1][2] * blocks[-2][0]:
+            last = blocks.pop()
+            blocks[-1] = (blocks[-1][0] + last[0], blocks[-1][1] + last[1], blocks[-1][2] + last[2])
+    counts, sums, hits = (np.array(each, np.float64) for each in zip(*blocks, strict=True))
+    # As if one column more had been right and one more wrong, so that nothing is certain.
+    shares = (hits + 0.5) / (counts + 1)
+    return np.concatenate([[0.0], sums / counts, [1.0]]), np.concatenate([[0.0], shares, [max(shares[-1], 0.999)]])
 
 
 def _fitted(rounds: Sequence[Sequence[Judged]], truths: Sequence[Sequence[int]], beginning: F64) -> F64:

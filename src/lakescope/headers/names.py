@@ -16,16 +16,6 @@ MATCHES: tuple[Match, ...] = (
 _SPACE = re.compile(r"\s+")
 _MARKS = str.maketrans("", "", ".;:!?,")
 _WORD = re.compile(r"[^\W_]+")
-#: What tools call columns that have no name: pandas, Spark, R, SAS, spreadsheets, this package.
-_GENERIC = re.compile(
-    r"""(unnamed|untitled|no\ name|column|col|field|attribute|attr|att|variable|var|feature|feat|header|item|value|data)
-        [\s_:.\-\#]*\d*(_level_\d+)?(_\d+)?
-      | _c\d+ | _col\d+ | [cfvx]_?\d+ | \.\.\.\d+ | \(no\ column\ name\) | expr\d+ | exp_\d+ | \?column\?""",
-    re.VERBOSE,
-)
-#: Words that by themselves name a column although a number behind them would not.
-_NAMES_ALONE = {"value", "item", "data", "feature", "attribute", "variable", "field", "column", "header"}
-_NOTHING = {"", "-", "--", "—", "–", "?", "n/a", "na", "nan", "null", "none", "nil", "undefined", "_", ".", "x"}
 _ENDINGS = (
     ("ies", "y"),
     ("sses", "ss"),
@@ -68,14 +58,6 @@ def normalised(header: str) -> str:
 def schema_form(header: str) -> str:
     """A header as it is looked up in a corpus of schemata: besides, without the marks ``. ; : ! ? ,`` (3.3)."""
     return _SPACE.sub(" ", header.translate(_MARKS)).strip().lower()
-
-
-def meaningless(header: str) -> bool:
-    """Whether a header says nothing about its column: blank, a placeholder, or numbered by some tool."""
-    text = normalised(header)
-    if text in _NOTHING:
-        return True
-    return text not in _NAMES_ALONE and _GENERIC.fullmatch(text) is not None
 
 
 def as_written(names: Sequence[str]) -> list[str]:

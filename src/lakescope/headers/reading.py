@@ -11,7 +11,6 @@ import numpy.typing as npt
 from lakescope.errors import BadRequest
 from lakescope.headers.corpus import HeadedColumns
 from lakescope.headers.evidence import FIELDS
-from lakescope.headers.names import as_written
 from lakescope.headers.similar import NamelessColumn, NamelessTable, ValueSearch
 from lakescope.search.inverted import InvertedIndex
 from lakescope.store.index import Index
@@ -33,16 +32,12 @@ def lake_table(index: Index, headed: HeadedColumns, values: ValueSearch, number:
     return NamelessTable(found, values.groups_of(number), number)
 
 
-def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None = None) -> NamelessTable:
-    """A table that is not in the lake: a path or URI, or a frame.
-
-    If it has no header, names that its reader found are values: they count as one more row.
-    """
+def read_table(query: Any, inverted: InvertedIndex) -> NamelessTable:
+    """A table that is not in the lake: a path or URI, or a frame."""
     from lakescope.profile.column import ColumnState, values_limit
     from lakescope.profile.summary import summarise
     from lakescope.search.reading import batches_of
     from lakescope.values.cells import understand
-    from lakescope.values.text import TextColumn
 
     states: dict[str, ColumnState] = {}
     tokens: dict[str, list[U64]] = {}
@@ -66,25 +61,14 @@ def read_table(query: Any, inverted: InvertedIndex, *, has_header: bool | None =
         rows += batch.rows
     if not states:
         raise BadRequest("the table has no columns", hint="give a table with at least one column")
-    first_row = tuple(as_written(list(states))) if has_header is False and not _numbered(states) else None
-    if first_row is not None:
-        for name, value in zip(list(states), first_row, strict=True):
-            cell = np.frombuffer(value.encode("utf-8", "replace"), np.uint8)
-            bounds = np.array([0], np.int32), np.array([cell.size], np.int32)
-            add(TextColumn(name, cell, *bounds), "utf-8", len(states))
-        rows += 1
     known = {name: np.unique(np.concatenate([np.empty(0, np.uint64), *parts])) for name, parts in tokens.items()}
     columns = [
         NamelessColumn(_whole(summarise("", name, state, rows)), inverted.values(known[name]), state.distinct)
         for name, state in states.items()
     ]
     every = np.unique(np.concatenate(list(known.values())))
-    notes = []
-    if first_row is not None:
-        notes.append(f"its first row was read as data, not as a header: {', '.join(first_row)[:80]}")
-    elif has_header is False:
-        notes.append("it has no header")
-    return NamelessTable(columns, inverted.values(every), first_row=first_row, notes=notes)
+    notes = ["it has no header"] if _numbered(states) else []
+    return NamelessTable(columns, inverted.values(every), notes=notes)
 
 
 def _whole(record: dict[str, Any]) -> dict[str, Any]:

@@ -6,15 +6,16 @@ columns. The thesis' own is in ``sketched``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.headers.corpus import HeadedColumns, HeaderCorpus, ranges
+from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus, ranges
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.segment import QueryGroups
+from lakescope.store.inverted import QueryGroups
 
 if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
@@ -40,13 +41,12 @@ class NamelessColumn:
 class NamelessTable:
     """A table whose columns are to be named; ``number`` is there if it is one of the lake, which is then left out.
 
-    ``groups`` are its values over all columns. ``first_row`` are values that its reader took for a header.
+    ``groups`` are its values over all columns.
     """
 
     columns: list[NamelessColumn]
     groups: QueryGroups
     number: int | None = None
-    first_row: tuple[str, ...] | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -98,21 +98,22 @@ class ValueSearch:
         self._headed = headed
         self._sizes = np.full(len(headed.tables), -1, np.int64)
 
-    def size_of(self, table: int) -> int:
-        """Distinct values of a table of the corpus: over its columns that have a header (3.3)."""
-        if self._sizes[table] < 0:
+    def _sizes_of(self, tables: npt.NDArray[np.intp]) -> I64:
+        """Distinct values of tables of the corpus: over their columns that have a header (3.3)."""
+        for table in tables[self._sizes[tables] < 0].tolist():
             columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
             self._sizes[table] = self.inverted.values_of_sets(columns).size
-        return int(self._sizes[table])
+        return self._sizes[tables]
 
     def groups_of(self, table: int) -> QueryGroups:
         """The values of a table of the lake over all its columns, as those of a table to be named."""
         return self.inverted.values_of_sets(self._headed.columns_of(table))
 
-    def lists(self, table: NamelessTable, corpus: HeaderCorpus) -> Lists:
-        """Which columns of the corpus hold the values of a table; its own columns are left out."""
+    def lists(self, table: NamelessTable, part: CorpusPart) -> Lists:
+        """Which columns of a part of the corpus hold the values of a table; its own columns are left out."""
         groups = table.groups.groups
-        starts, sets = self.inverted.lists(groups)
+        corpus = part.corpus
+        starts, sets = self.inverted.lists(groups, part.columns)
         numbers = sets.astype(np.int64)
         kept = corpus.usable[numbers]
         if table.number is not None:
@@ -120,9 +121,9 @@ class ValueSearch:
         bounds = np.concatenate([[0], np.cumsum(kept)])[starts]
         return Lists(groups, bounds.astype(np.int64), numbers[kept])
 
-    def similar(self, table: NamelessTable, corpus: HeaderCorpus, lists: Lists | None = None) -> Similar:
-        """Exact overlaps with columns of the corpus, and exact Jaccard similarities of tables."""
-        lists = lists or self.lists(table, corpus)
+    def similar(self, table: NamelessTable, part: CorpusPart, lists: Lists | None = None) -> Similar:
+        """Exact overlaps with columns of a part of the corpus, and exact Jaccard similarities of its tables."""
+        lists = lists or self.lists(table, part)
         sharing = []
         for column in table.columns:
             numbers, place = lists.of(column.groups.groups)
@@ -130,7 +131,7 @@ class ValueSearch:
             weights = column.groups.weights[place].astype(np.float64)
             overlaps = np.bincount(where, weights, found.size).astype(np.int64)
             sharing.append(Sharing(found, overlaps, overlaps / max(1, column.groups.size)))
-        return Similar(sharing, self._tables(table, corpus, lists))
+        return Similar(sharing, self._tables(table, part.corpus, lists))
 
     def _tables(self, table: NamelessTable, corpus: HeaderCorpus, lists: Lists) -> F64:
         """Jaccard similarity of every table of the lake with the one in question; 0 of those that share nothing."""
@@ -140,8 +141,8 @@ class ValueSearch:
         group, owner = np.divmod(pairs, max(1, tables))
         common = np.bincount(owner, table.groups.weights[group].astype(np.float64), tables)
         found = np.zeros(tables)
-        for number in np.flatnonzero(common).tolist():
-            found[number] = common[number] / (table.groups.size + self.size_of(number) - common[number])
+        there = np.flatnonzero(common)
+        found[there] = common[there] / (table.groups.size + self._sizes_of(there) - common[there])
         return found
 
 
@@ -173,7 +174,6 @@ def propose(
     header counts with its best column; ties go to the more popular, then to the first by name.
     """
     order = corpus.frequency if popularity is None else popularity
-    names = corpus.columns.headers
     found = []
     for each in similar.sharing:
         table = similar.tables[corpus.columns.table_of[each.numbers]]
@@ -186,6 +186,11 @@ def propose(
             if header not in best:
                 facts = int(each.overlaps[at]), float(each.containment[at]), float(table[at])
                 best[header] = Weighted(header, float(weight[at]), number, *facts)
-        ranked = sorted(best.values(), key=lambda one: (-one.weight, -order[one.header], names[one.header]))
-        found.append(ranked[:k])
+        found.append(best_weighted(best.values(), order, corpus.columns.headers)[:k])
     return found
+
+
+def best_weighted(some: Iterable[Weighted], popularity: F64, names: Sequence[str]) -> list[Weighted]:
+    """Headers in order of their weight, each once; ties go to the more popular, then to the first by name."""
+    ranked = sorted(some, key=lambda one: (-one.weight, -popularity[one.header], names[one.header], one.column))
+    return list({one.header: one for one in reversed(ranked)}.values())[::-1]

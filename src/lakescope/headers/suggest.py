@@ -22,13 +22,13 @@ from lakescope.headers.coherence import (
     pair_scores,
 )
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
-from lakescope.headers.detect import opinion_of
-from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Judge, Judged, Model
-from lakescope.headers.names import meaningless, normalised, schema_form
+from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Clues, Judge, Judged, Model
+from lakescope.headers.names import normalised, schema_form
 from lakescope.headers.reading import lake_table, read_table
 from lakescope.headers.similar import Engine, NamelessTable, Similar, ValueSearch, Weighted, propose
 from lakescope.results import Results
 from lakescope.search.inverted import InvertedIndex
+from lakescope.sources.names import meaningless
 from lakescope.store.index import Index
 from lakescope.values.hashing import hash_text
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 F64 = npt.NDArray[np.float64]
 Mode = Literal["reliable", "balanced", "coverage"]
 Method = Literal["ours", "thesis"]
+#: What all parts of the corpus say of the columns of a table: clues, or, by the thesis' method, headers with weights.
+Said = Sequence[Clues] | Sequence[Sequence[Weighted]]
 
 MODES: tuple[Mode, ...] = ("reliable", "balanced", "coverage")
 METHODS: tuple[Method, ...] = ("ours", "thesis")
@@ -46,7 +48,7 @@ ENGINES: tuple[Engine, ...] = ("exact", "hll")
 LEAST = {"reliable": 0.7, "balanced": 0.3, "coverage": 1e-6}
 #: Least similarity of tables, after the thesis: reliable headers from 0.4, any header is better than none at 0.
 THRESHOLDS = {"reliable": 0.4, "balanced": 0.1, "coverage": 0.0}
-_KEPT = "headers-model-3"
+_KEPT = "headers-model-4"
 _EXAMPLES, _VALUES = 3, 5
 #: Equal coherence is decided by weights, which must not decide anything else.
 _TIE = 1e-9
@@ -271,14 +273,8 @@ class HeaderSearch:
         return lake_table(self._index, self.columns, self.values, number)
 
     def read(self, query: Any) -> NamelessTable:
-        """A table that is not in the lake: a path or URI, or a frame.
-
-        If the first row of a CSV file was read as a header and is none, it counts as a row.
-        """
-        if not isinstance(query, str) and not hasattr(query, "__fspath__"):
-            return read_table(query, self.values.inverted)
-        opinion = opinion_of(str(query), self.columns.number_of)
-        return read_table(query, self.values.inverted, has_header=None if opinion is None else opinion.header)
+        """A table that is not in the lake: a path or URI, or a frame."""
+        return read_table(query, self.values.inverted)
 
     def nameless_tables(self) -> list[str]:
         """Tables of the lake that have a column whose name means nothing."""
@@ -292,16 +288,20 @@ class HeaderSearch:
         *,
         known: Mapping[int, str] | None = None,
         statistics: SchemaStatistics | None = None,
+        said: Said | None = None,
     ) -> Schemata:
-        """The best schemata of a table and the candidates of its columns; ``known`` are headers that stay."""
+        """The best schemata of a table and the candidates of its columns; ``known`` are headers that stay.
+
+        ``said`` is what all parts of the corpus say, if they were asked apart; evidence is not told then.
+        """
         request.check()
         began = time.perf_counter()
         given = dict(known or {})
-        schemata = statistics or self._statistics_without(table)
+        schemata = statistics or self.statistics_without(table)
         if request.method == "thesis":
-            candidates, found = self._by_thesis(table, request, given, schemata)
+            candidates, found = self._by_thesis(table, request, given, schemata, said)
         else:
-            candidates, found = self._by_model(table, request, given, schemata)
+            candidates, found = self._by_model(table, request, given, schemata, said)
         info: dict[str, Any] = {
             "method": request.method,
             "mode": request.mode,
@@ -331,7 +331,7 @@ class HeaderSearch:
             )
         return notes
 
-    def _statistics_without(self, table: NamelessTable) -> SchemaStatistics:
+    def statistics_without(self, table: NamelessTable) -> SchemaStatistics:
         """Statistics of the lake without the table in question."""
         if table.number is None:
             return self.statistics
@@ -341,14 +341,19 @@ class HeaderSearch:
     # --- ours ---------------------------------------------------------------------------------------------------------
 
     def _by_model(
-        self, table: NamelessTable, request: HeaderRequest, known: Mapping[int, str], statistics: SchemaStatistics
+        self,
+        table: NamelessTable,
+        request: HeaderRequest,
+        known: Mapping[int, str],
+        statistics: SchemaStatistics,
+        said: Any,
     ) -> tuple[list[list[Candidate]], list[SuggestedSchema]]:
         numbers = {
             place: self.columns.number_of[normalised(header)]
             for place, header in known.items()
             if normalised(header) in self.columns.number_of
         }
-        judged, similar = self.judge.judged(table, self.model, numbers)
+        judged, similar = self.judge.judged(table, self.model, numbers, said)
         candidates: list[list[Candidate]] = []
         for place, each in enumerate(judged):
             if place in known:
@@ -379,12 +384,14 @@ class HeaderSearch:
             schemata.append(SuggestedSchema(headers, told, score, found.exact, weights))
         return candidates, schemata
 
-    def _candidate(self, table: NamelessTable, similar: Similar, place: int, judged: Judged, at: int) -> Candidate:
+    def _candidate(
+        self, table: NamelessTable, similar: Similar | None, place: int, judged: Judged, at: int
+    ) -> Candidate:
         header = int(judged.headers[at])
         return Candidate(
             self.columns.forms[header],
             float(judged.probabilities[at]),
-            self._evidence(table, similar, place, header),
+            () if similar is None else self._evidence(table, similar, place, header),
             float(judged.shares[at]),
             _reasons(judged, at, self.model),
         )
@@ -435,29 +442,43 @@ class HeaderSearch:
     def similar(self, table: NamelessTable, request: HeaderRequest) -> Similar:
         """Phase 1 by the engine that was asked for."""
         if request.engine == "exact":
-            return self.values.similar(table, self.corpus)
+            return self.values.similar(table, self.corpus.whole)
         for place, column in enumerate(table.columns):
             if column.sketch is None and table.number is not None:
                 column.sketch = self.sketches.sketch_of(self.columns.columns_of(table.number)[place])
         return self.sketches.similar(table, self.corpus, request.least_similarity)
 
+    def popularity(self, statistics: SchemaStatistics) -> F64:
+        """Weight of the schemata that hold each header: what ties are decided by."""
+        return statistics.occurrences(self.columns.headers)
+
+    def proposed(self, similar: Similar, request: HeaderRequest, statistics: SchemaStatistics) -> list[list[Weighted]]:
+        """The headers that columns sharing values propose."""
+        options: dict[str, Any] = {"threshold": request.least_similarity, "weighted": request.weighted}
+        return propose(similar, self.corpus, k=request.k, popularity=self.popularity(statistics), **options)
+
     def _by_thesis(
-        self, table: NamelessTable, request: HeaderRequest, known: Mapping[int, str], statistics: SchemaStatistics
+        self,
+        table: NamelessTable,
+        request: HeaderRequest,
+        known: Mapping[int, str],
+        statistics: SchemaStatistics,
+        said: Any,
     ) -> tuple[list[list[Candidate]], list[SuggestedSchema]]:
-        similar = self.similar(table, request)
-        popularity = statistics.occurrences(self.columns.headers)
-        options = {"threshold": request.least_similarity, "weighted": request.weighted}
-        proposed = propose(similar, self.corpus, k=request.k, popularity=popularity, **options)  # type: ignore[arg-type]
+        similar = self.similar(table, request) if said is None else None
+        proposed = said if similar is None else self.proposed(similar, request, statistics)
         candidates = [
             [_trusted(known[place])] if place in known else [self._weighed(table, similar, place, one) for one in some]
             for place, some in enumerate(proposed)
         ]
         return candidates, combined(candidates, statistics, request)
 
-    def _weighed(self, table: NamelessTable, similar: Similar, place: int, one: Weighted) -> Candidate:
-        evidence = self._told(table, place, one.column, one.overlap, one.containment, similar)
+    def _weighed(self, table: NamelessTable, similar: Similar | None, place: int, one: Weighted) -> Candidate:
+        evidence: tuple[Evidence, ...] = ()
+        if similar is not None:
+            evidence = (self._told(table, place, one.column, one.overlap, one.containment, similar),)
         told = f"{one.containment:.0%} of the values, tables alike to {one.table_similarity:.0%}"
-        return Candidate(self.columns.forms[one.header], one.weight, (evidence,), one.weight, (told,))
+        return Candidate(self.columns.forms[one.header], one.weight, evidence, one.weight, (told,))
 
 
 def combined(

@@ -255,13 +255,24 @@ class _Context:
         self._of_child: dict[int, list[Candidate]] = defaultdict(list)
         named: dict[str, set[int]] = defaultdict(set)
         self._derived: set[int] = set()
+        #: Of every column: how many keys it is in by folder, and the best name among the first keys of each table.
+        self._folders: dict[int, Counter[str]] = defaultdict(Counter)
+        named_first: dict[int, dict[str, float]] = defaultdict(dict)
         for each in candidates:
             self._of_child[each.child.number].append(each)
+            self._folders[each.child.number][each.parent.folder] += 1
+            if self.is_first(each.parent):
+                best = named_first[each.child.number]
+                best[each.parent.table] = max(self.name(each), best.get(each.parent.table, 0.0))
             if self.name(each) >= STRONG and each.child.table != each.parent.table and self.is_first(each.parent):
                 named[each.child.folder].add(each.child.number)
                 by_other = similarity(each.child.telling, each.parent.table_words)
                 if by_other > similarity(each.child.telling, each.child.table_words):
                     self._derived.add(each.child.number)
+        # Of a candidate's rivals only the best of another table counts: two tables are enough to remember.
+        self._best_named = {
+            number: sorted(best.items(), key=lambda item: -item[1])[:2] for number, best in named_first.items()
+        }
         tables: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
             tables[fact.folder].add(fact.table)
@@ -281,10 +292,11 @@ class _Context:
     def of(self, candidate: Candidate) -> Surroundings:
         """What is said around a candidate."""
         child, parent = candidate.child, candidate.parent
-        rivals = [each for each in self._of_child[child.number] if each.parent.table != parent.table]
+        folders = self._folders[child.number]
+        rivals = self._best_named.get(child.number, ())
         return Surroundings(
-            other_name=max((self.name(each) for each in rivals if self.is_first(each.parent)), default=0.0),
-            parents=sum(each.parent.folder in (child.folder, parent.folder) for each in self._of_child[child.number]),
+            other_name=next((name for table, name in rivals if table != parent.table), 0.0),
+            parents=sum(folders[folder] for folder in {child.folder, parent.folder}),
             primary=self.is_first(parent),
             child_primary=self.is_first(child),
             named=self._named.get(child.folder, 0.0),

@@ -20,9 +20,9 @@ from lakescope.keys.joint import joint
 from lakescope.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.overlaps import OverlapSearch
-from lakescope.search.segment import InvertedSegment
 from lakescope.search.threads import in_parts
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.store.inverted import InvertedSegment
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

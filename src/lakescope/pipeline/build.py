@@ -39,7 +39,7 @@ from lakescope.pipeline.tasks import (
     ScanFrame,
     parse_result,
 )
-from lakescope.pipeline.tokens import RAW, TokenCut
+from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
@@ -232,10 +232,11 @@ def _invert(exchange: Exchange, outcome: Outcome, staging: Path) -> None:
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
-    raw = [file for file in outcome.files if file.kind == RAW]
-    sketches = [file for file in outcome.files if file.kind == "sketches"]
-    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, outcome.counts.get("pairs", 0))
-    outcome.files = [file for file in outcome.files if file.kind != RAW] + built.files
+    raw, grams, sketches = (
+        [file for file in outcome.files if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
+    )
+    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, outcome.counts.get("pairs", 0), grams)
+    outcome.files = [file for file in outcome.files if file.kind not in (RAW, RAW_GRAMS)] + built.files
     outcome.inverted = built.figures
     outcome.jobs += 2
 

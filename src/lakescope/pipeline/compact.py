@@ -27,9 +27,9 @@ from lakescope.pipeline.inverted import build_inverted, spark_exchange
 from lakescope.pipeline.session import spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, RESULT_SCHEMA
-from lakescope.pipeline.tokens import RAW, RawTokens, TokenCut
-from lakescope.search.segment import InvertedSegment
+from lakescope.pipeline.tokens import RAW, RAW_GRAMS, RawTokens, TokenCut
 from lakescope.store.index import Index
+from lakescope.store.inverted import InvertedSegment
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
@@ -52,7 +52,7 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         before = index.manifest
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
-        files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens")]
+        files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
         cut = TokenCut.for_bytes(int(before.summary["bytes"]))
         task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), tuple(files), cut)
         with spark_session(spark, master) as session:
@@ -61,14 +61,15 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
                 frame = session.range(0, len(files), 1, len(files)).mapInArrow(Shipped.of(task), RESULT_DDL)
                 made = [_Copied(**json.loads(row.result)) for row in collect(session, frame)]
                 copied = [SegmentFile(**each.file) for each in made if each.file]
-                raw = [file for file in copied if file.kind == RAW]
-                sketches = [file for file in copied if file.kind == "sketches"]
+                raw, grams, sketches = (
+                    [file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
+                )
                 figures = None
                 if before.summary["join"] is not None:
                     exchange = spark_exchange(session, lambda frame: collect(session, frame))
                     pairs = sum(each.pairs for each in made)
-                    built = build_inverted(exchange, writer.staging, raw, sketches, cut, pairs)
-                    copied = [file for file in copied if file.kind != RAW] + built.files
+                    built = build_inverted(exchange, writer.staging, raw, sketches, cut, pairs, grams)
+                    copied = [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files
                     figures = built.figures
         summary = {**before.summary, "join": figures, "seconds": round(time.monotonic() - began, 3)}
         return writer.publish(copied, version=__version__, sources=before.sources, summary=summary, given=before.given)
@@ -97,7 +98,8 @@ class CopyLive:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 file = by_path[self.files[number]]
-                made = self._tokens(index, file) if file.kind == "tokens" else self._records(index, file)
+                copy = {"tokens": self._tokens, "grams": self._grams}.get(file.kind, self._records)
+                made = copy(index, file)
                 yield pa.record_batch([[json.dumps(asdict(made))]], schema=RESULT_SCHEMA)
 
     def _records(self, index: Index, file: SegmentFile) -> _Copied:
@@ -120,6 +122,21 @@ class CopyLive:
         made = out.close()
         return _Copied(asdict(made[0]), made[1]) if made else _Copied(None)
 
+    def _grams(self, index: Index, file: SegmentFile) -> _Copied:
+        """The q-grams of each column again, as a scan hands them over."""
+        segment = _Keyed(index, file.segment)
+        arrays = index.arrays(file)
+        order = np.argsort(arrays["sets"], kind="stable")
+        hashes, sets = arrays["hashes"][order], arrays["sets"][order]
+        out = ShardWriter(self.staging, RAW_GRAMS)
+        edges = np.flatnonzero(np.diff(sets)) + 1
+        for begin, end in itertools.pairwise(np.unique([0, *edges.tolist(), sets.size]).tolist()):
+            if segment.live[sets[begin]]:
+                key = int(segment.keys[sets[begin]])
+                out.add({"table": "", "column": "", "key": key, "grams": hashes[begin:end].tobytes()})
+        made = out.close()
+        return _Copied(asdict(made) if made else None)
+
 
 class _Keyed:
     """A segment whose sets are known by the keys of their columns."""
@@ -130,7 +147,7 @@ class _Keyed:
         self._segment = InvertedSegment(index, name)
         numbers = index.numbers[name]
         sets = int(self._segment.set_bounds[-1])
-        self._live = np.ones(sets, np.bool_) if numbers is None else numbers >= 0
+        self.live = np.ones(sets, np.bool_) if numbers is None else numbers >= 0
 
     @cached_property
     def keys(self) -> U64:
@@ -145,6 +162,6 @@ class _Keyed:
     def owners(self, groups: I32) -> tuple[I32, I32]:
         """The sets that are there which hold some groups: how many hold each, and which."""
         starts, sets = self._segment.lists(groups)
-        live = self._live[sets]
+        live = self.live[sets]
         ends = np.concatenate([[0], np.cumsum(live)])[starts]
         return np.diff(ends).astype(np.int32), sets[live]

@@ -3,15 +3,15 @@
 First job: every bucket of tokens becomes lists of set numbers, equal lists of a bucket become one; an exchange by the
 hash of the list brings those of all buckets together. The driver learns only how many groups of which length each
 shard holds, which is enough to number them all by frequency. Second job: every shard numbers its groups and hands
-them to those who write the four parts of the index: tokens (hash to group), postings (group to sets), sets (set to
-groups) and the forest (MinHash values to sets).
+them to those who write the five parts of the index: tokens (hash to group), postings (group to sets), sets (set to
+groups), the forest (MinHash values to sets) and grams (rare q-grams to sets).
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -26,6 +26,7 @@ from lakescope.pipeline.lists import Lists, group
 from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.tokens import TokenCut, column_id, raw_buckets
 from lakescope.sketches import codec
+from lakescope.sketches.grams import GRAMS as GRAMS_KEPT
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import partition
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
@@ -49,13 +50,15 @@ _RESULT_DDL = "result string"
 
 #: Kinds of rows of the first job, and of the second: they are the parts of the index.
 _LISTS, _NOTE = 0, 1
-TOKENS, POSTINGS, SETS, FOREST = 0, 1, 2, 3
-PARTS = ("tokens", "postings", "sets", "forest")
+TOKENS, POSTINGS, SETS, FOREST, GRAMS = 0, 1, 2, 3, 4
+PARTS = ("tokens", "postings", "sets", "forest", "grams")
 
 _PAIRS_PER_SHARD = 2_000_000
 _ITEMS_PER_FILE = 8_000_000
 _MOST_SHARDS = 512
 _MOST_FILES = 64
+#: First bits of a q-gram's hash by which files of q-grams are cut.
+_GRAM_BITS = 6
 #: Hashes between two entries of the directory of tokens, about.
 _DIRECTORY_STEP = 8
 _MOST_GROUPS = 2**31 - 1
@@ -92,8 +95,12 @@ def build_inverted(
     sketches: list[SegmentFile],
     cut: TokenCut,
     pairs: int,
+    grams: Sequence[SegmentFile] = (),
 ) -> Inverted:
-    """Build the inverted index of the columns in ``sketches`` from ``pairs`` raw pairs of token and set."""
+    """Build the inverted index of the columns in ``sketches`` from ``pairs`` raw pairs of token and set.
+
+    ``grams`` are files of their rare q-grams.
+    """
     sets = _number_sets(staging, sketches)
     shards = _power_of_two(pairs / _PAIRS_PER_SHARD, _MOST_SHARDS)
     place = str(staging.absolute())
@@ -101,10 +108,12 @@ def build_inverted(
     merged = exchange(1 << cut.bits, cut.targets, lists, MergeLists(place), shards)
     numbering = _Numbering.of([json.loads(result) for result in merged])
     numbering.write(staging)
-    spread = Spread.of(numbering, sets, cut)
-    number = NumberGroups(place, spread, tuple(file.path for file in sketches))
+    spread = Spread.of(numbering, sets, cut, sum(file.rows for file in grams))
+    names = [tuple(file.path for file in files) for files in (sketches, grams)]
+    number = NumberGroups(place, spread, *names)
     finish = Finish(place, spread, numbering.grouped)
-    finished = exchange(shards + len(sketches), shards + len(sketches), number, finish, spread.tasks)
+    numbers = shards + len(sketches) + len(grams)
+    finished = exchange(numbers, numbers, number, finish, spread.tasks)
     files = [SegmentFile(**json.loads(each)) for each in finished]
     figures = {**numbering.figures, "sets": sets, "partitions": _partitions(place, files)}
     return Inverted(files, figures)
@@ -241,15 +250,18 @@ class Spread:
     group_bounds: tuple[int, ...]
     set_bounds: tuple[int, ...]
     position_bounds: tuple[int, ...]
+    gram_bounds: tuple[int, ...]
     token_files: int
 
     @classmethod
-    def of(cls, numbering: _Numbering, sets: int, cut: TokenCut) -> Spread:
+    def of(cls, numbering: _Numbering, sets: int, cut: TokenCut, cut_columns: int) -> Spread:
+        """``cut_columns`` are columns that were cut into q-grams."""
         figures = numbering.figures
         files = {
             "tokens": min(cut.targets, _files(figures["tokens"])),
             "postings": _files(figures["postings"]),
             "forest": _files(sets * PERMUTATIONS),
+            "grams": _files(cut_columns * GRAMS_KEPT),
         }
         slots = max(1, figures["tokens"] // _DIRECTORY_STEP)
         directory_bits = max(cut.bits, min(40, slots.bit_length() - 1))
@@ -258,11 +270,12 @@ class Spread:
             _even_groups(numbering, files["postings"]),
             tuple(np.linspace(0, sets, min(max(1, sets), files["postings"]) + 1).astype(int).tolist()),
             tuple(np.linspace(0, PERMUTATIONS, files["forest"] + 1).astype(int).tolist()),
+            tuple(np.linspace(0, 1 << _GRAM_BITS, files["grams"] + 1).astype(int).tolist()),
             files["tokens"],
         )
 
     def bounds(self, part: int) -> tuple[int, ...]:
-        return (self.token_bounds, self.group_bounds, self.set_bounds, self.position_bounds)[part]
+        return (self.token_bounds, self.group_bounds, self.set_bounds, self.position_bounds, self.gram_bounds)[part]
 
     @property
     def token_bounds(self) -> tuple[int, ...]:
@@ -422,18 +435,22 @@ class MergeLists:
 
 @dataclass(frozen=True, slots=True)
 class NumberGroups:
-    """Task: the groups of a shard get their numbers and go to those who write the index; or signatures do."""
+    """Task: the groups of a shard get their numbers and go to those who write the index; or signatures and grams do."""
 
     staging: str
     spread: Spread
     sketches: tuple[str, ...]
+    grams: tuple[str, ...]
 
     def __call__(self, batches: Arrow) -> Arrow:
         for number in _numbers(batches):
-            if number < len(self.spread.lists):
+            place = number - len(self.spread.lists)
+            if place < 0:
                 yield from _rows(self._groups(*self.spread.lists[number]))
+            elif place < len(self.sketches):
+                yield from _rows(self._signatures(self.sketches[place]))
             else:
-                yield from _rows(self._signatures(self.sketches[number - len(self.spread.lists)]))
+                yield from _rows(self._grams(self.grams[place - len(self.sketches)]))
 
     def _groups(self, shard: int, name: str) -> Iterator[_Row]:
         lists = _read(self.staging, name)
@@ -491,17 +508,32 @@ class NumberGroups:
 
     def _signatures(self, name: str) -> Iterator[_Row]:
         """Signatures of the sets of a file of sketches, cut by position."""
+        for sets, batch in self._batches(name):
+            rows = b"".join(batch.column("signature").to_pylist())
+            values = np.frombuffer(rows, np.uint32).reshape(-1, PERMUTATIONS)
+            for file, (begin, end) in enumerate(itertools.pairwise(self.spread.position_bounds)):
+                block = np.ascontiguousarray(values[:, begin:end].T)
+                yield self.spread.target(FOREST, file), FOREST, 0, _pack(sets=sets, values=block.reshape(-1))
+
+    def _grams(self, name: str) -> Iterator[_Row]:
+        """Rare q-grams of the sets of a file, cut by the first bits of their hashes."""
+        for sets, batch in self._batches(name):
+            blocks = [np.frombuffer(block, np.uint64) for block in batch.column("grams").to_pylist()]
+            every = np.concatenate(blocks)
+            owners = np.repeat(sets, [block.size for block in blocks])
+            bits = (every >> np.uint64(64 - _GRAM_BITS)).astype(np.int64)
+            for file, (begin, end) in enumerate(itertools.pairwise(self.spread.gram_bounds)):
+                mine = np.flatnonzero((bits >= begin) & (bits < end))
+                yield self.spread.target(GRAMS, file), GRAMS, 0, _pack(sets=owners[mine], hashes=every[mine])
+
+    def _batches(self, name: str) -> Iterator[tuple[I32, pa.RecordBatch]]:
+        """The records of a file, and the numbers of their sets."""
+        numbers = _read(self.staging, _SET_NUMBERS)
         with pa.memory_map(str(Path(self.staging) / name)) as source:
             batches = pa.ipc.open_file(source)
             for number in range(batches.num_record_batches):
                 batch = batches.get_batch(number)
-                keys = np.array(batch.column("key").to_pylist(), np.uint64)
-                sets = _set_numbers(_read(self.staging, _SET_NUMBERS), keys)
-                rows = b"".join(batch.column("signature").to_pylist())
-                values = np.frombuffer(rows, np.uint32).reshape(-1, PERMUTATIONS)
-                for file, (begin, end) in enumerate(itertools.pairwise(self.spread.position_bounds)):
-                    block = np.ascontiguousarray(values[:, begin:end].T)
-                    yield self.spread.target(FOREST, file), FOREST, 0, _pack(sets=sets, values=block.reshape(-1))
+                yield _set_numbers(numbers, np.array(batch.column("key").to_pylist(), np.uint64)), batch
 
 
 def _runs(values: npt.NDArray[Any]) -> Iterator[tuple[int, int, int]]:
@@ -522,9 +554,15 @@ class Finish:
     def __call__(self, batches: Arrow) -> Arrow:
         for target, rows in itertools.groupby(_read_rows(batches), key=lambda row: row[0]):
             part, number = self._place(target)
-            write = (self._write_tokens, self._write_postings, self._write_sets, self._write_forest)[part]
+            writers = (
+                self._write_tokens,
+                self._write_postings,
+                self._write_sets,
+                self._write_forest,
+                self._write_grams,
+            )
             payloads = ((ordinal, _unpack(payload)) for _, kind, ordinal, payload in rows if kind >= 0)
-            file = write(payloads, *self.spread.bounds(part)[number : number + 2])
+            file = writers[part](payloads, *self.spread.bounds(part)[number : number + 2])
             yield pa.record_batch([[json.dumps(asdict(file))]], schema=_RESULT_SCHEMA)
 
     def _place(self, target: int) -> tuple[int, int]:
@@ -616,4 +654,14 @@ class Finish:
             order = np.lexsort((sets, values))
             out.append(values=values[order], sets=sets[order])
         out.append(range=np.array([begin, end]))
+        return out.close()
+
+    def _write_grams(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:
+        """Rare q-grams in order, each with the sets that have it."""
+        parts = [each for _, each in payloads]
+        out = ArrayFile(self.staging, PARTS[GRAMS], {"hashes": np.uint64, "sets": np.int32, "range": np.int64})
+        hashes = np.concatenate([np.empty(0, np.uint64), *(each["hashes"] for each in parts)])
+        sets = np.concatenate([np.empty(0, np.int32), *(each["sets"] for each in parts)])
+        order = np.lexsort((sets, hashes))
+        out.append(hashes=hashes[order], sets=sets[order], range=np.array([begin, end]))
         return out.close()

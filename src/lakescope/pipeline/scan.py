@@ -145,6 +145,8 @@ class TableScan:
             tokens.add(state.values.keys[: state.values.used])
         state.meet(column.source_type, limit)
         state.update(cells)
+        if self._wants_tokens:
+            state.grams.update(cells)
         if tokens is not None:
             tokens.add(cells.hashes)
 

@@ -24,7 +24,7 @@ from lakescope.pipeline.correlations import records as key_records
 from lakescope.pipeline.plan import read_bin
 from lakescope.pipeline.progress import ProgressLog
 from lakescope.pipeline.scan import MANY_UNITS, TablePart, TableScan, broken_spans
-from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCut
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
@@ -51,7 +51,9 @@ RESULT_DDL = "result string"
 _PAYLOAD_BYTES = 4 * 1024 * 1024
 _PART, _STATE, _RECORDS, _TOKENS, _KEY = 0, 1, 2, 3, 4
 #: Kinds of catalog records that a scan makes of a table it has read whole.
-_WHOLE = ("columns", "sketches", "keys", "pairs")
+_WHOLE = ("columns", "sketches", "keys", "pairs", RAW_GRAMS)
+#: Fewest rare q-grams of a column that are worth keeping, and the mean length of cells that are prose.
+_FEWEST_GRAMS, _PROSE = 3, 128
 #: Tasks that share the merge of a table of many units, at most.
 _MOST_TARGETS = 32
 
@@ -114,6 +116,7 @@ class _Rows:
             if record is not None:
                 self._records["columns"].append(record)
                 self._records["sketches"].append(_sketch(part.table, name, state, self._cut))
+                self._records[RAW_GRAMS] += _grams(part.table, name, state, self._cut)
         positions = {name: position for position, name in enumerate(part.columns)}
         for key, keyed in scan.sketches.finish(whole=True).items():
             made = key_records(part.table, key, keyed, positions)
@@ -363,6 +366,8 @@ def _write_columns(
         if record is not None:
             shards["columns"].add(record)
             shards["sketches"].add(_sketch(whole.table, name, state, cut))
+            for grams in _grams(whole.table, name, state, cut):
+                shards[RAW_GRAMS].add(grams)
 
 
 def _write_keys(whole: TablePart, rows: Iterator[_Row], shards: dict[str, ShardWriter]) -> None:
@@ -396,6 +401,14 @@ def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> 
         "signature": state.signature.values.tobytes() if cut else None,
         "key": cut.set_key(table, name) if cut else None,
     }
+
+
+def _grams(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> list[Record]:
+    """The record of a column's rare q-grams; none of prose, which is no key, and of columns that have next to none."""
+    rare, _ = state.grams.rare
+    if cut is None or rare.size < _FEWEST_GRAMS or state.mean_length > _PROSE:
+        return []
+    return [{"table": table, "column": name, "key": cut.set_key(table, name), "grams": rare.tobytes()}]
 
 
 def _pack_records(records: dict[str, list[Record]]) -> bytes:

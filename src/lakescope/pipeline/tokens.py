@@ -31,6 +31,7 @@ _MOST_BITS = 12
 _MOST_TARGETS = 64
 _NAME, _VERSION = "tokens", 1
 RAW = "raw-tokens"
+RAW_GRAMS = "raw-grams"
 _RAW_FIELDS = {
     "buckets": np.int32,
     "counts": np.int64,

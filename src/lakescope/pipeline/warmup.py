@@ -55,6 +55,7 @@ def warm() -> None:
     state = ColumnState(0)
     cells = understand(TextColumn("warm", text, starts, ends))
     state.update(cells)
+    state.grams.update(cells)
     _warm_correlations(cells)
     state.merge(ColumnState.from_bytes(state.to_bytes()))
     summarise("warm", "warm", state, 3)

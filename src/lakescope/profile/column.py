@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lakescope.profile import kernels as k
 from lakescope.sketches import codec
 from lakescope.sketches.frequent import FrequentValues, Texts
+from lakescope.sketches.grams import GramSketch
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.minhash import MinHash
 from lakescope.sketches.quantiles import Quantiles
@@ -23,11 +24,13 @@ from lakescope.values.cells import Cells
 from lakescope.values.characters import character_table
 from lakescope.values.kernels import xxh64_cells
 
-_NAME, _VERSION = "column", 1
+_NAME, _VERSION = "column", 2
 
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
 _SHAPES_LIMIT = 512
+#: Values counted exactly for each q-gram that is kept.
+_VALUES_PER_GRAM = 8
 _KINDS = [kind for kind in Kind if kind is not Kind.NULL]
 
 
@@ -51,7 +54,7 @@ class ColumnState:
     """Everything seen of one column so far.
 
     ``signature`` is fed by whoever knows the distinct values of a whole piece: a value met in every batch costs it
-    once.
+    once. ``grams`` are fed where joins are wanted.
     """
 
     position: int
@@ -68,6 +71,7 @@ class ColumnState:
     high: bytes | None = None
     distinct: HyperLogLogPlusPlus = field(default_factory=HyperLogLogPlusPlus)
     signature: MinHash = field(default_factory=MinHash)
+    grams: GramSketch = field(init=False)
     values: FrequentValues = field(init=False)
     shapes: FrequentValues = field(default_factory=lambda: FrequentValues(_SHAPES_LIMIT))
     numbers: Quantiles = field(default_factory=Quantiles)
@@ -76,6 +80,7 @@ class ColumnState:
 
     def __post_init__(self) -> None:
         self.values = FrequentValues(self.limit)
+        self.grams = GramSketch(self.limit // _VALUES_PER_GRAM)
 
     def meet(self, source_type: str, limit: int) -> None:
         """Take note of a piece of the column: its type, and how many values its width allows to count exactly."""
@@ -83,6 +88,7 @@ class ColumnState:
         self.source_type = min(known, default="null")
         self.limit = min(self.limit, limit)
         self.values.lower(limit)
+        self.grams.lower(limit // _VALUES_PER_GRAM)
 
     def update(self, cells: Cells) -> None:
         """Add the cells of one batch."""
@@ -137,11 +143,17 @@ class ColumnState:
         self._extend(other.low, other.high)
         self.distinct.merge(other.distinct)
         self.signature.merge(other.signature)
+        self.grams.merge(other.grams)
         self.values.merge(other.values)
         self.shapes.merge(other.shapes)
         self.numbers.merge(other.numbers)
         self.moments.merge(other.moments)
         self.clocks.merge(other.clocks)
+
+    @property
+    def mean_length(self) -> float:
+        """Mean number of characters of a cell."""
+        return int(self.ints[k.LENGTH_SUM]) / max(1, self.filled)
 
     def _merge_statistics(self, other: ColumnState) -> None:
         mine, theirs = self.ints, other.ints
@@ -191,8 +203,9 @@ class ColumnState:
             fields.update({f"{prefix}.{name}": value for name, value in part.fields().items()})
         return codec.pack(_NAME, _VERSION, fields)
 
-    def _parts(self) -> dict[str, HyperLogLogPlusPlus | FrequentValues | Quantiles]:
+    def _parts(self) -> dict[str, HyperLogLogPlusPlus | FrequentValues | GramSketch | Quantiles]:
         return {
+            "g": self.grams,
             "d": self.distinct,
             "v": self.values,
             "s": self.shapes,
@@ -214,6 +227,7 @@ class ColumnState:
         def part(prefix: str) -> codec.Fields:
             return {name[2:]: value for name, value in fields.items() if name.startswith(prefix + ".")}
 
+        state.grams = GramSketch.from_fields(part("g"))
         state.distinct = HyperLogLogPlusPlus.from_fields(part("d"))
         state.values = FrequentValues.from_fields(part("v"))
         state.shapes = FrequentValues.from_fields(part("s"))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import Any
 
-from lakescope.profile.types import TEMPORAL_TYPES
+from lakescope.profile.types import NUMERIC_TYPES, TEMPORAL_TYPES
 from lakescope.values.moments import moment_text
+from lakescope.values.standins import (
+    is_code_for_nothing,
+    is_day_for_nothing,
+    is_number_for_nothing,
+    is_word_for_nothing,
+)
 
 Record = dict[str, Any]
+
+#: How often a suspicious value occurs at least, and how much more often than its like.
+_FEWEST, _OFTEN = 3, 3.0
 
 
 def column_view(record: Record) -> Record:
@@ -19,6 +29,7 @@ def column_view(record: Record) -> Record:
     view["unique"] = _unique(record, filled)
     if record["type"] in TEMPORAL_TYPES:
         _moments_as_text(view, record["type"])
+    view["disguised"] = disguised(record)
     view["alerts"] = alerts(record)
     return view
 
@@ -58,6 +69,8 @@ def alerts(record: Record) -> list[str]:
         found.append("constant")
     elif record["constancy"] is not None and rows >= 20 and record["constancy"] > 0.9:
         found.append("nearly constant")
+    if disguised(record):
+        found.append("disguised missing")
     if record["type"] != "text" and record["type_share"] < 1:
         found.append("mixed types")
     if record["outliers"] and rows and record["outliers"] / rows > 0.01:
@@ -65,3 +78,33 @@ def alerts(record: Record) -> list[str]:
     if record["undecodable"]:
         found.append("encoding")
     return found
+
+
+def disguised(record: Record) -> list[str]:
+    """Frequent values that may stand for a missing one, as far as the most frequent values tell.
+
+    A word for nothing that repeats; a number, day or code people write for nothing, at an end of its column where that
+    has an order, and far more frequent than the others. ``lakescope.fds.disguised`` reads the table and finds more.
+    """
+    top = record["top"] or []
+    return [
+        each["value"]
+        for place, each in enumerate(top)
+        if (is_word_for_nothing(each["value"]) and each["count"] > 1 and len(top) > 1)
+        or (_is_strange(each["value"], record) and _is_frequent(place, top))
+    ]
+
+
+def _is_strange(value: str, record: Record) -> bool:
+    at_the_end = value in (record["minimum"], record["maximum"])
+    if record["type"] in NUMERIC_TYPES:
+        return at_the_end and is_number_for_nothing(value)
+    if record["type"] in TEMPORAL_TYPES:
+        return at_the_end and is_day_for_nothing(value)
+    return is_code_for_nothing(value)
+
+
+def _is_frequent(place: int, top: list[Record]) -> bool:
+    """More frequent than the other frequent values, which are all the more frequent than the rest."""
+    others = [each["count"] for number, each in enumerate(top) if number != place]
+    return len(others) > 1 and top[place]["count"] >= max(_FEWEST, _OFTEN * median(others))

@@ -5,8 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 Points = Sequence[tuple[float, float]]
+
+
+class Svg(str):
+    """A picture as text; a notebook shows the picture."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Svg({len(self):,} characters)"
+
+    def _repr_html_(self) -> str:
+        width = "" if " width=" in self[:200] else f"width:{_WIDTH}px;"
+        return f'<div style="{width}max-width:100%;overflow-x:auto">{self}</div>'
+
 
 _WIDTH, _HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 130, 36, 44
@@ -18,11 +33,11 @@ _COLOURS = (
 
 def line_chart(
     series: Mapping[str, Points], *, title: str, x: str, y: str, log_x: bool = True, log_y: bool = True
-) -> str:
+) -> Svg:
     """Lines over two axes; on a logarithmic one zeros lie at its foot."""
     points = [point for line in series.values() for point in line]
     if not points:
-        return ""
+        return Svg()
     across = _Axis([a for a, _ in points], log=log_x)
     up = _Axis([b for _, b in points], log=log_y)
     parts = [
@@ -35,7 +50,7 @@ def line_chart(
     for number, (name, line) in enumerate(series.items()):
         if line:
             parts += _line(name, sorted(line), across, up, _COLOURS[number % len(_COLOURS)], ends)
-    return "".join([*parts, "</svg>"])
+    return Svg("".join([*parts, "</svg>"]))
 
 
 class _Axis:
@@ -103,13 +118,44 @@ def _line(name: str, line: Points, across: _Axis, up: _Axis, colour: str, ends: 
     ]
 
 
+def histogram_chart(
+    bins: Sequence[Mapping[str, Any]], *, title: str, width: int = 100, height: int = 20, gap: float = 1.0
+) -> Svg:
+    """Bars of equal width in the colour of the text around them; each says what it counts when pointed at.
+
+    ``bins`` have ``low``, ``high`` and ``count``. Every bin that is not empty can be seen.
+    """
+    peak = max((each["count"] for each in bins), default=0)
+    if not peak:
+        return Svg()
+    step = width / len(bins)
+    bars = []
+    for place, each in enumerate(bins):
+        tall = max(1.0, height * each["count"] / peak) if each["count"] else 0.0
+        span = " to ".join(dict.fromkeys(escape(_edge(each[end])) for end in ("low", "high")))
+        bars.append(
+            f'<rect x="{place * step:.2f}" y="{height - tall:.2f}" width="{step - gap:.2f}" height="{tall:.2f}">'
+            f"<title>{span}: {each['count']:,}</title></rect>"
+        )
+    return Svg(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'preserveAspectRatio="none" role="img" aria-label="{escape(title, quote=True)}" fill="currentColor">'
+        + "".join(bars)
+        + "</svg>"
+    )
+
+
+def _edge(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 _MARGIN = 0.04
 
 
-def scatter_chart(points: Points, *, title: str, x: str, y: str) -> str:
+def scatter_chart(points: Points, *, title: str, x: str, y: str) -> Svg:
     """Points over plain axes that fit them."""
     if not points:
-        return ""
+        return Svg()
     spans = [_span([point[axis] for point in points]) for axis in (0, 1)]
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
@@ -138,7 +184,7 @@ def scatter_chart(points: Points, *, title: str, x: str, y: str) -> str:
         parts.append(
             f'<circle cx="{place(a, 0):.1f}" cy="{place(b, 1):.1f}" r="2.5" fill="{_COLOURS[0]}" fill-opacity=".6"/>'
         )
-    return "".join([*parts, "</svg>"])
+    return Svg("".join([*parts, "</svg>"]))
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:

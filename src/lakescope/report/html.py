@@ -1,75 +1,150 @@
-"""Notebook faces: small, self-contained HTML with everything escaped and no script."""
+"""Notebook faces: small, self-contained HTML with everything escaped, no script and no style sheet.
+
+Colours are those of the text around, or half-transparent, so that they are readable on white and on black.
+"""
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lakescope.report.charts import histogram_chart
+from lakescope.report.markup import Html, el, joined
 from lakescope.report.text import percent, shorten, size_text
 
-_CELL = "padding:2px 10px 2px 0;text-align:left;vertical-align:middle"
+_FRAME = "font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto"
+_HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1px solid #8886;white-space:nowrap"
+_CELL = "padding:3px 14px 3px 0;text-align:left;vertical-align:middle;border-bottom:1px solid #8883"
+_NUMBER = _CELL.replace("left", "right") + ";white-space:nowrap;font-variant-numeric:tabular-nums"
+_SOFT = "opacity:.7"
+_TITLE = "font-size:15px;font-weight:600;margin-bottom:4px"
+_TABLE = "border-collapse:collapse;margin:6px 0"
+_BAR = "#5b8fc9"
 
 
-def lake_html(info: dict[str, Any]) -> str:
+def frame(title: object, *parts: object) -> Html:
+    """A title and what stands below it."""
+    return el("div", el("div", title, style=_TITLE), *parts, style=_FRAME)
+
+
+def table_html(head: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> Html:
+    """Rows below a head; columns of numbers are flush right."""
+    styles = [_NUMBER if place in numbers else _CELL for place in range(len(head))]
+    names = [
+        el("th", name, style=_HEAD.replace("left", "right") if place in numbers else _HEAD)
+        for place, name in enumerate(head)
+    ]
+    body = [el("tr", *(el("td", cell, style=style) for cell, style in zip(row, styles, strict=True))) for row in rows]
+    return el("table", el("thead", el("tr", *names)), el("tbody", *body), style=_TABLE)
+
+
+def notes_html(notes: Sequence[str]) -> Html:
+    """What the records cannot say."""
+    return joined(*(el("div", note, style=_SOFT) for note in notes))
+
+
+def lake_html(info: Mapping[str, Any]) -> str:
     """A lake at a glance."""
     facts = [
         ("tables", f"{info['tables']:,}"),
         ("columns", f"{info['columns']:,}"),
         ("rows", f"{info['rows']:,}"),
         ("data", size_text(info["bytes"])),
-        ("errors, warnings", f"{info['errors']:,}, {info['warnings']:,}"),
-        ("indexed", info["created"]),
+        ("errors", f"{info['errors']:,}"),
+        ("warnings", f"{info['warnings']:,}"),
     ]
-    cells = "".join(
-        f"<tr><th style='{_CELL}'>{escape(name)}</th><td style='{_CELL}'>{escape(value)}</td></tr>"
+    tile = "display:inline-block;padding:6px 14px 6px 0;margin-right:10px;border-top:2px solid " + _BAR
+    tiles = [
+        el("span", el("span", name, style=_SOFT), el("br"), el("b", value, style="font-size:16px"), style=tile)
         for name, value in facts
+    ]
+    return frame(
+        joined("Lake ", el("code", info["path"])),
+        el("div", *tiles),
+        el("div", f"indexed {info['created']} by lakescope {info['version']}", style=_SOFT),
     )
-    return f"<div><b>Lake</b> {escape(info['path'])}<table>{cells}</table></div>"
 
 
-def profile_html(profile: dict[str, Any]) -> str:
+def profile_html(profile: Mapping[str, Any]) -> str:
     """A table's profile: one row per column, a small histogram and the missing share in each."""
-    names = ["column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note"]
-    head = "".join(f"<th style='{_CELL}'>{name}</th>" for name in names)
-    body = "".join(_column_row(column) for column in profile["columns"])
-    problems = "".join(
-        f"<li>{escape(problem['severity'])}: {escape(problem['code'])} (&times;{problem['count']}): "
-        f"{escape(problem['detail'])}</li>"
-        for problem in profile["problems"]
-    )
-    return (
-        f"<div><b>{escape(profile['table'])}</b>: {profile['rows']:,} rows, {len(profile['columns'])} columns"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        + (f"<ul>{problems}</ul>" if problems else "")
-        + "</div>"
+    names = ("column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note")
+    rows = [_column_cells(column) for column in profile["columns"]]
+    problems = [
+        el("li", f"{each['severity']}: {each['code']} (×{each['count']:,}): {shorten(each['detail'], 300)}")
+        for each in profile["problems"]
+    ]
+    return frame(
+        joined(shorten(profile["table"], 100), el("span", _size_words(profile), style=_SOFT + ";font-weight:400")),
+        table_html(names, rows, (2, 3)),
+        el("ul", *problems) if problems else None,
     )
 
 
-def _column_row(column: dict[str, Any]) -> str:
+def _size_words(profile: Mapping[str, Any]) -> str:
+    return f" {profile['rows']:,} rows, {len(profile['columns']):,} columns"
+
+
+def _column_cells(column: Mapping[str, Any]) -> list[object]:
     missing = 0.0 if column["completeness"] is None else 1 - column["completeness"]
     top = column["top"][0] if column["top"] and column["top"][0]["count"] > 1 else None
-    cells = [
-        f"<b>{escape(shorten(column['name'], 60))}</b>",
-        escape(column["type"]),
-        escape(percent(missing)),
-        ("" if column["distinct_exact"] else "&asymp;") + f"{column['distinct']:,}",
-        escape(shorten(column["minimum"] or "", 24)),
-        escape(shorten(column["maximum"] or "", 24)),
-        _bars(column["histogram"] or []),
-        f"{escape(shorten(top['value'], 24))} ({escape(percent(top['count'] / column['rows']))})" if top else "",
-        escape(", ".join(column["alerts"])),
+    drawn = Html(histogram_chart(column["histogram"] or [], title="distribution"))
+    return [
+        el("b", shorten(column["name"], 60)),
+        column["type"],
+        joined(bar_html(missing, 40, "#cc6655"), percent(missing)) if missing else "0%",
+        ("" if column["distinct_exact"] else "≈ ") + f"{column['distinct']:,}",
+        shorten(column["minimum"] or "", 24),
+        shorten(column["maximum"] or "", 24),
+        el("span", drawn, style=f"color:{_BAR}") if drawn else "",
+        f"{shorten(top['value'], 24)} ({percent(top['count'] / column['rows'])})" if top else "",
+        ", ".join(column["alerts"]),
     ]
-    return "<tr>" + "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def _bars(histogram: list[dict[str, Any]]) -> str:
-    peak = max((bin_["count"] for bin_ in histogram), default=0)
-    if not peak:
-        return ""
-    heights = [20 * bin_["count"] / peak for bin_ in histogram]
-    bars = "".join(
-        f"<rect x='{5 * i}' y='{20 - heights[i]:.1f}' width='4' height='{heights[i]:.1f}'>"
-        f"<title>{escape(str(bin_['low']))} to {escape(str(bin_['high']))}: {bin_['count']:,}</title></rect>"
-        for i, bin_ in enumerate(histogram)
+def bar_html(share: float, width: int = 120, colour: str = _BAR) -> Html:
+    """A bar as wide as a share."""
+    filled = max(0.0, min(1.0, share)) * width
+    return Html(
+        f'<svg width="{width + 6}" height="8" role="img" aria-hidden="true">'
+        f'<rect width="{width}" height="8" rx="2" fill="#8883"/>'
+        f'<rect width="{filled:.1f}" height="8" rx="2" fill="{colour}"/></svg>'
     )
-    return f"<svg width='{5 * len(histogram)}' height='20' fill='#4c78a8' role='img'>{bars}</svg>"
+
+
+def results_html(
+    names: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str], numbers: Sequence[int] = ()
+) -> str:
+    """An answer: its records as a table, its notes below."""
+    if not rows:
+        return el("div", "nothing found", notes_html(notes), style=_FRAME)
+    return el("div", table_html(names, rows, numbers), notes_html(notes), style=_FRAME)
+
+
+def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
+    """A plan to join two tables: the programs in words, what they join, what they were learnt from."""
+    if plan["direction"] is None:
+        return frame("No transformation found", el("div", plan["reason"]), notes_html(plan["notes"]))
+    source, target = ("left", "right") if plan["direction"] == "left->right" else ("right", "left")
+    programs = [el("li", each["words"], style="margin:2px 0") for each in plan["programs"]]
+    if fuzzy is not None:
+        programs.append(el("li", fuzzy, style="margin:2px 0"))
+    kind = "one to one" if plan["single"] else "many to one"
+    shares = ((f"{target} rows joined", plan["coverage"]), (f"{source} rows joined", plan["source_coverage"]))
+    learnt = [
+        [shorten(" | ".join(each["row"].values()), 60), shorten(each["key"], 40), each["shared"]]
+        for each in plan["evidence"][:4]
+    ]
+    return frame(
+        f"Rewrite the {source} table so that it meets {', '.join(plan['keys'])} ({kind})",
+        el("ol", *programs, style="margin:4px 0;padding-left:22px"),
+        *(el("div", bar_html(share), f"{percent(share)} of the {what}") for what, share in shares),
+        joined(el("div", "learnt from, among others:", style=_SOFT), table_html(("row", "key", "shared"), learnt))
+        if learnt
+        else None,
+        notes_html(plan["notes"]),
+    )
+
+
+def words_html(words: str) -> str:
+    """Lines of plain words."""
+    return el("div", *(el("div", line, style="white-space:pre-wrap") for line in words.splitlines()), style=_FRAME)

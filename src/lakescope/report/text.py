@@ -53,6 +53,8 @@ def sparkline(counts: Sequence[int]) -> str:
 
 def printable(text: str) -> str:
     """Text that stays on its line and moves no cursor."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 

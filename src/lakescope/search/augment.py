@@ -79,7 +79,7 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]
         rows += batch.rows
         for column in texts.values():
             column += [None] * (rows - len(column))
-        per_row = [_row_hashes(cells[name]) for name in key]
+        per_row = [row_hashes(cells[name]) for name in key]
         if len(key) == 1:
             hashes[0].append(per_row[0])
         else:
@@ -87,19 +87,20 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]
                 both = (a > 0) & (b > 0)
                 mixed = [int(pair_hash(x, y)) if ok else 0 for x, y, ok in zip(a, b, both, strict=True)]
                 into.append(np.array(mixed, np.uint64))
-    columns = {name: _typed(column, kinds[name]) for name, column in texts.items()}
+    columns = {name: typed(column, kinds[name]) for name, column in texts.items()}
     joined = [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
     return pa.table(columns), joined[0], joined
 
 
-def _row_hashes(cells: Any) -> U64:
+def row_hashes(cells: Any) -> U64:
+    """The hash of the value of each row; 0 where there is none."""
     if not cells.hashes.size:
         return np.zeros(cells.places.size, np.uint64)
     found = np.maximum(cells.hashes, np.uint64(1))[np.maximum(cells.places, 0)]
     return np.where(cells.places >= 0, found, np.uint64(0))
 
 
-def _typed(texts: list[str | None], kinds: npt.NDArray[np.int64]) -> pa.Array:
+def typed(texts: list[str | None], kinds: npt.NDArray[np.int64]) -> pa.Array:
     """A column of texts as numbers if all of them are."""
     import pyarrow as pa
 
@@ -128,7 +129,7 @@ def augmented(
     for each, place in zip(found, places, strict=True):
         theirs = read_keyed(place, each.key_columns, each.column, aggregate)
         values = max((_looked_up(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
-        name = _free_name(f"{Path(each.table).name.split('.')[0]}.{each.column}", table.column_names)
+        name = free_name(f"{Path(each.table).name.split('.')[0]}.{each.column}", table.column_names)
         table = table.append_column(name, pa.array([None if np.isnan(x) else x for x in values.tolist()], pa.float64()))
         features.append(values)
         now = _explained(wanted, features)
@@ -151,7 +152,8 @@ def _looked_up(theirs: KeyedQuery, hashes: U64) -> F64:
     return np.where((theirs.hashes[at] == hashes) & (hashes > 0), theirs.values[at], np.nan)
 
 
-def _free_name(name: str, taken: Sequence[str]) -> str:
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """A name, with a number if it is taken."""
     number, free = 2, name
     while free in taken:
         free, number = f"{name}.{number}", number + 1

@@ -341,8 +341,8 @@ class CorrelationSearch:
     def sample(self, query: KeyedQuery, found: Correlated) -> tuple[F64, F64]:
         """The pairs of numbers that a find rests on."""
         sketches = self.sketches
-        for number, (table, columns) in enumerate(zip(sketches.tables, sketches.columns, strict=True)):
-            if table == found.table and columns == found.key_columns:
+        for number in sketches.keys_of_table.get(found.table, []):
+            if sketches.columns[number] == found.key_columns:
                 for pair in range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1])):
                     if sketches.pair(pair)["column"] == found.column:
                         variants = [each for each in (query, query.swapped) if each is not None]

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, IndexDamaged
-from lakescope.search.segment import InvertedSegment, QueryGroups
 from lakescope.store.index import Index
+from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -292,8 +292,15 @@ class InvertedIndex:
             found[mine] = read(part, local)
         return found
 
-    def lists(self, groups: I32) -> tuple[I64, I32]:
-        """The sets that hold each of some groups, which are in order: (beginnings, sets)."""
+    def lists(self, groups: I32, within: range | None = None) -> tuple[I64, I32]:
+        """The sets that hold each of some groups, which are in order, or those in a range: (beginnings, sets)."""
+        starts, sets = self._lists(groups)
+        if within is None:
+            return starts, sets
+        kept = (sets >= within.start) & (sets < within.stop)
+        return np.concatenate([[0], np.cumsum(kept)])[starts], sets[kept]
+
+    def _lists(self, groups: I32) -> tuple[I64, I32]:
         if len(self.parts) == 1:
             return self.parts[0].lists(groups)
         if groups.size and groups[0] >= self._groups:
@@ -312,7 +319,7 @@ class InvertedIndex:
         owner, _ = np.nonzero(table >= 0)
         members = table[table >= 0]
         order = np.argsort(members, kind="stable")
-        starts, sets = self.lists(members[order].astype(np.int32))
+        starts, sets = self._lists(members[order].astype(np.int32))
         lengths = np.diff(starts)
         of = np.repeat(owner[order], lengths)
         return np.concatenate([[0], np.cumsum(np.bincount(of, minlength=numbers.size))]), sets[np.lexsort((sets, of))]

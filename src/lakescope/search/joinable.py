@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -45,6 +46,8 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
+#: Fields of a column's record that are needed to search with it, and to judge it.
+_FACTS = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum", "sample", "top"]
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
 _SHOWN = (
@@ -146,8 +149,13 @@ class JoinSearch:
         catalog = self._index.catalog("columns")
         return catalog["table"].to_pylist(), catalog["column"].to_pylist()
 
+    @cached_property
+    def _facts(self) -> pa.Table:
+        """What is needed of a column's record: a whole one takes a millisecond to unpack."""
+        return self._index.catalog("columns").select(_FACTS)
+
     def _record(self, number: int) -> dict[str, Any]:
-        return dict(self._index.catalog("columns").slice(number, 1).to_pylist(maps_as_pydicts="strict")[0])
+        return dict(self._facts.slice(number, 1).to_pylist()[0])
 
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
@@ -157,6 +165,10 @@ class JoinSearch:
     def name_of(self, number: int) -> str:
         """Name of a column."""
         return self._names[1][number]
+
+    def table_of(self, number: int) -> str:
+        """Name of the table of a column."""
+        return self._names[0][number]
 
     def plausible(self, numbers: Iterable[int]) -> list[int]:
         """Those of some columns of the lake that it makes sense to join on."""
@@ -347,8 +359,6 @@ class JoinSearch:
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
-        if query.popularity is None:
-            query.popularity = self.inverted.popularity(query.groups)
         popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
         least = _TELLING * overlap
         reasons = [f"{popular:,.0f} common values are expected by their popularity"] if popular >= least else []

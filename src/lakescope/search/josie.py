@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.costs import Costs
-from lakescope.search.segment import InvertedSegment, QueryGroups
 from lakescope.store.arrays import Arrays
+from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -77,7 +77,7 @@ def sketched_query(
     sketches: KeySketches, table: str, key: Sequence[str], target: str, aggregate: str, given: Sequence[str]
 ) -> KeyedQuery:
     """A table of the lake as a query: what its sketch holds."""
-    of_table = [number for number, name in enumerate(sketches.tables) if name == table]
+    of_table = sketches.keys_of_table.get(table, [])
     wanted = tuple(key)
     number = next((each for each in of_table if sketches.columns[each] == wanted), None)
     if number is None:

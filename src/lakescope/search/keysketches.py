@@ -109,6 +109,14 @@ class KeySketches:
         self.owners = whose[self._order]
         self.pair_starts = np.searchsorted(self.owners, np.arange(self.count + 1))
 
+    @cached_property
+    def keys_of_table(self) -> dict[str, list[int]]:
+        """Numbers of the keys of each table."""
+        found: dict[str, list[int]] = {}
+        for number, table in enumerate(self.tables):
+            found.setdefault(table, []).append(number)
+        return found
+
     def _check(self, index: Index, owners: I64) -> None:
         """Refuse blocks that are not as long as their keys say: kernels read them by their place in memory."""
         known = owners < self.count

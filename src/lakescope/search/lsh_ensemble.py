@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import addresses, kernels_are_loaded
-from lakescope.search.segment import InvertedSegment
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import Partition
+from lakescope.store.inverted import InvertedSegment
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex, Part
 from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps
-from lakescope.search.segment import QueryGroups
+from lakescope.store.inverted import QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]

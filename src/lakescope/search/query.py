@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.segment import QueryGroups
 from lakescope.search.significance import Range
+from lakescope.store.inverted import QueryGroups
 from lakescope.values.hashing import hash_text
 
 I32 = npt.NDArray[np.int32]
@@ -35,7 +35,8 @@ class QueryColumn:
 
     ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
     known. ``texts`` are some of its values, ``text_groups`` their groups in every part of the index. ``whole`` are its
-    whole numbers or days, sorted, or the range they fill. ``number`` is there if it is a column of the lake.
+    whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns of the lake hold its
+    values, and how many of these are held by so many. ``number`` is there if it is a column of the lake.
     """
 
     name: str
@@ -48,14 +49,18 @@ class QueryColumn:
     text_groups: list[I32]
     whole: F64 | Range | None
     signature: U32
+    popularity: tuple[I32, I32]
     number: int | None = None
-    #: How many columns hold its values, and how many values are held by so many; once it is known.
-    popularity: tuple[I32, I32] | None = None
 
     @property
     def size(self) -> int:
         """Number of distinct values."""
         return self.groups.size
+
+    @property
+    def known(self) -> int:
+        """Number of distinct values that some column of the lake holds."""
+        return int(self.popularity[1].sum())
 
     @property
     def unique(self) -> bool:
@@ -82,7 +87,7 @@ def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signa
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
         *(texts, index.looked_up(tokens), range_of(record, groups.size)),
-        *(np.frombuffer(signature, np.uint32), number),
+        *(np.frombuffer(signature, np.uint32), index.popularity(groups), number),
     )
 
 

@@ -75,6 +75,7 @@ class _Growing:
             text_groups=index.looked_up(np.array(list(self.texts), np.uint64)),
             whole=whole if whole.size == tokens.size else None,
             signature=signature.values,
+            popularity=index.popularity(groups),
         )
 
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from lakescope.sources import csv_kernel
 from lakescope.sources.encoding import Encoding
+from lakescope.sources.header_rows import AHEAD, SAMPLED, find_header, joined_names
 from lakescope.sources.names import check_width, unique_names
-from lakescope.values.canonical import Kind, Value, decode
-from lakescope.values.cells import understand_each
+from lakescope.values.canonical import decode
 from lakescope.values.text import TextColumn
 
 #: Bytes of a file that decide its dialect.
@@ -25,7 +25,8 @@ HEAD_BYTES = 64 * 1024
 
 _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
 _RECORDS = 200
-_SAMPLED = 12
+#: Bytes before a record that tell whether a blank line is there.
+_BLANKS = 8
 _QUOTE, _APOSTROPHE, _BACKSLASH, _LF, _CR = 34, 39, 92, 10, 13
 #: What quotes enclose.
 _QUOTED = re.compile(rb'"[^"]*"')
@@ -35,7 +36,6 @@ _ESCAPED = re.compile(rb'\\"(?![,;|\t\r\n]|$)')
 _TOLD = re.compile(rb'"?sep=([,;|\t])"?\r?\n')
 #: A quote escaped by doubling it, which an empty quoted field is not.
 _DOUBLED = re.compile(rb'(?<![\\,;|\t\n])""(?![,;|\t\r\n])')
-_VALUE_KINDS = (Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.TIME, Kind.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,18 @@ class Dialect:
     escape: int
     newline: int
     names: list[str]
-    header: bool
     data_start: int
     preamble: int
+    header_rows: int
+    #: How likely there is a header.
+    probability: float
     renamed: int
     fallback: str
+
+    @property
+    def header(self) -> bool:
+        """Whether names of columns were found."""
+        return self.header_rows > 0
 
     def to_options(self) -> dict[str, Any]:
         return asdict(self)
@@ -132,23 +139,34 @@ def _frame(
 ) -> Dialect:
     """Find preamble and header, and name the columns."""
     if widths.size == 0:
-        return Dialect(*marks, [], False, 0, 0, 0, encoding.fallback)
+        return Dialect(*marks, [], 0, 0, 0, 0.0, 0, encoding.fallback)
     mode = _main_width(widths)
-    skipped = _preamble(head, widths, starts, mode)
+    titles = _titles(head, widths, starts, mode)
+    check_width(table, max(mode, int(widths[titles])))
+    rows = min(SAMPLED, int(widths.size - titles))
+    sample = _records(head[starts[titles] :].copy(), marks, mode, rows)
+    blank = _after_blank(head, starts[titles : titles + min(rows, AHEAD + 1)], marks[3])
+    found = find_header(sample, widths[titles : titles + rows].tolist(), blank, encoding.fallback)
+    skipped = titles + found.preamble
     width = max(mode, int(widths[skipped]))
     check_width(table, width)
-    sample = _records(head[starts[skipped] :].copy(), marks, width, min(_SAMPLED, int(widths.size - skipped)))
-    header = has_header(sample)
-    names: list[str] = []
-    if header:
-        cells = [_cell_text(column, 0, encoding.fallback) for column in sample]
+    names: list[str] = [""] * width
+    if found.header:
+        rows = min(SAMPLED, int(widths.size - skipped))
+        sample = _records(head[starts[skipped] :].copy(), marks, width, rows)
+        cells = joined_names(
+            [[_cell_text(column, row, encoding.fallback) for column in sample] for row in range(found.header)]
+        )
         width = _declared_width(cells, widths, skipped, mode)
-        names = _place_names(cells, int(widths[skipped]), width, sample)
-    unique, renamed = unique_names(names if header else [""] * width)
-    data_start = int(starts[skipped])
-    if header:
-        data_start = int(starts[skipped + 1]) if widths.size > skipped + 1 else _after_record(head, data_start, marks)
-    return Dialect(*marks, unique, header, data_start, skipped, renamed if header else 0, encoding.fallback)
+        names = _place_names(cells, int(widths[skipped]), width, found.header, sample)
+    unique, renamed = unique_names(names)
+    first = skipped + found.header
+    if first < widths.size:
+        data_start = int(starts[first])
+    else:
+        data_start = _after_record(head, int(starts[first - 1]), marks)
+    told = skipped, found.header, found.probability, renamed if found.header else 0
+    return Dialect(*marks, unique, data_start, *told, encoding.fallback)
 
 
 def _main_width(widths: npt.NDArray[np.int32]) -> int:
@@ -157,10 +175,10 @@ def _main_width(widths: npt.NDArray[np.int32]) -> int:
     return int(found[counts == counts.max()][-1])
 
 
-def _preamble(
+def _titles(
     head: npt.NDArray[np.uint8], widths: npt.NDArray[np.int32], starts: npt.NDArray[np.int32], mode: int
 ) -> int:
-    """Number of leading records that are titles or comments, not header or data."""
+    """Number of leading records that are titles or comments by their width: neither header nor data."""
     skipped = 0
     while skipped < min(20, widths.size - 1):
         line = head[starts[skipped] : starts[skipped] + 5].tobytes().lstrip(b'"')
@@ -170,6 +188,16 @@ def _preamble(
             break
         skipped += 1
     return skipped if widths[skipped] > 1 or mode == 1 else 0
+
+
+def _after_blank(head: npt.NDArray[np.uint8], starts: npt.NDArray[np.int32], newline: int) -> set[int]:
+    """Which records follow a blank line."""
+    found = set()
+    for number, start in enumerate(starts.tolist()):
+        before = head[max(0, start - _BLANKS) : start].tobytes()
+        if before[len(before.rstrip()) :].count(newline) > 1:
+            found.add(number)
+    return found
 
 
 def _records(data: npt.NDArray[np.uint8], marks: tuple[int, int, int, int], width: int, rows: int) -> list[TextColumn]:
@@ -194,39 +222,6 @@ def _cell_text(column: TextColumn, row: int, fallback: str) -> str:
     return decode(column.data[column.starts[row] : column.ends[row]].tobytes(), fallback).strip()
 
 
-def has_header(sample: list[TextColumn]) -> bool:
-    """Whether the first record names the columns.
-
-    A name above values of another kind (text over numbers) says yes. Failing that, a first record that itself holds
-    values says no, unless they stand over text (numbers over formatted figures) or are years over what are no years;
-    and text over text says yes, unless names reappear as values below in most columns.
-    """
-    named = values = opposite = years = repeats = 0
-    for column in sample:
-        cells = understand_each(column)
-        if not cells or cells[0].kind is Kind.NULL:
-            continue
-        head, body = cells[0], [cell for cell in cells[1:] if cell.kind is not Kind.NULL]
-        named += 1
-        is_value = head.kind in _VALUE_KINDS
-        values += is_value
-        valued = sum(cell.kind in _VALUE_KINDS for cell in body) > 0.5 * len(body)
-        if valued and not is_value:
-            return True
-        opposite += is_value and bool(body) and not valued
-        years += is_value and _is_year(head) and not (body and all(map(_is_year, body)))
-        repeats += any(cell.text == head.text for cell in body)
-    if not named:
-        return False
-    if values:
-        return repeats == 0 and (opposite == values or (years + opposite >= values and values < named))
-    return 2 * repeats <= named
-
-
-def _is_year(cell: Value) -> bool:
-    return cell.kind is Kind.INTEGER and 1800 <= cell.number <= 2100
-
-
 def _declared_width(cells: list[str], widths: npt.NDArray[np.int32], skipped: int, mode: int) -> int:
     """How many columns the table has.
 
@@ -238,15 +233,15 @@ def _declared_width(cells: list[str], widths: npt.NDArray[np.int32], skipped: in
     return max(written, mode)
 
 
-def _place_names(cells: list[str], written: int, width: int, sample: list[TextColumn]) -> list[str]:
+def _place_names(cells: list[str], written: int, width: int, rows: int, sample: list[TextColumn]) -> list[str]:
     """Names by column.
 
-    A header one short of its rows (as R writes them) lacks the first name, unless the rows end in nothing.
+    A header one short of its rows (as R writes them) lacks the first name, unless the rows below it end in nothing.
     """
     names = cells[:width]
     if written == width - 1 and width > 1:
         last = sample[width - 1] if len(sample) >= width else None
-        trailing = last is None or not bool((last.ends[1:] > last.starts[1:]).any())
+        trailing = last is None or not bool((last.ends[rows:] > last.starts[rows:]).any())
         if not trailing:
             names = ["", *cells[: width - 1]]
     return names + [""] * (width - len(names))

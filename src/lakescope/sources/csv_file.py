@@ -92,21 +92,35 @@ def _understand(uri: str, head: bytes, whole: bool, encoding: Encoding, table: s
     return detect_dialect(text, whole=whole, encoding=encoding, tabs=tabs, table=table)
 
 
+def head_of(uri: str, compression: str | None) -> tuple[Dialect, bytes]:
+    """What a file begins with as whoever reads it understands it, and the bytes before its data."""
+    with files.open_stream(uri, compression) as opened:
+        _, head, whole, encoding, _ = _text_head(opened)
+    dialect = _understand(uri, head, whole, encoding, files.display(uri))
+    return dialect, head[encoding.bom :][: dialect.data_start]
+
+
+def _text_head(stream: Stream) -> tuple[Stream, bytes, bool, Encoding, str | None]:
+    """The head of a file as UTF-8: (stream, head, whether that is all, encoding, what it was converted from)."""
+    head, whole = _read_head(stream)
+    encoding = detect_encoding(head)
+    if not encoding.transcode:
+        return stream, head, whole, encoding, None
+    stream = Stream(_Utf8(head[encoding.bom :], stream, encoding.transcode))
+    return stream, *_read_head(stream), Encoding(), encoding.transcode
+
+
 def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
     try:
-        head, whole = _read_head(stream)
+        stream, head, whole, encoding, converted = _text_head(stream)
     except (OSError, EOFError) as error:
         raise SourceError(
             f"{unit.table} cannot be read: {files.reason_of(error)}",
             hint="the file may be cut off or not be compressed as its name says",
             code="truncated",
         ) from error
-    encoding = detect_encoding(head)
-    if encoding.transcode:
-        _tell(unit, report, "info", "encoding", f"{encoding.transcode} text, read as such")
-        stream = Stream(_Utf8(head[encoding.bom :], stream, encoding.transcode))
-        head, whole = _read_head(stream)
-        encoding = Encoding()
+    if converted:
+        _tell(unit, report, "info", "encoding", f"{converted} text, read as such")
     if whole and not (np.frombuffer(head, np.uint8)[encoding.bom :] > 32).any():
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):

@@ -6,7 +6,7 @@ sheet is laid out for people, so titles above the header and blank rows are reco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,12 +94,16 @@ def _filled(table: Any) -> npt.NDArray[np.bool_]:
 
 def _rows(table: Any, tell: Tell) -> Iterator[Batch]:
     """Find the header, name the columns, hand out the rows below."""
+    from lakescope.sources.header_rows import find_header
+
     titles = _titles(table)
+    found = find_header(text_columns(table.slice(titles, _SAMPLE)), fallback="utf-8")
+    titles += found.preamble
     if titles:
         tell("info", "preamble", "rows above the header were passed over", titles)
-    table = table.slice(titles)
-    names, header = _names(table, tell)
-    body = pa.RecordBatch.from_arrays([_dates(column) for column in table.slice(header).columns], names=names)
+    names = _names(text_columns(table.slice(titles, _SAMPLE)), found.header, tell)
+    below = table.slice(titles + found.header)
+    body = pa.RecordBatch.from_arrays([_dates(column) for column in below.columns], names=names)
     for piece in arrow_batches.bounded(body):
         yield Batch(piece.num_rows, text_columns(piece))
     if body.num_rows == 0:
@@ -117,24 +121,23 @@ def _titles(table: Any) -> int:
     return titles
 
 
-def _names(table: Any, tell: Tell) -> tuple[list[str], int]:
-    """Column names, and how many rows they take (0 or 1)."""
-    from lakescope.sources.csv_dialect import has_header
+def _names(sample: Sequence[TextColumn], rows: int, tell: Tell) -> list[str]:
+    """Column names from so many rows."""
+    from lakescope.sources.header_rows import joined_names
 
-    sample = text_columns(table.slice(0, _SAMPLE))
-    if not has_header(sample):
+    if not rows:
         tell("info", "no-header", f"no header found; columns are called column_1 to column_{len(sample)}", 1)
-        return unique_names([""] * len(sample))[0], 0
-    names, changed = unique_names([_first_cell(column) for column in sample])
+        return unique_names([""] * len(sample))[0]
+    names, changed = unique_names(joined_names([[_cell(column, row) for column in sample] for row in range(rows)]))
     if changed:
         detail = "blank or repeated column names were replaced or numbered"
         tell("warning", "renamed-columns", detail, changed)
-    return names, 1
+    return names
 
 
-def _first_cell(column: TextColumn) -> str:
-    end = int(column.ends[0])
-    return "" if end == MISSING else column.data[column.starts[0] : end].tobytes().decode().strip()
+def _cell(column: TextColumn, row: int) -> str:
+    end = int(column.ends[row])
+    return "" if end == MISSING else column.data[column.starts[row] : end].tobytes().decode().strip()
 
 
 def _dates(column: Any) -> Any:

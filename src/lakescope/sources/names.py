@@ -1,11 +1,25 @@
-"""Names of columns and tables: none blank, no two alike, and not too many of them."""
+"""Names of columns and tables: none blank, no two alike, not too many of them, and which of them mean nothing."""
 
 from __future__ import annotations
+
+import re
+from functools import lru_cache
 
 from lakescope.errors import SourceError
 
 #: Columns of one table. The states of a column take 12 to 40 KB while its table is scanned: this many, up to 800 MB.
 MOST_COLUMNS = 20_000
+
+#: What tools call columns that have no name: pandas, Spark, R, SAS, spreadsheets, this package.
+_GENERIC = re.compile(
+    r"""(unnamed|untitled|no\ name|column|col|field|attribute|attr|att|variable|var|feature|feat|header|item|value|data)
+        [\s_:.\-\#]*\d*(_level_\d+)?(_\d+)?
+      | _c\d+ | _col\d+ | [cfvx]_?\d+ | \.\.\.\d+ | \(no\ column\ name\) | expr\d+ | exp_\d+ | \?column\?""",
+    re.VERBOSE,
+)
+#: Words that by themselves name a column although a number behind them would not.
+_NAMES_ALONE = {"value", "item", "data", "feature", "attribute", "variable", "field", "column", "header"}
+_NOTHING = {"", "-", "--", "—", "–", "?", "n/a", "na", "nan", "null", "none", "nil", "undefined", "_", ".", "x"}
 
 
 def unique_names(names: list[str], mark: str = "_") -> tuple[list[str], int]:
@@ -35,3 +49,12 @@ def check_width(table: str, columns: int) -> None:
             hint="turn the columns into rows",
             code="too-many-columns",
         )
+
+
+@lru_cache(maxsize=1 << 16)
+def meaningless(header: str) -> bool:
+    """Whether a header says nothing about its column: blank, a placeholder, or numbered by some tool."""
+    text = " ".join(header.split()).lower()
+    if text in _NOTHING:
+        return True
+    return text not in _NAMES_ALONE and _GENERIC.fullmatch(text) is not None

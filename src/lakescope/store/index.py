@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.store.arrays import Arrays, read_arrays
+from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import MAPPED, ROWS_PER_WRITE, SCHEMAS, chosen, ordered, read_catalog, rows_of
 
@@ -213,15 +213,27 @@ class Index:
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
-        for file in self.manifest.of_kind("sketches"):
-            if table in self._dead.get(file.segment, ()):
-                continue
-            batches = pa.ipc.open_file(self._mapped[file.path])
-            for number in range(batches.num_record_batches):
-                for sketch in rows_of(batches.get_batch(number), table).to_pylist():
-                    if sketch["column"] == column:
-                        return dict(sketch)
+        for dead, first, last, batch in self._sketched:
+            if first <= table <= last and table not in dead:
+                found = rows_of(batch, table)
+                names = found["column"].to_pylist()
+                if column in names:
+                    return dict(found.slice(names.index(column), 1).to_pylist()[0])
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
+
+    @cached_property
+    def _sketched(self) -> list[tuple[frozenset[str], str, str, pa.RecordBatch]]:
+        """The batches of sketches, mapped, with the tables that are gone, the first and the last table of each."""
+        found = []
+        for file in self.manifest.of_kind("sketches"):
+            dead = self.dead_in(file.segment)
+            source = pa.ipc.open_file(self._mapped[file.path])
+            for number in range(source.num_record_batches):
+                batch = source.get_batch(number)
+                if batch.num_rows:
+                    first, last = (str(batch["table"][row].as_py()) for row in (0, -1))
+                    found.append((dead, first, last, batch))
+        return found
 
     def arrays(self, file: SegmentFile) -> Arrays:
         """The flat arrays of a file, as they lie in memory. Files of moderate size are checked first.
@@ -262,10 +274,33 @@ class Index:
             return None
         return kept if isinstance(kept, dict) else None
 
-    def _beside(self, name: str) -> Path:
+    def remember_arrays(self, name: str, arrays: Arrays) -> None:
+        """The same for flat arrays, which are mapped when they are recalled."""
+        target = self._beside(name, "bin")
+        file = ArrayFile(target.parent, name, {field: array.dtype for field, array in arrays.items()})
+        draft = target.with_name(file.name)
+        try:
+            file.append(**arrays)
+            file.close()
+            draft.replace(target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.discard()
+                draft.unlink(missing_ok=True)
+
+    def recall_arrays(self, name: str) -> Arrays | None:
+        """Arrays that were kept beside the segment, as they lie in memory, if they are there and whole."""
+        target = self._beside(name, "bin")
+        try:
+            with target.open("rb") as stream:
+                return read_arrays(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(target))
+        except (OSError, ValueError, IndexDamaged):
+            return None
+
+    def _beside(self, name: str, suffix: str = "json") -> Path:
         """In the newest segment, by generation: what was found out about another is not about this one."""
         newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
-        return newest / f"{name}-{self.manifest.generation}.json"
+        return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""

@@ -96,6 +96,8 @@ PAIR_SCHEMA = pa.schema(
 TOMBSTONE_SCHEMA = pa.schema([("segment", _S), ("table", _S)])
 #: Tables that could not be read, and in which state they were then.
 FAILURE_SCHEMA = pa.schema([("table", _S), ("uri", _S), ("version", _S)])
+#: Q-grams of a column that one of its values holds; they go into the inverted index.
+GRAM_SCHEMA = pa.schema([("table", _S), ("column", _S), ("key", pa.uint64()), ("grams", pa.binary())])
 SCHEMAS = {
     "failures": FAILURE_SCHEMA,
     "tombstones": TOMBSTONE_SCHEMA,
@@ -106,9 +108,12 @@ SCHEMAS = {
     "sketches": SKETCH_SCHEMA,
     "keys": KEY_SCHEMA,
     "pairs": PAIR_SCHEMA,
+    "raw-grams": GRAM_SCHEMA,
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
-MAPPED = ("sketches", "keys", "pairs")
+MAPPED = ("sketches", "keys", "pairs", "raw-grams")
+#: Kinds that only lie in the staging area.
+STAGED = ("raw-grams",)
 
 #: Records written at a time: a row group of Parquet, a batch of Arrow.
 ROWS_PER_WRITE = 512

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from lakescope.errors import BadRequest
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.evaluate import derived
 from lakescope.transforms.find import Finder, Found
 from lakescope.transforms.fuzzy import MOST_ROWS, find_fuzzy
@@ -23,32 +23,43 @@ LEFT_OVER = 5_000
 _TOLD = 3
 
 
-def autojoin(left: Any, right: Any, *, fuzzy: bool = True, budget: float | None = 30.0) -> Plan:
+def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan:
     """The plan that joins most rows of two tables: paths, URIs or frames; an empty one if none is believed.
 
-    ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. After ``budget`` seconds what was
-    found so far is told.
+    ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. When it is late, what was found so
+    far is told.
     """
-    if budget is not None and budget <= 0:
-        raise BadRequest(f"a budget of {budget} seconds leaves no time", hint="give more than 0, or None for no limit")
     left, right = held(left), held(right)
-    tables = read(left), read(right)
-    search = _Search(tables, None if budget is None else time.monotonic() + budget)
+    return learnt(read(left), read(right), clock, fuzzy=fuzzy).of(left, right)
+
+
+def learnt(
+    left: Texts,
+    right: Texts,
+    clock: Clock,
+    *,
+    fuzzy: bool,
+    led: tuple[frozenset[str], frozenset[str]] | None = None,
+) -> Plan:
+    """The plan that joins most rows of two tables that were read; if ``led``, by keys of these columns of either."""
+    search = _Search((left, right), clock, led)
     search.run()
-    names = {"left_names": tables[0].names, "right_names": tables[1].names}
-    plan = replace(search.plan(fuzzy), left=left, right=right, **names)  # type: ignore[arg-type]
-    plan.__dict__["_texts"] = tables
-    if search.joined is not None:
-        plan.__dict__["_joined"] = search.joined
-    return plan
+    plan = replace(search.plan(fuzzy), left=left, right=right, left_names=left.names, right_names=right.names)
+    return plan.of(left, right, search.joined)
 
 
 class _Search:
     """Both directions over the keys of either table, and over pieces of their columns if that finds nothing."""
 
-    def __init__(self, tables: tuple[Texts, Texts], deadline: float | None) -> None:
+    def __init__(
+        self,
+        tables: tuple[Texts, Texts],
+        clock: Clock,
+        led: tuple[frozenset[str], frozenset[str]] | None = None,
+    ) -> None:
         self.tables = tables
-        self.deadline = deadline
+        self.led = led
+        self.clock = clock
         self.began = time.monotonic()
         self.spent = time.process_time()
         self.indexing = 0.0
@@ -70,8 +81,13 @@ class _Search:
                 self.spent += time.process_time() - spent
                 if not known:
                     self.keyless.append("right" if direction == "left->right" else "left")
+                if self.led is not None:
+                    wanted = self.led[1 if direction == "left->right" else 0]
+                    known = [key for key in known if any(piece.column in wanted for piece in key.pieces)]
+                if not known:
                     continue
-                found = Finder(source, target, known, self.deadline).find()
+                self.clock.tell(f"{direction}: looking for pairs of rows")
+                found = Finder(source, target, known, self.clock).find()
                 self.doubts.update(found.doubts if not found.programs else {})
                 self.complete = self.complete and found.complete
                 if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
@@ -94,6 +110,7 @@ class _Search:
         plan = Plan(self.direction, tuple(found.programs), found.single, evidence=evidence)
         joined = join(plan, source, target)
         if fuzzy:
+            self.clock.tell("joining what is nearly equal")
             plan = replace(plan, fuzzy=self._fuzzy(joined))
             joined = join(plan, source, target) if plan.fuzzy is not None else joined
         self.joined = joined
@@ -124,8 +141,8 @@ class _Search:
             return None
         texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
         key = self.found.keys[self.found.programs[0].keys]
-        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.deadline)
-        self.complete = self.complete and (self.deadline is None or time.monotonic() < self.deadline)
+        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.clock)
+        self.complete = self.complete and not self.clock.late
         return fuzzy
 
     def _notes(self, joined: Joined, fuzzy: bool) -> tuple[str, ...]:
@@ -148,12 +165,15 @@ class _Search:
             left = source.rows - joined.pairs
             notes.append(f"{left:,} source rows are left beside {target.rows:,} keys: too many for a fuzzy join")
         if not self.complete:
-            notes.append("time was up: there may be better programs; give it a larger budget")
+            notes.append(f"{self._why_incomplete()}: there may be better programs")
         return tuple(notes)
+
+    def _why_incomplete(self) -> str:
+        return "it was interrupted" if self.clock.stopped else "time was up (a larger budget gives more)"
 
     def _reason(self) -> str:
         if not self.complete:
-            return "time was up before a program was found; give it a larger budget"
+            return f"{self._why_incomplete()}, before a program was found"
         if not self.tables[0].rows or not self.tables[1].rows:
             return "a table without rows joins nothing"
         if len(self.keyless) == 4:

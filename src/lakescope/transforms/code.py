@@ -7,12 +7,12 @@ it runs the same on one machine and on a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
 from lakescope.search.code import Side, side_of, source_code
-from lakescope.transforms.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
@@ -29,12 +29,18 @@ from lakescope.transforms.steps import (
     Split,
     Step,
 )
+from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 
 if TYPE_CHECKING:
     from lakescope.transforms.plan import Plan
 
 DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
-_DIGITS = "0123456789"
+#: A pattern of at most so many last characters.
+_LAST = r"(?s).{1,%d}\z"
+#: Texts that join by distance, and their keys; how many of them are listed.
+Near = Mapping[str, str]
+_NO_CELLS: Mapping[str, str] = {}
+_LISTED = 1000
 
 
 def expression_code(expression: Expression, dialect: str) -> str:
@@ -47,12 +53,31 @@ def join_code(plan: Plan, dialect: str) -> str:
     _checked(dialect)
     if not plan:
         raise BadRequest("an empty plan has no code", hint=plan.reason)
-    writers: dict[str, Callable[[Plan], str]] = {"python": _python_join, "polars": _polars_join, "spark": _spark_join}
-    code = writers[dialect](plan) if dialect in writers else _sql_join(plan, dialect)
-    if plan.fuzzy is not None:
-        mark = "--" if dialect in ("sql", "duckdb") else "#"
-        code = f"{mark} Rows that are only nearly equal to a key are not joined by this code.\n{code}"
-    return code
+    near, told = _near(plan)
+    writers: dict[str, Callable[[Plan, Near], str]] = {
+        "python": _python_join,
+        "polars": _polars_join,
+        "spark": _spark_join,
+    }
+    code = writers[dialect](plan, near) if dialect in writers else _sql_join(plan, near, dialect)
+    mark = "--" if dialect in ("sql", "duckdb") else "#"
+    return "\n".join([*(f"{mark} {line}" for line in told), code])
+
+
+def _near(plan: Plan) -> tuple[Near, list[str]]:
+    """Texts that join by distance, with their keys, as far as they are listed in code, and what to say of them."""
+    if plan.fuzzy is None:
+        return {}, []
+    if plan.left is None or plan.right is None:
+        return {}, ["Rows that are only nearly equal to a key are not joined by this code: the plan has no tables."]
+    near = plan.nearly()
+    listed = dict(list(near.items())[:_LISTED])
+    told = [f"Rows that are only nearly equal to a key are listed, as of when this was written: {len(listed):,} texts."]
+    if plan.fuzzy.joined > len(listed):
+        told.append(
+            f"{plan.fuzzy.joined:,} rows joined by distance then; those that are not listed are not joined here."
+        )
+    return listed, told
 
 
 def _checked(dialect: str) -> str:
@@ -61,8 +86,8 @@ def _checked(dialect: str) -> str:
     return dialect
 
 
-def _written(operators: Sequence[Operator], dialect: str) -> str:
-    parts = [_operator(each, dialect) for each in operators]
+def _written(operators: Sequence[Operator], dialect: str, cells: Mapping[str, str] = _NO_CELLS) -> str:
+    parts = [_operator(each, dialect, cells) for each in operators]
     if dialect == "polars":
         return parts[0] if len(parts) == 1 else f"pl.concat_str([{', '.join(parts)}])"
     if dialect == "python":
@@ -70,25 +95,26 @@ def _written(operators: Sequence[Operator], dialect: str) -> str:
     return " || ".join(parts)
 
 
-def _operator(operator: Operator, dialect: str) -> str:
+def _operator(operator: Operator, dialect: str, cells: Mapping[str, str]) -> str:
     if isinstance(operator, Constant):
         text = operator.text
         return {"polars": f"pl.lit({text!r})", "python": repr(text)}.get(dialect) or _literal(text, dialect)
-    return _piece(operator, dialect)
+    return _piece(operator, dialect, cells)
 
 
-def _piece(piece: Piece, dialect: str) -> str:
-    code = {"polars": _polars_cell, "python": _python_cell}.get(dialect, lambda name: _sql_cell(name, dialect))(
-        piece.column
-    )
+def _piece(piece: Piece, dialect: str, cells: Mapping[str, str] = _NO_CELLS) -> str:
+    """A piece of a row; ``cells`` are names that trimmed cells of columns have already."""
+    code = cells.get(piece.column) or _CELLS[dialect](piece.column)
+    # No step makes something of nothing, so an empty text in between is as good as none at the end. Wherever it can, a
+    # step names its text once: what is named twice in every step is written 2**n times.
     for step in piece.steps:
         if dialect == "polars":
             code = _polars_step(step, code)
         elif dialect == "python":
             code = _python_step(step, code)
         else:
-            code = f"NULLIF({_sql_step(step, code, dialect)}, '')"
-    return code
+            code = _sql_step(step, code, dialect)
+    return {"polars": f"some({code})", "python": code}.get(dialect) or f"NULLIF({code}, '')"
 
 
 # --- SQL --------------------------------------------------------------------------------------------------------------
@@ -108,8 +134,8 @@ def _literal(text: str, dialect: str) -> str:
 def _sql_cell(column: str, dialect: str) -> str:
     name, spaces = _identifier(column, dialect), _literal(SPACES, dialect)
     if dialect == "spark":
-        return f"NULLIF(TRIM(BOTH {spaces} FROM CAST({name} AS STRING)), '')"
-    return f"NULLIF(TRIM(CAST({name} AS VARCHAR), {spaces}), '')"
+        return f"TRIM(BOTH {spaces} FROM CAST({name} AS STRING))"
+    return f"TRIM(CAST({name} AS VARCHAR), {spaces})"
 
 
 def _sql_step(step: Step, text: str, dialect: str) -> str:
@@ -126,7 +152,7 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
             return f"TRY_ELEMENT_AT(REGEXP_EXTRACT_ALL({text}, {pattern}, 0), {index})"
         return f"(REGEXP_EXTRACT_ALL({text}, {pattern}))[{index}]"
     if isinstance(step, Slice):
-        return _sql_slice(step, text)
+        return _sql_slice(step, text, dialect)
     if isinstance(step, Case):
         if step.kind == "lower":
             return translated(text, LARGE, SMALL)
@@ -135,12 +161,13 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
         first, rest = f"SUBSTRING({text}, 1, 1)", f"SUBSTRING({text}, 2)"
         return f"{translated(first, SMALL, LARGE)} || {translated(rest, LARGE, SMALL)}"
     if isinstance(step, Digits):
-        bare = f"TRIM(LEADING '0' FROM {text})" if dialect == "spark" else f"LTRIM({text}, '0')"
-        padded = f"CASE WHEN LENGTH({bare}) >= {step.width} THEN {bare} ELSE LPAD({bare}, {step.width}, '0') END"
-        return f"CASE WHEN {translated(text, _DIGITS, '')} = '' THEN {padded} END"
+        return f"REGEXP_EXTRACT('{_zeros(step)}' || {text}, {_literal(_padded(step), dialect)}, 1)"
     if isinstance(step, Month):
-        cases = " ".join(f"WHEN '{written}' THEN '{made}'" for written, made in MONTH_FORMS[step.form].items())
-        return f"CASE {translated(text, LARGE, SMALL)} {cases} END"
+        written, made = (", ".join(map(repr, each)) for each in zip(*MONTH_FORMS[step.form].items(), strict=True))
+        small = translated(text, LARGE, SMALL)
+        if dialect == "spark":
+            return f"TRY_ELEMENT_AT(MAP_FROM_ARRAYS(ARRAY({written}), ARRAY({made})), {small})"
+        return f"([{made}])[LIST_POSITION([{written}], {small})]"
     if isinstance(step, Initials):
         pattern = _literal(INITIALS, dialect)
         replaced = (
@@ -152,18 +179,26 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
     return translated(text, *((PUNCTUATION, "") if isinstance(step, Drop) else (ACCENTED, BARE)))
 
 
-def _sql_slice(step: Slice, text: str) -> str:
+def _sql_slice(step: Slice, text: str, dialect: str) -> str:
     start, stop = step.start, step.stop
-    if start >= 0 and stop is None:
-        return f"SUBSTRING({text}, {start + 1})"
-    if start >= 0 and stop is not None and stop >= 0:
-        return f"SUBSTRING({text}, {start + 1}, {max(0, stop - start)})"
-    if start >= 0 and stop is not None:
-        return f"SUBSTRING({text}, {start + 1}, GREATEST(LENGTH({text}) - {start - stop}, 0))"
-    if stop is None:
-        return f"RIGHT({text}, {-start})"
-    tail = f"RIGHT({text}, {-start})"
-    return f"SUBSTRING({tail}, 1, GREATEST(LENGTH({tail}) - {-stop}, 0))"
+    if start < 0:
+        text = f"RIGHT({text}, {-start})"
+    if stop is not None and stop < 0:
+        text = f"REGEXP_REPLACE({text}, {_literal(_LAST % -stop, dialect)}, '')"
+    if start < 0 or (start == 0 and (stop is None or stop < 0)):
+        return text
+    length = f", {stop - start}" if stop is not None and stop >= 0 else ""
+    return f"SUBSTRING({text}, {start + 1}{length})"
+
+
+def _zeros(step: Digits) -> str:
+    """What is written before a number, so that it has its width even if it has one digit."""
+    return "0" * (step.width - 1)
+
+
+def _padded(step: Digits) -> str:
+    """The pattern of a number after zeros: its last digits, as many as are not zeros, but at least its width."""
+    return rf"\A0*([0-9]{{{step.width},}})\z"
 
 
 def _key_code(pieces: Sequence[Piece], dialect: str) -> str:
@@ -171,17 +206,17 @@ def _key_code(pieces: Sequence[Piece], dialect: str) -> str:
     return between.join(_piece(piece, dialect) for piece in pieces)
 
 
-def _outputs_code(outputs: Sequence[Expression], dialect: str) -> str:
+def _outputs_code(outputs: Sequence[Expression], dialect: str, cells: Mapping[str, str]) -> str:
     between = f" || {_literal(BETWEEN, dialect)} || "
-    return between.join(expression_code(output, dialect) for output in outputs)
+    return between.join(_written(output.operators, dialect, cells) for output in outputs)
 
 
-def _sql_join(plan: Plan, dialect: str) -> str:
+def _sql_join(plan: Plan, near: Near, dialect: str) -> str:
     left, right = (_source(place, name, dialect) for place, name in ((plan.left, "left"), (plan.right, "right")))
-    return f"{_statement(plan, dialect, left, right)};"
+    return f"{_statement(plan, near, dialect, left, right)};"
 
 
-def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
+def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> str:
     """One statement: keys that occur once, rows that are open, and keys that are met, program by program."""
 
     def named(alias: str, name: str) -> str:
@@ -189,25 +224,35 @@ def _statement(plan: Plan, dialect: str, left: str, right: str) -> str:
 
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
-    made = [f"{_outputs_code(each.outputs, dialect)} AS _k{number}" for number, each in enumerate(plan.programs)]
+    cells = {name: f"_c{number}" for number, name in enumerate(plan.columns)}
+    trimmed = ", ".join(f"{_sql_cell(name, dialect)} AS {cell}" for name, cell in cells.items())
+    made = [f"{_outputs_code(each.outputs, dialect, cells)} AS _k{number}" for number, each in enumerate(plan.programs)]
     key = _key_code(plan.programs[0].keys, dialect)
     parts = [
         f"target AS (SELECT *, {key} AS _meets FROM {target})",
         "keys0 AS (SELECT _meets FROM target WHERE _meets IS NOT NULL GROUP BY _meets HAVING COUNT(*) = 1)",
-        f"open0 AS (SELECT *, {', '.join(made)} FROM {source})",
+        f"cells AS (SELECT *, {trimmed} FROM {source})",
+        f"open0 AS (SELECT *, {', '.join(made)} FROM cells)",
     ]
     once = " HAVING COUNT(*) = 1" if plan.single else ""
     for number in range(len(plan.programs)):
         hit = f"SELECT _meets FROM open{number} JOIN keys{number} ON _k{number} = _meets GROUP BY _meets{once}"
         parts.append(f"hit{number} AS ({hit})")
-        if number + 1 < len(plan.programs):
+        if near or number + 1 < len(plan.programs):
             met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
             parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
-            left_over = f"WHERE _meets NOT IN (SELECT _meets FROM hit{number})" if plan.single else ""
-            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number} {left_over})".replace(" )", ")"))
+            met = f"SELECT 1 FROM hit{number} WHERE hit{number}._meets = keys{number}._meets"
+            left_over = f" WHERE NOT EXISTS ({met})" if plan.single else ""
+            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number}{left_over})")
     each = [
         f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
     ]
+    if near:
+        rows = ", ".join(f"({_literal(text, dialect)}, {_literal(key, dialect)})" for text, key in near.items())
+        parts.append(f"near(_text, _key) AS (VALUES {rows})")
+        last, text = len(made), f"COALESCE({', '.join(f'_k{n}' for n in range(len(made)))}, '')"
+        free = f"_key IN (SELECT _meets FROM keys{last})"
+        each.append(f"SELECT open{last}.*, _key AS _met FROM open{last} JOIN near ON {text} = _text WHERE {free}")
     parts.append("joined AS (" + "\n  UNION ALL ".join(each) + ")")
     mine, other = ("joined", "target") if forward else ("target", "joined")
     shown = [named(mine, name) for name in plan.left_names]
@@ -225,9 +270,9 @@ def _source(place: Any, name: str, dialect: str) -> str:
     return _identifier(name, dialect) if dialect in ("sql", "duckdb") else name
 
 
-def _spark_join(plan: Plan) -> str:
+def _spark_join(plan: Plan, near: Near) -> str:
     left, right = (_source(place, name, "spark") for place, name in ((plan.left, "left"), (plan.right, "right")))
-    statement = _statement(plan, "spark", "`left`", "`right`")
+    statement = _statement(plan, near, "spark", "`left`", "`right`")
     return (
         f"{left}.createOrReplaceTempView('left')\n{right}.createOrReplaceTempView('right')\n"
         f"joined = spark.sql({statement!r})"
@@ -238,7 +283,7 @@ def _spark_join(plan: Plan) -> str:
 
 
 def _polars_cell(column: str) -> str:
-    return f"some(pl.col({column!r}).cast(pl.String).str.strip_chars(SPACES))"
+    return f"pl.col({column!r}).cast(pl.String).str.strip_chars(SPACES)"
 
 
 def _polars_step(step: Step, text: str) -> str:
@@ -247,12 +292,7 @@ def _polars_step(step: Step, text: str) -> str:
         small = f"{text}.str.replace_many(list(LARGE), list(SMALL))"
         return f"{small}.replace_strict({forms!r}, default=None, return_dtype=pl.String)"
     if isinstance(step, Digits):
-        number = f"{text}.str.strip_chars_start('0').str.pad_start({step.width}, '0')"
-        return f"pl.when({text}.str.contains(r'\\A[0-9]+\\z')).then({number})"
-    return f"some({_polars_text(step, text)})"
-
-
-def _polars_text(step: Step, text: str) -> str:
+        return f"pl.concat_str([pl.lit({_zeros(step)!r}), {text}]).str.extract({_padded(step)!r}, 1)"
     if isinstance(step, Split):
         return f"{text}.str.split({step.separator!r}).list.get({step.index}, null_on_oob=True)"
     if isinstance(step, Run):
@@ -286,7 +326,7 @@ def some(text: pl.Expr) -> pl.Expr:
 """
 
 
-def _polars_join(plan: Plan) -> str:
+def _polars_join(plan: Plan, near: Near) -> str:
     left, right = (_source(place, name, "polars") for place, name in ((plan.left, "left"), (plan.right, "right")))
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
@@ -297,6 +337,7 @@ def _polars_join(plan: Plan) -> str:
     sides = [("source", "source_row"), ("target", "target_row")][:: 1 if forward else -1]
     joined = "pairs" + "".join(f".join({name}, on='{row}', suffix='_right')" for name, row in sides)
     head = _polars_helpers([*made, key])
+    listed = _POLARS_NEAR.format(texts=list(near), keys=list(near.values())) if near else ""
     return f"""{head}
 
 source = {source}.with_row_index("source_row")
@@ -308,8 +349,14 @@ for program in programs:
     found.append(met.select("source_row", "target_row"))
     waiting = waiting.join(met, on="source_row", how="anti")
     {"keys = keys.join(met, on='target_row', how='anti')" if plan.single else "pass"}
-pairs = pl.concat(found)
+{listed}pairs = pl.concat(found)
 joined = {joined}.drop("source_row", "target_row")
+"""
+
+
+_POLARS_NEAR = """near = pl.DataFrame({{"text": {texts!r}, "meets": {keys!r}}})
+written = waiting.select("source_row", pl.coalesce(programs).alias("text"))
+found.append(written.join(near, on="text").join(keys, on="meets").select("source_row", "target_row"))
 """
 
 
@@ -405,7 +452,7 @@ def python_functions(code: Sequence[str]) -> str:
     return _PYTHON_HELPERS.format(alphabet=_alphabet("\n".join([*code, "SPACES LARGE SMALL"])))
 
 
-def _python_join(plan: Plan) -> str:
+def _python_join(plan: Plan, near: Near) -> str:
     left, right = (_python_source(place, name) for place, name in ((plan.left, "left"), (plan.right, "right")))
     forward = plan.direction == "left->right"
     made = [
@@ -413,6 +460,8 @@ def _python_join(plan: Plan) -> str:
     ]
     key = f"({', '.join(_piece(piece, 'python') for piece in plan.programs[0].keys)},)"
     names = f"programs = [\n    {f',{chr(10)}    '.join(f'lambda row: {each}' for each in made)},\n]"
+    apart = {tuple(text.split(BETWEEN)): tuple(key.split(BETWEEN)) for text, key in near.items()}
+    listed = _PYTHON_NEAR.format(near=apart) if near else ""
     pair = "left[mine], right[other]" if forward else "left[other], right[mine]"
     return f"""{python_functions([*made, key])}
 
@@ -431,7 +480,15 @@ for program in programs:
     pairs |= {{number: keys[key] for number, key in hits.items()}}
     waiting = [number for number in waiting if number not in hits]
     {"keys = {key: n for key, n in keys.items() if key not in set(hits.values())}" if plan.single else "pass"}
-joined = [({pair}) for mine, other in sorted(pairs.items())]
+{listed}joined = [({pair}) for mine, other in sorted(pairs.items())]
+"""
+
+
+_PYTHON_NEAR = """near = {near!r}
+for number in waiting:
+    texts = [text for program in programs if all(text := program(source[number]))]
+    if texts and near.get(texts[0]) in keys:
+        pairs[number] = keys[near[texts[0]]]
 """
 
 
@@ -441,3 +498,10 @@ def _python_source(place: Any, name: str) -> str:
         if side.format == "csv":
             return f"rows_of({side.path!r})"
     return f"{name}  # a list of dictionaries"
+
+
+_CELLS: dict[str, Callable[[str], str]] = {
+    "python": _python_cell,
+    "polars": _polars_cell,
+    **{dialect: functools.partial(_sql_cell, dialect=dialect) for dialect in ("spark", "sql", "duckdb")},
+}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.transforms.chance import Met
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
-from lakescope.transforms.guard import Met, doubt, doubt_of_addition
+from lakescope.transforms.guard import doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
@@ -76,8 +77,8 @@ class Found:
 class Finder:
     """Finds programs from one table to the keys of another."""
 
-    def __init__(self, source: Texts, target: Texts, keys: Sequence[Key], deadline: float | None) -> None:
-        self.source, self.target, self.deadline = source, target, deadline
+    def __init__(self, source: Texts, target: Texts, keys: Sequence[Key], clock: Clock) -> None:
+        self.source, self.target, self.clock = source, target, clock
         self.keys = list(keys)
         self.rng = np.random.default_rng(_SEED)
         self.found = Found(keys={key.pieces: key for key in keys})
@@ -94,16 +95,13 @@ class Finder:
         for participation in _PARTICIPATION:
             self._first(participation)
             whole = self.found.sampled is None or min(self.found.sampled.source, self.found.sampled.target) >= 1
-            if self.found.programs or whole or self._late():
+            if self.found.programs or whole or self.clock.late:
                 break
-        while self.found.programs and len(self.found.programs) < PROGRAMS and not self._late():
+        while self.found.programs and len(self.found.programs) < PROGRAMS and not self.clock.late:
             if not self._more():
                 break
-        self.found.complete = not self._late()
+        self.found.complete = not self.clock.late
         return self.found
-
-    def _late(self) -> bool:
-        return self.deadline is not None and time.monotonic() > self.deadline
 
     # --- the first program, and more ---------------------------------------------------------------------------------
 
@@ -151,7 +149,7 @@ class Finder:
         known, keys = set(self.found.programs), self.found.programs[0].keys
         waiting = [each for each in dict.fromkeys(candidates) if each not in known and each.keys == keys]
         least = max(_ADDED_LEAST, _ADDED * min(self.rows.rows, self.target.rows))
-        while waiting and len(self.found.programs) < PROGRAMS and not self._late():
+        while waiting and len(self.found.programs) < PROGRAMS and not self.clock.late:
             assert self.found.joined is not None
             before = self.found.joined
             gains = {each: self._union([*self.found.programs, each]).pairs - before.pairs for each in waiting}
@@ -202,11 +200,15 @@ class Finder:
         return rows if wanted >= rows.size else np.sort(self.rng.choice(rows, wanted, replace=False))
 
     def _equal(self) -> list[Program]:
-        """Programs that take columns as they are (4.10, 7)."""
+        """Programs that take columns as they are (4.10, 7): any for keys of one, those of the same names for others."""
         found = []
+        names = {name.casefold(): name for name in self.source.names[:_COLUMNS]}
         for key in self.keys:
             if len(key.pieces) == 1:
-                found += [Program((Expression((Piece(name),)),), key.pieces) for name in self.source.names[:_COLUMNS]]
+                found += [Program((Expression((Piece(name),)),), key.pieces) for name in names.values()]
+            elif all(piece.column.casefold() in names for piece in key.pieces):
+                same = [Piece(names[piece.column.casefold()], piece.steps) for piece in key.pieces]
+                found.append(Program(tuple(Expression((piece,)) for piece in same), key.pieces))
         return [program for program in found if self._coverage(program) >= _ADDED_LEAST]
 
     def _learnt(self, source: I64, target: I64) -> list[Program]:
@@ -220,11 +222,11 @@ class Finder:
         ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
         made = [derived([Expression((piece,)) for piece in key.pieces], target_rows).to_pylist() for key in self.keys]
         targets = [Column(texts) for texts in made]
-        grams = gram_pairs(columns, targets, self._late)
+        grams = gram_pairs(columns, targets, self.clock)
         tokens = TokenIndex([list(row.values()) for row in rows])
-        others = [gram_pairs({"": each}, targets, self._late) for each in together]
+        others = [gram_pairs({"": each}, targets, self.clock) for each in together]
         for number, (key, texts) in enumerate(zip(self.keys, made, strict=True)):
-            if self._late():
+            if self.clock.late:
                 break
             groups = [*grams[number], Group(None, tuple(tokens.pairs(texts)))]
             groups += [Group(None, group.pairs) for each in others for group in each[number]]
@@ -244,13 +246,14 @@ class Finder:
     ) -> dict[Program, int]:
         pairs = self._best_pairs(group.pairs)
         pool = [Example(rows[each.source], str(texts[each.target])) for each in pairs]
-        learner = Learner(self.source.names[:_COLUMNS], pool, self.deadline)
+        learner = Learner(self.source.names[:_COLUMNS], pool, self.clock)
         found: dict[Program, int] = {}
         idle = 0
         for chosen in self._sets(pairs, pool):
-            if self._late() or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
+            if self.clock.late or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
                 break
             self.found.trials += 1
+            self.clock.tell(f"{key.name}, sets of examples tried: {self.found.trials}")
             idle += 1
             expression = learner.learn([pool[place] for place in chosen])
             program = None if expression is None else program_of(expression, key.pieces)

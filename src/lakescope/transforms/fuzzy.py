@@ -9,7 +9,6 @@ if there are ``n`` keys within twice the distance, one in ``n`` such meetings is
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -19,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.transforms.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
+from lakescope.transforms.clock import Clock
+from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
 if TYPE_CHECKING:
     from lakescope.transforms.keys import Key
@@ -315,12 +315,12 @@ class _Optimiser:
         values: Sequence[Sequence[str]],
         keys: Sequence[str],
         distances: Sequence[str],
-        deadline: float | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.neighbours = Neighbours(keys)
         self.near: dict[str, Nearest] = {}
         for name in distances:
-            if deadline is None or time.monotonic() < deadline:
+            if clock is None or not clock.late:
                 self.near[name] = nearest(values, self.neighbours, name)
         self.found = np.full(len(values), -1)
         self.right = np.zeros(len(values))
@@ -364,18 +364,18 @@ def optimise(
     one_to_one: bool = True,
     taken: frozenset[int] = frozenset(),
     distances: Sequence[str] | None = None,
-    deadline: float | None = None,
+    clock: Clock | None = None,
 ) -> tuple[Fuzzy | None, I64]:
     """The distances and thresholds that join most, and the key of each value (-1: none).
 
-    Keys that are ``taken`` are compared with, so that values which belong to them stay away from others. After the
-    ``deadline`` no further distance is tried.
+    Keys that are ``taken`` are compared with, so that values which belong to them stay away from others. When it
+    is late no further distance is tried.
     """
     if method not in ("expected", "constrained"):
         raise BadRequest(f"no method {method!r}", hint="use expected or constrained")
     if not 0 < precision <= 1:
         raise BadRequest(f"the precision must be above 0 and at most 1, not {precision}", hint="0.9 is a good one")
-    work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances, deadline)
+    work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances, clock)
 
     def by_constraint(name: str, usable: npt.NDArray[np.bool_]) -> float:
         return constrained(work.near[name], one_to_one=one_to_one)
@@ -440,7 +440,7 @@ def find_fuzzy(
     joined: Joined,
     single: bool,
     precision: float,
-    deadline: float | None = None,
+    clock: Clock | None = None,
 ) -> Fuzzy | None:
     """The distance and threshold for rows that programs leave; None if nothing is near enough."""
     rows, ways = _open(texts, joined)
@@ -448,7 +448,7 @@ def find_fuzzy(
         return None
     key_rows, keys = _keys(key, target)
     taken = frozenset(np.flatnonzero(np.isin(key_rows, joined.targets)).tolist()) if single else frozenset()
-    return optimise(ways, keys, precision=precision, one_to_one=single, taken=taken, deadline=deadline)[0]
+    return optimise(ways, keys, precision=precision, one_to_one=single, taken=taken, clock=clock)[0]
 
 
 def fuzzy_targets(

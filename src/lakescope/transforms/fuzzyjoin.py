@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -65,7 +64,9 @@ class FuzzyJoin:
         return self.words()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.words())}</pre>"
+        from lakescope.report.html import words_html
+
+        return words_html(self.words())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

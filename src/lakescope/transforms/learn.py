@@ -9,11 +9,10 @@ explains as much of the examples alone. Constants win all other ties.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lakescope.transforms.alphabet import TO_BARE, TO_SMALL
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Row, merged
 from lakescope.transforms.steps import (
     MONTH_FORMS,
@@ -28,6 +27,7 @@ from lakescope.transforms.steps import (
     Step,
     Unaccent,
 )
+from lakescope.values.alphabet import TO_BARE, TO_SMALL
 
 #: Operators of a program, at most; the longest separator; operators tried at each node; nodes of one attempt.
 OPERATORS = 16
@@ -63,10 +63,10 @@ class Example:
 class Learner:
     """Learns programs for one group of pairs; ``pool`` are all pairs of the group, of which some may be wrong."""
 
-    def __init__(self, columns: Sequence[str], pool: Sequence[Example], deadline: float | None = None) -> None:
+    def __init__(self, columns: Sequence[str], pool: Sequence[Example], clock: Clock | None = None) -> None:
         self.columns = columns
         self.pool = pool[:48]
-        self.deadline = deadline
+        self.clock = clock or Clock()
         self._supports: dict[Piece, int] = {}
 
     def learn(self, examples: Sequence[Example]) -> Expression | None:
@@ -140,9 +140,7 @@ class _Attempt:
 
     def _spent(self) -> bool:
         self.nodes += 1
-        if self.nodes > _NODES:
-            return True
-        return self.learner.deadline is not None and time.monotonic() > self.learner.deadline
+        return self.nodes > _NODES or self.learner.clock.late
 
     def _operators(self, keys: Vector) -> list[tuple[Operator, Vector]]:
         """Operators that fit all keys, those that explain most first; each with what it makes of the examples."""

@@ -11,13 +11,14 @@ tokens that no other row has (4.10, 1): numbers are compared without leading zer
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.alphabet import TO_BARE, TO_SMALL
+from lakescope.transforms.clock import Clock
+from lakescope.values.alphabet import TO_BARE, TO_SMALL
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -204,19 +205,19 @@ class _Best:
 
 
 def gram_pairs(
-    sources: Mapping[str, Column], targets: Sequence[Column], late: Callable[[], bool] = lambda: False
+    sources: Mapping[str, Column], targets: Sequence[Column], clock: Clock | None = None
 ) -> list[list[Group]]:
     """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
     The score of a q-gram never falls as it grows, as long as the target has it: hence the longest first. The q-grams
-    of one length are in memory at a time. When it gets ``late``, those that were not looked at yet are left out.
+    of one length are in memory at a time. When it is late, those that were not looked at yet are left out.
     """
     bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
     ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
     for q in reversed(ladder):
         theirs = [target.grams(q) for target in targets]
         for name, column in sources.items():
-            if late():
+            if clock is not None and clock.late:
                 break
             mine = column.grams(q)
             for best, grams in zip(bests, theirs, strict=True):

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.evaluate import derived
 from lakescope.transforms.fuzzy import Fuzzy, fuzzy_targets
 from lakescope.transforms.keys import Key, key_of
-from lakescope.transforms.program import Piece, Program
+from lakescope.transforms.program import Expression, Piece, Program
 from lakescope.transforms.texts import Texts, read
 from lakescope.transforms.union import Joined, joined, targets_of
 
@@ -101,6 +100,15 @@ class Plan:
         source, target = (left, right) if self.direction == "left->right" else (right, left)
         return join(self, source, target)
 
+    def of(self, left: Any, right: Any, joined: Joined | None = None) -> Plan:
+        """The same plan of the same tables, which may come in another form; what is known of them is kept."""
+        other = replace(self, left=left, right=right)
+        other.__dict__["_texts"] = self._texts
+        joined = joined or self.__dict__.get("_joined")
+        if joined is not None:
+            other.__dict__["_joined"] = joined
+        return other
+
     def pairs(self) -> pa.Table:
         """The rows that join, by their numbers from 0: ``left_row``, ``right_row``."""
         if not self:
@@ -139,6 +147,25 @@ class Plan:
     def _target(self) -> Texts:
         return self._texts[1 if self.direction == "left->right" else 0]
 
+    def nearly(self) -> dict[str, str]:
+        """What joins by distance, as texts: what programs make of a row, and the key it is nearly equal to.
+
+        Texts of several rows that fare differently are left out.
+        """
+        open_rows = np.flatnonzero(self._joined.programs < 0)
+        rows = self._source.at(open_rows)
+        made = zip(*(derived(program.outputs, rows).to_pylist() for program in self.programs), strict=True)
+        fates: dict[str, set[int]] = {}
+        for ways, target in zip(made, self._joined.targets[open_rows].tolist(), strict=True):
+            text = next((text for text in ways if text), None)
+            if text is not None:
+                fates.setdefault(text, set()).add(target)
+        sure = {text: next(iter(targets)) for text, targets in fates.items() if len(targets) == 1}
+        found = {text: target for text, target in sure.items() if target >= 0}
+        keys = [Expression((piece,)) for piece in self.programs[0].keys]
+        texts = derived(keys, self._target.at(np.array([*found.values()], np.int64))).to_pylist()
+        return dict(zip(found, texts, strict=True))
+
     def unmatched(self, side: Literal["left", "right"], limit: int = _SHOWN) -> pa.Table:
         """Rows of one side that do not join, in order."""
         number = 0 if side == "left" else 1
@@ -166,8 +193,12 @@ class Plan:
     def __str__(self) -> str:
         return self.words()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.words())}</pre>"
+        from lakescope.report.html import plan_html
+
+        return plan_html(self.to_dict(), None if self.fuzzy is None else self.fuzzy.words())
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The join as SQL (``duckdb`` or ``sql``), without functions of our own."""

@@ -94,8 +94,17 @@ class Expression:
         return "".join(made)
 
     @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(each for each in self.operators if isinstance(each, Piece))
+
+    @property
+    def own(self) -> str:
+        """What it writes of its own: the constants."""
+        return "".join(each.text for each in self.operators if isinstance(each, Constant))
+
+    @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each.column for each in self.operators if isinstance(each, Piece)))
+        return tuple(dict.fromkeys(each.column for each in self.pieces))
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
@@ -103,9 +112,9 @@ class Expression:
 
         Fewer constants come third, then less trouble.
         """
-        constants = [each.text for each in self.operators if isinstance(each, Constant)]
-        letters = sum(map(str.isalnum, "".join(constants)))
-        return letters, len(self.operators), len(constants), sum(each.cost for each in self.operators)
+        letters = sum(map(str.isalnum, self.own))
+        constants = len(self.operators) - len(self.pieces)
+        return letters, len(self.operators), constants, sum(each.cost for each in self.operators)
 
     def words(self) -> str:
         return " + ".join(each.words() for each in self.operators)
@@ -136,9 +145,19 @@ class Program:
         return tuple(dict.fromkeys(name for output in self.outputs for name in output.columns))
 
     @property
+    def together(self) -> Expression:
+        """All that it writes, one after the other."""
+        return Expression(tuple(each for output in self.outputs for each in output.operators))
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The pieces of a row that it puts together."""
+        return self.together.pieces
+
+    @property
     def size(self) -> int:
         """The number of operators."""
-        return sum(len(output.operators) for output in self.outputs)
+        return len(self.together.operators)
 
     @property
     def rank(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from lakescope.transforms.alphabet import (
+from lakescope.values.alphabet import (
     MONTHS,
     TO_BARE,
     TO_LARGE,

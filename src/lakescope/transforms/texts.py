@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakescope.errors import BadRequest, NotFound
-from lakescope.transforms.alphabet import SPACES
+from lakescope.values.alphabet import SPACES
 from lakescope.values.canonical import decode
 from lakescope.values.text import TextColumn
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import xxhash
 
 from lakescope.values import kernels
-from lakescope.values.canonical import NULL_VALUE, Value, canonical, decode
+from lakescope.values.canonical import canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
 from lakescope.values.text import TextColumn, read_only
@@ -94,14 +94,6 @@ def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     if slow.size:
         _ask_reference(cells, slow, fallback)
     return _without_nulls(cells)
-
-
-def understand_each(column: TextColumn) -> list[Value]:
-    """Every cell of a short column by itself, in row order; for looking at heads of files."""
-    cells = []
-    for start, end in zip(column.starts.tolist(), column.ends.tolist(), strict=True):
-        cells.append(canonical(decode(column.data[start:end].tobytes())) if end >= 0 else NULL_VALUE)
-    return cells
 
 
 def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> None:

@@ -7,7 +7,11 @@ follow to the letter.
 
 from __future__ import annotations
 
+import functools
 import unicodedata
+
+import numpy as np
+import numpy.typing as npt
 
 #: What is taken off both ends of a cell.
 SPACES = "".join(chr(point) for point in range(0x3001) if chr(point).isspace())
@@ -46,3 +50,20 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+
+
+#: What a table of code points holds for those that are dropped.
+DROPPED = 0xFFFF
+
+
+def bare(text: str) -> str:
+    """Letters and digits alone, small and without accents: what stays the same however a key is written."""
+    return text.translate(TO_BARE).translate(TO_SMALL).translate(WITHOUT_PUNCTUATION)
+
+
+@functools.cache
+def bare_table() -> npt.NDArray[np.uint16]:
+    """What :func:`bare` makes of every code point up to the last one that it changes."""
+    last = max(map(ord, LARGE + ACCENTED + PUNCTUATION))
+    points = [bare(chr(point)) for point in range(last + 1)]
+    return np.array([ord(char) if char else DROPPED for char in points], np.uint16)

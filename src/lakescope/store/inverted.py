@@ -38,20 +38,20 @@ class QueryGroups:
 
 
 #: Arrays that have an entry for every number of their file's range, and one more.
-_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": []}
+_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": [], "grams": []}
 
 
 class InvertedSegment:
-    """Reads the four parts of the inverted index of a segment."""
+    """Reads the parts of the inverted index of a segment."""
 
     def __init__(self, index: Index, name: str) -> None:
         self._index = index
         self._name = name
-        self.tokens = self._part("tokens")
-        self.postings = self._part("postings")
-        self.sets = self._part("sets")
+        self.tokens = self.part("tokens")
+        self.postings = self.part("postings")
+        self.sets = self.part("sets")
 
-    def _part(self, kind: str) -> list[Arrays]:
+    def part(self, kind: str) -> list[Arrays]:
         """The files of a part, in order of what they hold."""
         files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind, self._name)]
         files.sort(key=lambda file: file["range"][-2:].tolist())
@@ -80,7 +80,7 @@ class InvertedSegment:
 
     @cached_property
     def forest(self) -> list[Arrays]:
-        return self._part("forest")
+        return self.part("forest")
 
     @cached_property
     def sizes(self) -> I64:
@@ -178,6 +178,8 @@ class InvertedSegment:
             raise self.damaged()
         place = np.searchsorted(self.group_bounds, groups, "right") - 1
         lengths = self.frequencies(groups).astype(np.int64)
+        if lengths.size and lengths.min() < 0:
+            raise self.damaged()
         starts: I64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         found = np.empty(int(starts[-1]), np.int32)
         for number in np.unique(place).tolist():

@@ -1,0 +1,92 @@
+"""Screenshots of the web app on the demo lake: ``python docs/make_screenshots.py lakescope-demo/lake.idx``.
+
+Needs playwright (the development requirements have it) and a chromium, which is looked for on the path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+HERE = Path(__file__).resolve().parent
+WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
+#: A file to search with: rides of each day.
+RIDES = "mobility/bike_rides_daily.csv"
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing is loaded any more and all charts are drawn."""
+    expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=180_000)
+    page.wait_for_timeout(700)
+
+
+def visit(page: Page, base: str, lake: Path, out: Path, kind: str) -> None:
+    """Visit every page and keep how it looks."""
+
+    def keep(name: str) -> None:
+        settled(page)
+        if not kind or name in ("home", "correlated"):
+            page.screenshot(path=out / f"web-{name}{kind}.png")
+
+    page.goto(base)
+    keep("home")
+    page.goto(f"{base}/table?name=shop/orders.csv")
+    keep("table")
+    page.goto(f"{base}/search")
+    page.set_input_files("input[type=file]", lake / RIDES)
+    page.wait_for_url("**/search?query=upload*")
+    settled(page)
+    keep("ask")
+    page.locator("#correlated").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
+    keep("correlated")
+    page.locator("#joinable").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
+    keep("joinable")
+    page.goto(f"{base}/map")
+    keep("map")
+    page.goto(f"{base}/pair?left=table:shop/orders.csv&right=table:shop/customers.csv")
+    keep("pair")
+
+
+def shots(base: str, lake: Path, out: Path) -> None:
+    """All pages in light and dark, and on a phone."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for kind, size, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
+            context = browser.new_context(viewport=size, color_scheme=scheme)
+            visit(context.new_page(), base, lake, out, kind)
+            context.close()
+        browser.close()
+
+
+def main() -> None:
+    """Serve an index and visit it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("index", type=Path, help="index of the demo lake; the lake lies beside it")
+    parser.add_argument("--out", type=Path, default=HERE / "images")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "lakescope", "serve", str(options.index), "--port", "8123"]
+    server = subprocess.Popen(command)
+    try:
+        for _ in range(100):
+            time.sleep(0.2)
+            try:
+                urllib.request.urlopen("http://127.0.0.1:8123/healthz").close()
+                break
+            except OSError:
+                continue
+        shots("http://127.0.0.1:8123", options.index.parent / "lake", options.out)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The questions of a lake as tools for language-model agents (Model Context Protocol)."""

@@ -1,0 +1,612 @@
+"""The REST interface: every question under ``/api/v1``, one envelope for answers and one for errors.
+
+An answer is ``{"data": ..., "meta": {...}}``, an error ``{"error": {"code", "message", "hint"}}``. Lists come in pages
+(``limit``, ``offset``; ``meta.next`` is the address of the next one). What takes longer than its ``budget`` of seconds
+is answered by 202 and a job, which is asked about, and cancelled, under ``/api/v1/jobs``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Body, Depends, File, Path, Query, Request, UploadFile
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from lakescope.errors import LakescopeError, NotFound
+from lakescope.server.catalog import Sort
+from lakescope.server.downloads import csv_pieces
+from lakescope.server.jobs import Job
+from lakescope.server.refusals import status_of, told
+from lakescope.server.service import Asked, Service, keys_of
+from lakescope.server.uploads import KEPT, Upload
+
+PREFIX = "/api/v1"
+#: Seconds between two looks at a job that somebody waits for.
+_LOOK = 0.01
+_MOST = 1_000
+#: Numbers that an index has room for.
+_FAR = 2**31
+
+
+class Meta(BaseModel):
+    """What is to say about an answer."""
+
+    seconds: float = Field(description="Time that the answer took.", examples=[0.004])
+    total: int | None = Field(None, description="How many records there are, in pages.", examples=[103])
+    limit: int | None = Field(None, examples=[50])
+    offset: int | None = Field(None, examples=[0])
+    next: str | None = Field(None, description="Address of the next page.", examples=["/api/v1/tables?offset=50"])
+    notes: list[str] = Field(default_factory=list, description="What the records cannot say.")
+
+
+class Envelope(BaseModel):
+    """An answer."""
+
+    data: Any
+    meta: Meta
+
+
+class Told(BaseModel):
+    """What is wrong, and what to do."""
+
+    code: str = Field(examples=["not-found"])
+    message: str = Field(examples=["no table named 'shop/order.csv'"])
+    hint: str | None = Field(examples=["did you mean 'shop/orders.csv'?"])
+
+
+class ErrorEnvelope(BaseModel):
+    """An error."""
+
+    error: Told
+
+
+class JoinRequest(BaseModel):
+    """Join a query with a table of the lake."""
+
+    query: str = Field(max_length=5_000, examples=["table:shop/orders.csv"])
+    on: str = Field(max_length=5_000, examples=["customer_id"])
+    table: str = Field(max_length=5_000, examples=["shop/customers.csv"])
+    column: str = Field(max_length=5_000, examples=["customer_id"])
+
+
+class Find(BaseModel):
+    """A column that correlates."""
+
+    table: str = Field(max_length=5_000, examples=["weather/daily_weather.parquet"])
+    key: str = Field(max_length=5_000, examples=["date"])
+    column: str = Field(max_length=5_000, examples=["mean_temp_c"])
+
+
+class AugmentRequest(BaseModel):
+    """Join columns that correlate into a query."""
+
+    query: str = Field(max_length=5_000, examples=["table:mobility/bike_rides_daily.csv"])
+    key: list[str] = Field(min_length=1, max_length=2, examples=[["date"]])
+    target: str = Field(max_length=5_000, examples=["rides"])
+    finds: list[Find] = Field(min_length=1, max_length=20)
+    agg: str = Field("mean", max_length=20)
+    k: int = Field(20, ge=1, le=100)
+
+
+class AutojoinRequest(BaseModel):
+    """Join two tables whose keys are written differently."""
+
+    left: str = Field(max_length=5_000, examples=["table:shop/orders.csv"])
+    right: str = Field(max_length=5_000, examples=["table:shop/customers.csv"])
+    budget: float = Field(30.0, gt=0, le=120, description="Seconds to look for programs.")
+
+
+def _responses(example: Any, *, job: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What an operation answers, for its description."""
+    answer = {"data": example, "meta": {"seconds": 0.004, "notes": []}}
+    found: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": answer}}}}
+    for status, code in ((400, "bad-request"), (404, "not-found"), (422, "invalid")):
+        error = {"error": {"code": code, "message": "what is wrong", "hint": "what to do"}}
+        found[status] = {"model": ErrorEnvelope, "content": {"application/json": {"example": error}}}
+    if job:
+        found[202] = {"model": Envelope, "description": "It takes longer: here is the job."}
+        found[409] = {"model": ErrorEnvelope, "description": "The work was cancelled."}
+        found[429] = {"model": ErrorEnvelope, "description": "Too many questions are waiting."}
+        found[504] = {"model": ErrorEnvelope, "description": "There was no answer in time."}
+    return found
+
+
+_NAME = {"example": "shop/orders.csv"}
+_QUERY = {
+    "table of the lake": {"value": "table:mobility/bike_rides_daily.csv"},
+    "file that was sent": {"value": "upload:Zk1xkY5r0c0"},
+}
+Limit = Annotated[int, Query(ge=1, le=_MOST, description="Records of a page.")]
+Offset = Annotated[int, Query(ge=0, le=_FAR, description="Records to leave out before.")]
+Name = Annotated[
+    str,
+    Query(
+        max_length=5_000,
+        description="Name of a table of the lake.",
+        openapi_examples={"one": {"value": "shop/orders.csv"}},
+    ),
+]
+Reference = Annotated[
+    str, Query(max_length=5_000, description="`table:NAME` or `upload:NUMBER`.", openapi_examples=_QUERY)
+]
+Text = Annotated[str, Query(max_length=5_000)]
+Budget = Annotated[
+    float, Query(ge=0, le=120, description="Seconds to wait for the answer before a job is told instead.")
+]
+Number = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["Zk1xkY5r0c0"])]
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request is answered by."""
+    service: Service = request.app.state.service
+    return service
+
+
+def visitor_of(request: Request) -> str:
+    """Who asks."""
+    return str(request.state.visitor)
+
+
+Served = Annotated[Service, Depends(service_of)]
+Visitor = Annotated[str, Depends(visitor_of)]
+router = APIRouter(prefix=PREFIX)
+
+
+# --- envelopes --------------------------------------------------------------------------------------------------------
+
+
+def enveloped(data: Any, began: float, status: int = 200, **meta: Any) -> JSONResponse:
+    """An answer in its envelope."""
+    known = {name: value for name, value in meta.items() if value is not None}
+    return JSONResponse(
+        {"data": data, "meta": {"seconds": round(time.perf_counter() - began, 4), "notes": [], **known}}, status
+    )
+
+
+def refusal(error: LakescopeError) -> JSONResponse:
+    """An error in its envelope."""
+    return JSONResponse({"error": told(error)}, int(status_of(error)))
+
+
+def _page(request: Request, records: list[Any], total: int, limit: int, offset: int, began: float) -> JSONResponse:
+    following = None
+    if offset + limit < total:
+        asked = {**request.query_params, "limit": limit, "offset": offset + limit}
+        following = f"{request.url.path}?{urlencode(asked)}"
+    return enveloped(records, began, total=total, limit=limit, offset=offset, next=following)
+
+
+async def finished(asked: Asked, seconds: float) -> bool:
+    """Whether there is an answer, after waiting for it."""
+    if not isinstance(asked, Job):
+        return True
+    deadline = time.monotonic() + seconds
+    pause = _LOOK
+    while not asked.finished.is_set() and time.monotonic() < deadline:
+        await asyncio.sleep(pause)
+        pause = min(0.2, pause * 1.3)
+    return asked.finished.is_set()
+
+
+async def _answer(
+    service: Service,
+    ask: Callable[[], Asked],
+    budget: float,
+    change: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> JSONResponse:
+    began = time.perf_counter()
+    asked = await run_in_threadpool(ask)
+    if not await finished(asked, budget):
+        assert isinstance(asked, Job)
+        response = enveloped(job_record(service, asked), began, 202)
+        response.headers["location"] = f"{PREFIX}/jobs/{asked.id}"
+        return response
+    answer = asked.result() if isinstance(asked, Job) else asked
+    answer = answer if change is None else change(answer)
+    notes = answer.get("notes", [])
+    return enveloped({name: value for name, value in answer.items() if name != "notes"}, began, notes=notes)
+
+
+def job_record(service: Service, job: Job) -> dict[str, Any]:
+    """A job as plain data."""
+    return {
+        "id": job.id,
+        "question": job.question,
+        "state": job.state,
+        "doing": job.doing,
+        "share": job.share,
+        "seconds": round(job.seconds, 2),
+        "limit": job.limit,
+        "before": service.jobs.before(job) if job.state == "queued" else 0,
+        "error": told(job.error) if job.error is not None else None,
+    }
+
+
+def upload_record(upload: Upload) -> dict[str, Any]:
+    """A file as plain data."""
+    return {
+        **{"id": upload.id, "query": f"upload:{upload.id}", "name": upload.name, "bytes": upload.size},
+        **{"made": upload.made, "kept_seconds": KEPT},
+    }
+
+
+# --- the lake ---------------------------------------------------------------------------------------------------------
+
+
+@router.get("/lake", response_model=Envelope, responses=_responses({"tables": 103, "columns": 438}), tags=["lake"])
+async def lake(service: Served) -> Response:
+    """The lake at a glance: sizes, facets, the distribution of sizes, problems."""
+    began = time.perf_counter()
+    return enveloped(await run_in_threadpool(service.overview), began)
+
+
+@router.get(
+    "/tables",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses([{"table": "shop/orders.csv", "format": "csv", "rows": 4000, "columns": 7, "problems": 0}]),
+)
+async def tables(
+    request: Request,
+    service: Served,
+    like: Text = "",
+    format: Text = "",
+    folder: Text = "",
+    type: Text = "",
+    problems: bool = False,
+    sort: Sort = "name",
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> Response:
+    """Tables, by a part of their name, format, folder, type of a column, or problems."""
+    began = time.perf_counter()
+    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
+    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=limit, offset=offset))
+    return _page(request, records, total, limit, offset, began)
+
+
+@router.get(
+    "/columns",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses([{"table": "shop/orders.csv", "column": "order_id", "type": "integer", "distinct": 4000}]),
+)
+async def columns(
+    request: Request, service: Served, like: Text = "", type: Text = "", limit: Limit = 50, offset: Offset = 0
+) -> Response:
+    """Columns, by a part of their name, or type."""
+    began = time.perf_counter()
+    records, total = await run_in_threadpool(lambda: service.columns(like=like, type=type, limit=limit, offset=offset))
+    return _page(request, records, total, limit, offset, began)
+
+
+@router.get(
+    "/problems",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses([{"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1}]),
+)
+async def problems(
+    request: Request, service: Served, severity: Text = "", limit: Limit = 50, offset: Offset = 0
+) -> Response:
+    """What could not be read (error), was odd (warning) or is worth knowing (info)."""
+    began = time.perf_counter()
+    records, total = await run_in_threadpool(service.problems, severity, limit, offset)
+    return _page(request, records, total, limit, offset, began)
+
+
+@router.get(
+    "/find",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses({"tables": [], "columns": [], "values": [{"table": "world/cities.csv", "column": "city"}]}),
+)
+async def find(service: Served, q: Annotated[str, Query(max_length=5_000, examples=["Berlin"])]) -> Response:
+    """Tables and columns with a text in their name, and columns that hold it as a value."""
+    return await _answer(service, lambda: service.find(q), 60)
+
+
+# --- one table --------------------------------------------------------------------------------------------------------
+
+
+@router.get(
+    "/table",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses(
+        {"table": "shop/orders.csv", "rows": 4000, "columns": [{"name": "order_id", "type": "integer"}]}
+    ),
+)
+async def table(service: Served, name: Name) -> Response:
+    """The profile of a table."""
+    began = time.perf_counter()
+    return enveloped(await run_in_threadpool(service.table, name), began)
+
+
+@router.get(
+    "/table/head",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
+)
+async def head(service: Served, name: Name, budget: Budget = 10.0) -> Response:
+    """The first rows of a table as they are written, and values that may stand for missing ones."""
+    return await _answer(service, lambda: service.head(name), budget)
+
+
+@router.get(
+    "/table/like",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]}),
+)
+async def like(service: Served, name: Name) -> Response:
+    """Tables whose columns are called the same; rare names count more."""
+    return await _answer(service, lambda: service.like(name), 60)
+
+
+@router.get(
+    "/table/keys",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"primary": [], "refers": [], "referred": []}, job=True),
+)
+async def table_keys(service: Served, name: Name, budget: Budget = 10.0) -> Response:
+    """The key of a table, what it refers to, and what refers to it."""
+    await run_in_threadpool(service.lake.location, name)
+    return await _answer(service, service.keys, budget, lambda answer: keys_of(answer, name))
+
+
+@router.get(
+    "/table/dependencies",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"records": [{"lhs": ["zip"], "rhs": "city", "score": 0.9}]}, job=True),
+)
+async def dependencies(
+    service: Served, name: Name, nulls: Literal["equal", "distinct", "skip"] = "equal", budget: Budget = 10.0
+) -> Response:
+    """Functional dependencies of a table, left sides of up to two columns."""
+    return await _answer(service, lambda: service.dependencies(name, nulls), budget)
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+@router.get(
+    "/describe",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses({"described": [{"name": "date", "type": "date", "known": 1.0, "role": "key"}]}, job=True),
+)
+async def describe(service: Served, visitor: Visitor, query: Reference, budget: Budget = 10.0) -> Response:
+    """The columns of a query as the lake sees them; key and target are guessed."""
+    return await _answer(service, lambda: service.describe(visitor, query), budget)
+
+
+@router.get(
+    "/joinable",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses(
+        {"records": [{"table": "shop/customers.csv", "column": "customer_id", "containment": 1.0}]}, job=True
+    ),
+)
+async def joinable(
+    service: Served,
+    visitor: Visitor,
+    query: Reference,
+    on: Text | None = None,
+    k: Annotated[int, Query(ge=1, le=100)] = 10,
+    threshold: Annotated[float | None, Query(gt=0, le=1)] = None,
+    budget: Budget = 10.0,
+) -> Response:
+    """Columns that join with those of a query, or with the one that is named."""
+    return await _answer(service, lambda: service.joinable(visitor, query, on, k, threshold), budget)
+
+
+@router.get(
+    "/correlated",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses(
+        {"records": [{"table": "weather/daily_weather.parquet", "correlation": 0.91, "low": 0.9, "high": 0.93}]},
+        job=True,
+    ),
+)
+async def correlated(
+    service: Served,
+    visitor: Visitor,
+    query: Reference,
+    key: Annotated[list[Text], Query(min_length=1, max_length=2, examples=[["date"]])],
+    target: Annotated[str, Query(max_length=5_000, examples=["rides"])],
+    k: Annotated[int, Query(ge=1, le=100)] = 10,
+    measure: Literal["pearson", "spearman"] = "pearson",
+    agg: Text = "mean",
+    budget: Budget = 10.0,
+) -> Response:
+    """Columns that correlate with the target of a query when joined on its key, with the sample behind each."""
+    return await _answer(
+        service, lambda: service.correlated(visitor, query, key, target, k, measure=measure, agg=agg), budget
+    )
+
+
+@router.get(
+    "/keys", response_model=Envelope, tags=["lake"], responses=_responses({"records": [], "primary": []}, job=True)
+)
+async def keys(service: Served, budget: Budget = 10.0) -> Response:
+    """Primary and foreign keys of the lake."""
+    return await _answer(service, service.keys, budget)
+
+
+@router.get("/map", response_model=Envelope, tags=["lake"], responses=_responses({"nodes": [], "edges": []}, job=True))
+async def lake_map(
+    service: Served, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8, budget: Budget = 10.0
+) -> Response:
+    """Tables and how they are linked: foreign keys, and columns included in others."""
+    return await _answer(service, lambda: service.graph(minimum), budget)
+
+
+@router.post(
+    "/joins",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses({"upload": "Zk1xkY5r0c0", "rows": 4000}, job=True),
+)
+async def joins(
+    service: Served, visitor: Visitor, body: Annotated[JoinRequest, Body()], budget: Budget = 10.0
+) -> Response:
+    """Join a query with a table of the lake; the result is a new file, to be downloaded or asked about."""
+    return await _answer(service, lambda: service.join(visitor, body.query, body.on, body.table, body.column), budget)
+
+
+@router.post(
+    "/augmentations",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses({"upload": "Zk1xkY5r0c0", "added": []}, job=True),
+)
+async def augmentations(
+    service: Served, visitor: Visitor, body: Annotated[AugmentRequest, Body()], budget: Budget = 10.0
+) -> Response:
+    """Join columns that correlate into a query; the result is a new file."""
+    finds = [[each.table, each.key, each.column] for each in body.finds]
+    return await _answer(
+        service, lambda: service.augment(visitor, body.query, body.key, body.target, finds, body.agg, body.k), budget
+    )
+
+
+@router.post(
+    "/autojoins",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses({"plan": {"words": "..."}, "rows": 100}, job=True),
+)
+async def autojoins(
+    service: Served, visitor: Visitor, body: Annotated[AutojoinRequest, Body()], budget: Budget = 10.0
+) -> Response:
+    """Learn how two tables join whose keys are written differently; the joined table is a new file."""
+    return await _answer(service, lambda: service.autojoin(visitor, body.left, body.right, body.budget), budget)
+
+
+# --- files and jobs ---------------------------------------------------------------------------------------------------
+
+
+@router.post(
+    "/uploads",
+    response_model=Envelope,
+    status_code=201,
+    tags=["files"],
+    responses={
+        **_responses({"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"}),
+        413: {"model": ErrorEnvelope},
+        429: {"model": ErrorEnvelope},
+    },
+)
+async def send(
+    service: Served,
+    visitor: Visitor,
+    file: Annotated[UploadFile, File(description="CSV, Parquet, JSON lines or Arrow.")],
+) -> Response:
+    """Send a file to ask about. It is yours alone (a cookie says who you are), and forgotten after some hours."""
+    began = time.perf_counter()
+    upload = await run_in_threadpool(service.upload, visitor, file.filename or "", file.file)
+    return enveloped(upload_record(upload), began, 201)
+
+
+@router.get("/uploads", response_model=Envelope, tags=["files"], responses=_responses([]))
+async def uploads(service: Served, visitor: Visitor) -> Response:
+    """Your files, the latest first."""
+    began = time.perf_counter()
+    return enveloped([upload_record(each) for each in service.uploads.of_visitor(visitor)], began)
+
+
+@router.get("/uploads/{number}", response_model=Envelope, tags=["files"], responses=_responses({"id": "Zk1xkY5r0c0"}))
+async def upload(service: Served, visitor: Visitor, number: Number) -> Response:
+    """One of your files."""
+    began = time.perf_counter()
+    return enveloped(upload_record(service.uploads.find(visitor, number)), began)
+
+
+@router.delete(
+    "/uploads/{number}", response_model=Envelope, tags=["files"], responses=_responses({"id": "Zk1xkY5r0c0"})
+)
+async def forget(service: Served, visitor: Visitor, number: Number) -> Response:
+    """Forget one of your files."""
+    began = time.perf_counter()
+    await run_in_threadpool(service.uploads.remove, visitor, number)
+    return enveloped({"id": number}, began)
+
+
+@router.get(
+    "/uploads/{number}/download",
+    tags=["files"],
+    response_class=Response,
+    responses={
+        404: {"model": ErrorEnvelope},
+        422: {"model": ErrorEnvelope},
+        200: {"content": {"text/csv": {}, "application/octet-stream": {}}},
+    },
+)
+async def download(
+    service: Served, visitor: Visitor, number: Number, format: Literal["csv", "parquet"] = "csv"
+) -> Response:
+    """The result of a join. In CSV, cells that a spreadsheet would take for formulas begin with an apostrophe."""
+    found = service.uploads.find(visitor, number)
+    if not found.made:
+        raise NotFound("only results of joins are given back", hint="you have the file that you sent")
+    name = f"joined.{format}"
+    if format == "parquet":
+        return FileResponse(found.path, filename=name, media_type="application/octet-stream")
+    return StreamingResponse(
+        csv_pieces(found.path), media_type="text/csv", headers={"content-disposition": f'attachment; filename="{name}"'}
+    )
+
+
+@router.get("/jobs", response_model=Envelope, tags=["jobs"], responses=_responses([]))
+async def jobs(service: Served, visitor: Visitor) -> Response:
+    """Your jobs, the latest first."""
+    began = time.perf_counter()
+    return enveloped([job_record(service, each) for each in service.jobs.of_visitor(visitor)], began)
+
+
+@router.get(
+    "/jobs/{number}",
+    response_model=Envelope,
+    tags=["jobs"],
+    responses=_responses({"id": "Zk1xkY5r0c0", "state": "running"}),
+)
+async def job(service: Served, visitor: Visitor, number: Number) -> Response:
+    """How far a job is: queued, running, done, failed or cancelled."""
+    began = time.perf_counter()
+    return enveloped(job_record(service, service.jobs.find(visitor, number)), began)
+
+
+@router.get("/jobs/{number}/answer", response_model=Envelope, tags=["jobs"], responses=_responses({}, job=True))
+async def job_answer(service: Served, visitor: Visitor, number: Number, budget: Budget = 10.0) -> Response:
+    """The answer of a job, or how far it is."""
+    found = service.jobs.find(visitor, number)
+    return await _answer(service, lambda: found, budget)
+
+
+@router.delete(
+    "/jobs/{number}",
+    response_model=Envelope,
+    tags=["jobs"],
+    responses=_responses({"id": "Zk1xkY5r0c0", "state": "cancelled"}),
+)
+async def cancel(service: Served, visitor: Visitor, number: Number) -> Response:
+    """Cancel a job."""
+    began = time.perf_counter()
+    found = service.jobs.find(visitor, number)
+    await run_in_threadpool(service.jobs.cancel, found)
+    return enveloped(job_record(service, found), began)
+
+
+Handler = Callable[..., Awaitable[Response]]

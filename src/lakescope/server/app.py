@@ -1,0 +1,95 @@
+"""The application: service, REST interface and pages behind one guard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from lakescope._version import __version__
+from lakescope.errors import LakescopeError
+from lakescope.lake import Lake
+from lakescope.server import api, pages
+from lakescope.server.refusals import Refused
+from lakescope.server.safety import Guard, Rules
+from lakescope.server.service import Service
+
+#: Bytes that a worker may allocate.
+MEMORY = 3_000_000_000
+_LOG = logging.getLogger("lakescope.server")
+
+_ABOUT = """Every question of a lake as JSON.
+
+Answers are `{"data": ..., "meta": {...}}`, errors `{"error": {"code", "message", "hint"}}`. Lists come in pages: follow
+`meta.next`. What takes longer than its `budget` of seconds is answered by 202 and a job."""
+
+
+def create_app(lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY) -> Any:
+    """The application for one lake, ready for any ASGI server."""
+    rules = rules or Rules()
+    service = Service(lake, largest=rules.largest, memory=memory)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="Lakescope",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        openapi_url=f"{api.PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    app.include_router(api.router)
+    pages.add_pages(app)
+    app.add_exception_handler(LakescopeError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _failed)
+    return Guard(app, rules, _refusal)
+
+
+def _refusal(scope: Any, error: LakescopeError) -> Response:
+    """An error as whoever asks wants to see it: as data, or as a page."""
+    return api.refusal(error) if str(scope["path"]).startswith("/api/") else pages.refusal(error, scope)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, LakescopeError)
+    return _refusal(request.scope, error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    return _refusal(request.scope, Refused(422, "invalid", f"{place}: {first['msg']}", hint="see /api/v1/openapi.json"))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kept = getattr(request.state, "refused", None)
+    if kept is not None:
+        return _refusal(request.scope, kept)
+    codes = {404: "not-found", 405: "not-allowed"}
+    hint = "begin at /" if error.status_code == 404 else None
+    refused = Refused(error.status_code, codes.get(error.status_code, "bad-request"), str(error.detail), hint=hint)
+    response = _refusal(request.scope, refused)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _refusal(request.scope, LakescopeError("something went wrong here", hint="the server's log says what"))

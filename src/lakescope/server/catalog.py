@@ -1,0 +1,227 @@
+"""The catalog of a lake as pages need it: counted once, searched by name, filtered and sorted without being copied."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.lake import Lake
+from lakescope.store.segment import chosen
+
+I64 = npt.NDArray[np.int64]
+Record = dict[str, Any]
+Sort = Literal["name", "rows", "bytes", "columns", "problems"]
+SORTS: tuple[Sort, ...] = ("name", "rows", "bytes", "columns", "problems")
+
+#: Stands between names that are searched as one text; no name of a table holds it.
+_BETWEEN = "\0"
+#: Values of a facet that are told.
+_FACETS = 12
+#: Share of all tables from which on a column's name says nothing about which are alike.
+_COMMON = 0.2
+#: Likeness up to which tables are not alike.
+_UNLIKE = 0.1
+
+
+class Names:
+    """Names that are searched for a part of them, in any case."""
+
+    def __init__(self, names: list[str]) -> None:
+        folded = [name.replace(_BETWEEN, " ").lower() for name in names]
+        self._text = _BETWEEN.join(folded)
+        self._starts = [0, *np.cumsum([len(name) + 1 for name in folded]).tolist()] if names else [0]
+
+    def holding(self, part: str) -> Iterator[int]:
+        """Numbers of the names that hold a part, in order."""
+        part = part.replace(_BETWEEN, " ").lower()
+        at = self._text.find(part)
+        while at >= 0 and part:
+            number = bisect.bisect_right(self._starts, at) - 1
+            yield number
+            at = self._text.find(part, self._starts[number + 1])
+
+
+class Catalog:
+    """Tables and columns of one opened index."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._tables = lake.tables()
+        self._columns = lake.columns().select(
+            ["table", "column", "type", "rows", "nulls", "distinct", "distinct_exact"]
+        )
+        self._problems = lake.problems()
+        self.info = lake.info()
+
+    @cached_property
+    def tables(self) -> list[str]:
+        """Names of the tables, in order."""
+        return list(self._tables["table"].to_pylist())
+
+    @cached_property
+    def _folders(self) -> list[str]:
+        return [name.rpartition("/")[0].partition("/")[0] for name in self.tables]
+
+    @cached_property
+    def _formats(self) -> list[str]:
+        return list(self._tables["format"].to_pylist())
+
+    @cached_property
+    def _sizes(self) -> dict[str, I64]:
+        return {
+            name: np.array(self._tables[name].to_pylist(), np.int64)
+            for name in ("rows", "bytes", "columns", "problems")
+        }
+
+    @cached_property
+    def _table_names(self) -> Names:
+        return Names(self.tables)
+
+    @cached_property
+    def _column_names(self) -> Names:
+        return Names(self._columns["column"].to_pylist())
+
+    @cached_property
+    def _types(self) -> list[str]:
+        return list(self._columns["type"].to_pylist())
+
+    @cached_property
+    def _owners(self) -> list[str]:
+        return list(self._columns["table"].to_pylist())
+
+    @cached_property
+    def overview(self) -> Record:
+        """The lake at a glance: sizes, facets, how tables are distributed, what is wrong."""
+        severity = Counter(self._problems["severity"].to_pylist())
+        codes: Counter[tuple[str, str]] = Counter(
+            zip(self._problems["severity"].to_pylist(), self._problems["code"].to_pylist(), strict=True)
+        )
+        info = {name: value for name, value in self.info.items() if name not in ("path", "sources")}
+        return {
+            **info,
+            "facets": {
+                "format": _counted(Counter(self._formats)),
+                "folder": _counted(Counter(folder or "." for folder in self._folders)),
+                "type": _counted(Counter(self._types)),
+            },
+            "distribution": self._distribution(),
+            "severities": {name: severity[name] for name in ("error", "warning", "info")},
+            "codes": [
+                {"severity": kind, "code": code, "count": count} for (kind, code), count in codes.most_common(_FACETS)
+            ],
+        }
+
+    def _distribution(self) -> list[Record]:
+        """How many tables have how many rows, by powers of ten."""
+        powers = np.floor(np.log10(np.maximum(1, self._sizes["rows"]))).astype(int)
+        top = int(powers.max(initial=0))
+        return [
+            {"low": 0 if power == 0 else 10**power, "high": 10 ** (power + 1), "tables": int((powers == power).sum())}
+            for power in range(top + 1)
+        ]
+
+    def select(
+        self,
+        *,
+        like: str = "",
+        format: str = "",
+        folder: str = "",
+        type: str = "",
+        problems: bool = False,
+        sort: Sort = "name",
+        limit: int = 50,
+        offset: int = 0,
+    ) -> tuple[list[Record], int]:
+        """A page of the tables that fit, and how many fit."""
+        numbers = np.array(list(self._table_names.holding(like)) if like else range(len(self.tables)), np.int64)
+        if format:
+            numbers = numbers[[self._formats[number] == format for number in numbers.tolist()]]
+        if folder:
+            numbers = numbers[[(self._folders[number] or ".") == folder for number in numbers.tolist()]]
+        if type:
+            owners = self._owners_of_type(type)
+            numbers = numbers[[self.tables[number] in owners for number in numbers.tolist()]]
+        if problems:
+            numbers = numbers[self._sizes["problems"][numbers] > 0]
+        if sort != "name":
+            numbers = numbers[np.argsort(-self._sizes[sort][numbers], kind="stable")]
+        page = numbers[offset : offset + limit].tolist()
+        return [_table_record(record) for record in chosen(self._tables, page).to_pylist()], int(numbers.size)
+
+    def _owners_of_type(self, kind: str) -> set[str]:
+        return {owner for owner, each in zip(self._owners, self._types, strict=True) if each == kind}
+
+    def select_columns(
+        self, *, like: str = "", type: str = "", limit: int = 50, offset: int = 0
+    ) -> tuple[list[Record], int]:
+        """A page of the columns that fit, and how many fit."""
+        found: list[int] | range = list(self._column_names.holding(like)) if like else range(len(self._types))
+        if type:
+            found = [number for number in found if self._types[number] == type]
+        return chosen(self._columns, found[offset : offset + limit]).to_pylist(), len(found)
+
+    def select_problems(self, severity: str = "", limit: int = 50, offset: int = 0) -> tuple[list[Record], int]:
+        """A page of the problems, the worst first."""
+        order = {"error": 0, "warning": 1, "info": 2}
+        kinds = self._problems["severity"].to_pylist()
+        numbers = [number for number, kind in enumerate(kinds) if severity in ("", kind)]
+        numbers.sort(key=lambda number: order[kinds[number]])
+        return chosen(self._problems, numbers[offset : offset + limit]).to_pylist(), len(numbers)
+
+    @cached_property
+    def _names_of(self) -> tuple[dict[str, list[int]], list[list[str]]]:
+        """The tables that have a column of a name, and the names of each table's columns."""
+        number = {name: place for place, name in enumerate(self.tables)}
+        tables: dict[str, list[int]] = {}
+        columns: list[list[str]] = [[] for _ in self.tables]
+        for owner, column in zip(self._owners, self._columns["column"].to_pylist(), strict=True):
+            name = column.strip().lower()
+            tables.setdefault(name, []).append(number[owner])
+            columns[number[owner]].append(name)
+        return tables, columns
+
+    @cached_property
+    def _weights(self) -> tuple[dict[str, float], list[float]]:
+        """What a name of a column says about which tables are alike, and the sum of it for each table."""
+        tables, columns = self._names_of
+        count = len(self.tables)
+        weights = {
+            name: math.log(count / len(some)) for name, some in tables.items() if len(some) <= max(3, _COMMON * count)
+        }
+        return weights, [sum(weights.get(name, 0.0) for name in set(names)) for names in columns]
+
+    def like(self, table: str, most: int = 8) -> list[Record]:
+        """Tables whose columns are called the same: names count the more, the fewer tables have them."""
+        tables, columns = self._names_of
+        weights, sums = self._weights
+        mine = bisect.bisect_left(self.tables, table)
+        shared: dict[int, set[str]] = {}
+        for name in set(columns[mine]) & weights.keys():
+            for other in tables[name]:
+                shared.setdefault(other, set()).add(name)
+        shared.pop(mine, None)
+        scores = {
+            other: sum(weights[name] for name in names) / max(1e-9, sums[mine], sums[other])
+            for other, names in shared.items()
+        }
+        best = sorted(scores, key=lambda other: (-scores[other], other))[:most]
+        return [
+            {"table": self.tables[other], "likeness": round(scores[other], 4), "shared": sorted(shared[other])}
+            for other in best
+            if scores[other] > _UNLIKE
+        ]
+
+
+def _counted(counter: Counter[str]) -> list[Record]:
+    return [{"value": value, "count": count} for value, count in counter.most_common(_FACETS)]
+
+
+def _table_record(record: Record) -> Record:
+    """A table without where it lies."""
+    return {name: value for name, value in record.items() if name not in ("uri", "id", "units")}

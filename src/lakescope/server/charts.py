@@ -1,0 +1,147 @@
+"""Charts of the pages: Vega-Lite for what one looks into, plain SVG for what stands in a table's cell.
+
+Vega-Lite is described by altair and drawn in the browser, by a script that vl-convert holds: nothing is fetched from
+elsewhere. The content security policy allows no code to be made out of text, so the script runs with Vega's interpreter
+of expressions (``ast``); plain SVG has attributes instead of styles for the same reason.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
+from html import escape
+from typing import Any
+
+from markupsafe import Markup
+
+Record = dict[str, Any]
+_PREPARING = threading.Lock()
+#: Size of a column's bars.
+_WIDTH, _HEIGHT = 96, 28
+
+
+@cache
+def script() -> str:
+    """The script that draws charts."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+@cache
+def _described() -> dict[str, Record]:
+    """Charts without data, as altair describes them."""
+    import altair as alt
+
+    def axis(field: str) -> Any:
+        return {"title": field, "scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(tickCount=5)}
+
+    points = (
+        alt.Chart({"values": []})
+        .mark_point(filled=True, size=22, opacity=0.55)
+        .encode(
+            x=alt.X("x:Q", **axis("x")), y=alt.Y("y:Q", **axis("y")), tooltip=[alt.Tooltip("x:Q"), alt.Tooltip("y:Q")]
+        )
+        .properties(width="container", height=180)
+    )
+    counts = (
+        alt.Chart({"values": []})
+        .mark_bar(cornerRadiusEnd=3)
+        .encode(
+            x=alt.X("rows:N", title="rows", sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("tables:Q", title="tables", axis=alt.Axis(tickMinStep=1, tickCount=4), scale=alt.Scale(nice=4)),
+            tooltip=[alt.Tooltip("rows:N"), alt.Tooltip("tables:Q")],
+        )
+        .properties(width="container", height=120, description="How many tables have how many rows")
+    )
+    specs = {"points": dict(points.to_dict()), "counts": dict(counts.to_dict())}
+    for spec in specs.values():
+        spec.pop("datasets", None)  # where altair puts data; ours come with each answer
+    return specs
+
+
+def prepare() -> None:
+    """Describe all charts, once.
+
+    altair looks whether pandas is there, and fails where another thread is just importing it, as Arrow does when it is
+    first given a list. So charts are described before anybody does that.
+    """
+    with _PREPARING:
+        _described()
+
+
+def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
+    """The sample behind a correlation: one point a key."""
+    prepare()
+    spec = deepcopy(_described()["points"])
+    spec["data"] = {"values": [{"x": point[0], "y": point[1]} for point in points]}
+    spec["description"] = f"{_label(y)} against {_label(x)}, {len(points)} keys"
+    for number, (name, label) in enumerate((("x", x), ("y", y))):
+        spec["encoding"][name]["title"] = _label(label)
+        spec["encoding"]["tooltip"][number]["title"] = _label(label)
+    return spec
+
+
+def sizes(distribution: Sequence[Record]) -> Record:
+    """How many tables have how many rows."""
+    prepare()
+    values = [{"rows": _range(each), "tables": each["tables"], "order": at} for at, each in enumerate(distribution)]
+    return {**_described()["counts"], "data": {"values": values}}
+
+
+def _range(each: Record) -> str:
+    return f"{_short(each['low'])}–{_short(each['high'])}"
+
+
+def _short(number: int) -> str:
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number // size}{unit}"
+    return str(number)
+
+
+def _label(text: str) -> str:
+    return text if len(text) <= 48 else text[:47] + "…"
+
+
+def histogram(column: Record) -> Markup:
+    """A column at a glance: bars of its numbers, or of its most frequent values."""
+    if column["histogram"]:
+        counts = [each["count"] for each in column["histogram"]]
+        titles = [f"{_edge(each['low'])} to {_edge(each['high'])}: {each['count']:,}" for each in column["histogram"]]
+    elif column["top"] and column["top"][0]["count"] > 1:
+        counts = [each["count"] for each in column["top"]]
+        titles = [f"{each['value']}: {each['count']:,}" for each in column["top"]]
+    else:
+        return Markup('<span class="nobars">all different</span>' if column["distinct"] > 1 else "")
+    peak = max(counts) or 1
+    step = _WIDTH / max(len(counts), 8)
+    bars = "".join(
+        f'<rect x="{at * step:.1f}" y="{_HEIGHT - max(1.0, _HEIGHT * count / peak):.1f}" width="{step - 1:.1f}" '
+        f'height="{max(1.0, _HEIGHT * count / peak):.1f}"><title>{escape(title)}</title></rect>'
+        for at, (count, title) in enumerate(zip(counts, titles, strict=True))
+        if count
+    )
+    kind = "distribution" if column["histogram"] else "most frequent values"
+    name = escape(f"{kind} of {column['name']}", quote=True)
+    return Markup(
+        f'<svg class="bars {"numbers" if column["histogram"] else "values"}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'role="img" aria-label="{name}" preserveAspectRatio="none">{bars}</svg>'
+    )
+
+
+def _edge(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def bar(share: float | None, kind: str = "") -> Markup:
+    """A share as a bar; what it says stands beside it."""
+    rest, part = (f'<rect class="{name}" width="{wide:.1f}" height="6" rx="1"/>' for name, wide in _halves(share))
+    look = f'class="bar {escape(kind, quote=True)}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"'
+    return Markup(f"<svg {look}>{rest}{part}</svg>")
+
+
+def _halves(share: float | None) -> tuple[tuple[str, float], tuple[str, float]]:
+    return ("rest", 100.0), ("part", 100 * min(1.0, max(0.0, share or 0.0)))

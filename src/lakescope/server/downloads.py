@@ -1,0 +1,39 @@
+"""A visitor's table as a file to keep: Parquet as it is, CSV with cells that no spreadsheet takes for formulas."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+#: What a spreadsheet takes for the beginning of a formula (OWASP), but not in front of a plain number.
+_FORMULA = r"^\s*[=+\-@\t\r|%]"
+_NUMBER = r"^\s*[+\-]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?%?\s*$"
+_ROWS = 16_384
+
+
+def guarded(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Texts with an apostrophe before what would be a formula."""
+    risky = pc.and_(pc.match_substring_regex(texts, _FORMULA), pc.invert(pc.match_substring_regex(texts, _NUMBER)))
+    return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def csv_pieces(path: Path) -> Iterator[bytes]:
+    """A Parquet file as CSV, a piece at a time."""
+    with pq.ParquetFile(path, pre_buffer=False) as source:
+        names = guarded(pa.array(source.schema_arrow.names, pa.string())).to_pylist()
+        yield _csv(pa.table({str(place): pa.array([name]) for place, name in enumerate(names)}))
+        for batch in source.iter_batches(_ROWS, use_threads=False):
+            columns = [guarded(each) if pa.types.is_string(each.type) else each for each in batch.columns]
+            yield _csv(pa.Table.from_arrays(columns, names=[str(place) for place in range(len(columns))]))
+
+
+def _csv(table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    pyarrow.csv.write_csv(table, out, pyarrow.csv.WriteOptions(include_header=False))
+    return out.getvalue()

@@ -1,0 +1,202 @@
+"""Work that takes a while: in bounded queues, with progress, ended by time or by wish, answers kept a while."""
+
+from __future__ import annotations
+
+import json
+import queue
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lakescope.errors import LakescopeError, NotFound
+from lakescope.server.refusals import busy, cancelled
+from lakescope.server.worker import Worker
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+#: A lane has a worker of its own: what is quick does not wait for what takes long.
+Lane = Literal["quick", "long"]
+LANES: tuple[Lane, ...] = ("quick", "long")
+
+#: Jobs that may wait in a lane, of all visitors and of one.
+_WAITING, _WAITING_EACH = 64, 6
+#: Seconds and bytes that answers are kept for.
+_KEPT_SECONDS, _KEPT_BYTES = 1_800.0, 64_000_000
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A question that is worked on, or was."""
+
+    id: str
+    visitor: str
+    question: str
+    lane: Lane
+    parameters: dict[str, Any]
+    limit: float
+    state: State = "queued"
+    doing: str = "waiting for its turn"
+    share: float | None = None
+    asked: float = field(default_factory=time.monotonic)
+    began: float | None = None
+    ended: float | None = None
+    answer: dict[str, Any] | None = None
+    error: LakescopeError | None = None
+    size: int = 0
+    finished: threading.Event = field(default_factory=threading.Event)
+    then: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    otherwise: Callable[[], None] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been worked on."""
+        return 0.0 if self.began is None else (self.ended or time.monotonic()) - self.began
+
+    def result(self) -> dict[str, Any]:
+        """The answer of a job that has finished."""
+        if self.answer is None:
+            raise self.error or cancelled()
+        return self.answer
+
+
+class Jobs:
+    """The queues of one server, and a worker for each."""
+
+    def __init__(self, index: str, memory: int) -> None:
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._known: dict[str, str] = {}
+        self._workers = {lane: Worker(index, memory) for lane in LANES}
+        self._queues: dict[Lane, queue.SimpleQueue[Job | None]] = {lane: queue.SimpleQueue() for lane in LANES}
+        self._threads = [threading.Thread(target=self._work, args=[lane], daemon=True) for lane in LANES]
+
+        for thread in self._threads:
+            thread.start()
+
+    def start(self) -> None:
+        """Start the workers, which load what they need meanwhile."""
+        for worker in self._workers.values():
+            worker.start()
+
+    def close(self) -> None:
+        """End the workers and whatever they do."""
+        for lane in LANES:
+            self._queues[lane].put(None)
+            self._workers[lane].close()
+
+    def submit(
+        self,
+        visitor: str,
+        question: str,
+        parameters: dict[str, Any],
+        *,
+        lane: Lane,
+        limit: float,
+        key: str | None = None,
+        then: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        otherwise: Callable[[], None] | None = None,
+    ) -> Job:
+        """Begin a job, or find the one that does the same: known by its ``key``, else by what it asks.
+
+        ``then`` is done with the answer, in this process, ``otherwise`` if there is none.
+        """
+        known = json.dumps([visitor, question, key or parameters], sort_keys=True, default=str)
+        with self._lock:
+            self._forget()
+            held = self._jobs.get(self._known.get(known, ""))
+            if held is not None and held.state in ("queued", "running", "done"):
+                self._jobs.move_to_end(held.id)
+                return held
+            waiting = [job for job in self._jobs.values() if job.state == "queued" and job.lane == lane]
+            if len(waiting) >= _WAITING:
+                raise busy(f"{len(waiting)} questions are waiting already")
+            if visitor and sum(job.visitor == visitor for job in waiting) >= _WAITING_EACH:
+                raise busy(f"{_WAITING_EACH} of your questions are waiting already")
+            job = Job(
+                secrets.token_urlsafe(16), visitor, question, lane, parameters, limit, then=then, otherwise=otherwise
+            )
+            self._jobs[job.id] = job
+            self._known[known] = job.id
+        self._queues[lane].put(job)
+        return job
+
+    def find(self, visitor: str, number: str) -> Job:
+        """A job of a visitor, or one that is everybody's."""
+        with self._lock:
+            job = self._jobs.get(number)
+        if job is None or job.visitor not in ("", visitor):
+            raise NotFound("no such job", hint="it may have ended a while ago: ask again")
+        return job
+
+    def of_visitor(self, visitor: str) -> list[Job]:
+        """The jobs of a visitor, the latest first."""
+        with self._lock:
+            return [job for job in reversed(self._jobs.values()) if job.visitor == visitor]
+
+    def before(self, job: Job) -> int:
+        """How many jobs are in front of one that waits."""
+        with self._lock:
+            return sum(
+                each.lane == job.lane and each.state in ("queued", "running") and each.asked < job.asked
+                for each in self._jobs.values()
+            )
+
+    def cancel(self, job: Job) -> None:
+        """End a job, whether it waits or is worked on."""
+        with self._lock:
+            if job.state == "queued":
+                self._end(job, "cancelled", error=cancelled())
+            elif job.state == "running":
+                job.state = "cancelled"
+                self._workers[job.lane].end(cancelled())
+
+    def _work(self, lane: Lane) -> None:
+        worker = self._workers[lane]
+        while (job := self._queues[lane].get()) is not None:
+            with self._lock:
+                if job.state != "queued":
+                    continue
+                job.state, job.began, job.doing = "running", time.monotonic(), "starting"
+            try:
+                answer = worker.ask(job.question, job.parameters, job.limit, _teller(job))
+                answer = answer if job.then is None else job.then(answer)
+                with self._lock:
+                    self._end(job, "done", answer=answer)
+            except LakescopeError as error:
+                with self._lock:
+                    self._end(job, "failed", error=error)
+            except Exception as error:
+                with self._lock:
+                    self._end(
+                        job, "failed", error=LakescopeError(f"unexpected {type(error).__name__}", hint="report it")
+                    )
+
+    def _end(
+        self, job: Job, state: State, *, answer: dict[str, Any] | None = None, error: LakescopeError | None = None
+    ) -> None:
+        job.state = "cancelled" if job.state == "cancelled" else state
+        job.answer, job.error, job.ended = answer, error, time.monotonic()
+        job.size = len(json.dumps(answer)) if answer is not None else 0
+        if answer is None and job.otherwise is not None:
+            job.otherwise()
+        job.finished.set()
+
+    def _forget(self) -> None:
+        """Forget answers that are old or too many; what waits or is worked on stays."""
+        now, kept = time.monotonic(), 0
+        for number, job in reversed(list(self._jobs.items())):
+            kept += job.size
+            old = job.ended is not None and (now - job.ended > _KEPT_SECONDS or kept > _KEPT_BYTES)
+            if old and kept > job.size:
+                del self._jobs[number]
+        self._known = {known: number for known, number in self._known.items() if number in self._jobs}
+
+
+def _teller(job: Job) -> Callable[[str, float | None], None]:
+    def tell(doing: str, share: float | None) -> None:
+        job.doing, job.share = doing, share
+
+    return tell

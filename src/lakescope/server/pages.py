@@ -1,0 +1,551 @@
+"""The web pages: rendered here, complete without scripts; what takes long is a part that a little script fetches.
+
+A part is an address of its own (``/table/joins?name=...``): fetched by the script it is a piece of HTML, opened by hand
+a whole page. If its job is still at work it shows how far it is, and how to cancel it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, FastAPI, File, Form, Query, Request, UploadFile
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
+
+from lakescope._version import __version__
+from lakescope.errors import LakescopeError, NotFound
+from lakescope.report.text import percent, printable, shorten, size_text
+from lakescope.server import charts
+from lakescope.server.api import PREFIX, Served, Visitor, finished, job_record
+from lakescope.server.jobs import Job
+from lakescope.server.refusals import status_of, told
+from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
+from lakescope.server.uploads import SUFFIXES
+
+_STATIC = Path(__file__).parent / "static"
+_PAGE = 50
+#: Seconds that a part is waited for before it shows how far it is.
+_PATIENCE = 0.6
+#: Seconds that somebody waits who runs no scripts.
+_PATIENCE_BY_HAND = 20.0
+AGGREGATES = ("mean", "sum", "count", "min", "max", "first", "last")
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+Text = Annotated[str, Query(max_length=5_000)]
+Texts = Annotated[list[Text], Query(max_length=2)]
+
+
+# --- rendering --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("lakescope.server"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": lambda value: "" if value is None else f"{value:,}",
+        "compact": _compact,
+        "percent": lambda share: "" if share is None else percent(share),
+        "size": size_text,
+        "short": lambda text, width=60: shorten(str(text), width),
+        "shown": lambda text: printable(str(text)),
+        "figure": _figure,
+        "histogram": charts.histogram,
+        "bar": charts.bar,
+        "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
+        "day": lambda text: str(text)[:10],
+    }
+    environment.globals |= {
+        "version": __version__,
+        "link": link,
+        "static": _static,
+        "api": PREFIX,
+        "aggregates": AGGREGATES,
+    }
+    return environment
+
+
+def link(path: str, **parameters: Any) -> str:
+    """An address with its parameters; those that are empty are left out."""
+    pairs = [(name, value) for name, value in parameters.items() if value not in (None, "", False, [])]
+    return f"{path}?{urlencode(pairs, doseq=True)}" if pairs else path
+
+
+@cache
+def _static(name: str) -> str:
+    """The address of a file of ours, which changes when the file does."""
+    return f"/static/{name}?v={hashlib.sha256((_STATIC / name).read_bytes()).hexdigest()[:10]}"
+
+
+def _compact(value: float) -> str:
+    """A large number in few signs."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= size:
+            return f"{value / (1e3 if unit == 'k' else size):.3g} {unit}"
+    return f"{value:,.0f}"
+
+
+def _figure(value: Any) -> str:
+    """A number as a person reads it; texts as they are."""
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return printable(str(value))
+
+
+def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
+    """A page."""
+    shown = {"path": request.url.path, "q": "", "json": "", **context}
+    return HTMLResponse(_environment().get_template(template).render(**shown), status)
+
+
+def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
+    """An error as a page, or as a piece of one."""
+    piece = any(name == b"x-part" for name, _ in scope["headers"])
+    text = _environment().get_template("part_error.html" if piece else "error.html")
+    status = int(status_of(error))
+    shown = {"error": told(error), "status": status, "path": scope["path"], "q": "", "json": ""}
+    return HTMLResponse(text.render(**shown), status)
+
+
+async def _part(
+    request: Request, service: Service, ask: Callable[[], Asked], template: str, title: str, **context: Any
+) -> Response:
+    """A part: its answer, or how far its job is."""
+    piece = "x-part" in request.headers
+    asked = await run_in_threadpool(ask)
+    there = await finished(asked, _PATIENCE if piece else _PATIENCE_BY_HAND)
+    shown = "part_progress.html"
+    if there:
+        shown = template
+        context["answer"] = asked.result() if isinstance(asked, Job) else asked
+    else:
+        assert isinstance(asked, Job)
+        context["job"] = job_record(service, asked)
+    address = str(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
+    if piece:
+        text = _environment().get_template(shown).render(address=address, **context)
+        return HTMLResponse(text, 200 if there else 202)
+    return render(request, "whole_part.html", part=shown, title=title, address=address, **context)
+
+
+# --- the lake ---------------------------------------------------------------------------------------------------------
+
+
+@router.get("/")
+async def home(
+    request: Request,
+    service: Served,
+    like: Text = "",
+    format: Text = "",
+    folder: Text = "",
+    type: Text = "",
+    problems: bool = False,
+    sort: Text = "rows",
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+) -> Response:
+    """The lake at a glance, and its tables."""
+    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
+    offset = (page - 1) * _PAGE
+    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=_PAGE, offset=offset))
+    overview = await run_in_threadpool(service.overview)
+    filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
+    return render(
+        request,
+        "home.html",
+        overview=overview,
+        tables=records,
+        total=total,
+        page=page,
+        pages=-(-total // _PAGE),
+        filters=filters,
+        wanted=wanted,
+        largest=size_text(service.uploads.largest),
+        suffixes=",".join(SUFFIXES),
+        json=link(f"{PREFIX}/tables", **wanted, limit=_PAGE, offset=offset),
+    )
+
+
+@router.get("/find")
+async def find(request: Request, service: Served, q: Text = "") -> Response:
+    """Search by name and by value."""
+    if not q.strip():
+        return RedirectResponse("/", 303)
+    found = await run_in_threadpool(service.find, q)
+    return render(request, "find.html", q=q, found=found, json=link(f"{PREFIX}/find", q=q))
+
+
+@router.get("/problems")
+async def problems(
+    request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
+) -> Response:
+    """What could not be read, and what was odd."""
+    records, total = await run_in_threadpool(service.problems, severity, _PAGE, (page - 1) * _PAGE)
+    overview = await run_in_threadpool(service.overview)
+    return render(
+        request,
+        "problems.html",
+        problems=records,
+        total=total,
+        page=page,
+        pages=-(-total // _PAGE),
+        severity=severity,
+        overview=overview,
+        json=link(f"{PREFIX}/problems", severity=severity),
+    )
+
+
+@router.get("/map")
+async def lake_map(request: Request, service: Served) -> Response:
+    """The lake's map."""
+    return render(request, "map.html", json=f"{PREFIX}/map")
+
+
+@router.get("/map/links")
+async def map_links(
+    request: Request, service: Served, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8
+) -> Response:
+    """The links of the map as a list."""
+    return await _part(request, service, lambda: service.graph(minimum), "part_links.html", "Links between tables")
+
+
+@router.get("/api")
+async def interface(request: Request) -> Response:
+    """The REST interface on a page."""
+    described = request.app.openapi()
+    operations = [
+        {"method": method.upper(), "path": path, "about": about["summary"], "told": about.get("description", "")}
+        for path, methods in described["paths"].items()
+        for method, about in methods.items()
+    ]
+    return render(request, "api.html", operations=operations, json=f"{PREFIX}/openapi.json")
+
+
+# --- one table --------------------------------------------------------------------------------------------------------
+
+
+@router.get("/table")
+async def table(request: Request, service: Served, name: Text = "") -> Response:
+    """One table."""
+    profile = await run_in_threadpool(service.table, name)
+    alerts = [(column["name"], alert) for column in profile["columns"] for alert in column["alerts"]]
+    few = service.catalog.info["columns"] <= FEW_COLUMNS
+    return render(
+        request, "table.html", profile=profile, alerts=alerts, few=few, json=link(f"{PREFIX}/table", name=name)
+    )
+
+
+@router.get("/table/head")
+async def table_head(request: Request, service: Served, name: Text = "") -> Response:
+    """The first rows of a table, each column with its histogram."""
+    profile = await run_in_threadpool(service.table, name)
+    columns = {column["name"]: column for column in profile["columns"]}
+    return await _part(
+        request, service, lambda: service.head(name), "part_head.html", "Sample rows", columns=columns, name=name
+    )
+
+
+@router.get("/table/details")
+async def table_details(request: Request, service: Served, name: Text = "") -> Response:
+    """Everything about the columns of a table."""
+    return await _part(
+        request, service, lambda: service.table(name), "part_details.html", "Everything about every column"
+    )
+
+
+@router.get("/table/joins")
+async def table_joins(request: Request, service: Served, name: Text = "") -> Response:
+    """Tables that join with one."""
+    return await _part(request, service, lambda: service.joins(name, k=8), "part_table_joins.html", "Joins", name=name)
+
+
+@router.get("/table/like")
+async def table_like(request: Request, service: Served, name: Text = "") -> Response:
+    """Tables like one."""
+    return await _part(request, service, lambda: service.like(name), "part_like.html", "Tables like it", name=name)
+
+
+@router.get("/table/keys")
+async def table_keys(request: Request, service: Served, name: Text = "") -> Response:
+    """The keys of a table."""
+    service.lake.location(name)
+    return await _part(request, service, service.keys, "part_keys.html", "Keys", name=name, keys_of=keys_of)
+
+
+@router.get("/table/dependencies")
+async def table_dependencies(request: Request, service: Served, name: Text = "") -> Response:
+    """The dependencies of a table."""
+    return await _part(
+        request, service, lambda: service.dependencies(name), "part_dependencies.html", "Dependencies", name=name
+    )
+
+
+# --- search with your own file ----------------------------------------------------------------------------------------
+
+
+@router.get("/search")
+async def search(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    query: Text = "",
+    key: Annotated[list[Text] | None, Query(max_length=2)] = None,
+    target: Text = "",
+    agg: Text = "mean",
+) -> Response:
+    """Search with a file, or with a table of the lake."""
+    mine = service.uploads.of_visitor(visitor)
+    shown: dict[str, Any] = {
+        "mine": mine,
+        "largest": size_text(service.uploads.largest),
+        "suffixes": ",".join(SUFFIXES),
+    }
+    key = [each for each in key or [] if each]
+    if not query:
+        return render(request, "search_start.html", **shown)
+    asked = await run_in_threadpool(service.query, visitor, query)
+    chosen = {"query": query, "key": key, "target": target, "agg": agg}
+    described = await run_in_threadpool(service.describe, visitor, query)
+    there = await finished(described, _PATIENCE)
+    answer = described.result() if there and isinstance(described, Job) else None
+    columns = answer["described"] if answer else []
+    if answer and not key:
+        chosen["key"] = [each["name"] for each in columns if each["role"] == "key"][:1]
+    if answer and not target and not key:
+        chosen["target"] = next((each["name"] for each in columns if each["role"] == "target"), "")
+    job = job_record(service, described) if isinstance(described, Job) else None
+    return render(
+        request,
+        "search.html",
+        asked=asked,
+        answer=answer,
+        columns=columns,
+        chosen=chosen,
+        job=job,
+        address=str(request.url.path) + f"?{request.url.query}",
+        json=link(f"{PREFIX}/describe", query=query),
+        **shown,
+    )
+
+
+@router.get("/search/joins")
+async def search_joins(request: Request, service: Served, visitor: Visitor, query: Text, on: Text = "") -> Response:
+    """Tables that join with a query."""
+    return await _part(
+        request,
+        service,
+        lambda: service.joinable(visitor, query, on or None, 12),
+        "part_joins.html",
+        "Joinable tables",
+        query=query,
+    )
+
+
+@router.get("/search/correlated")
+async def search_correlated(
+    request: Request, service: Served, visitor: Visitor, query: Text, key: Texts, target: Text, agg: Text = "mean"
+) -> Response:
+    """Columns that correlate with a query's target."""
+    return await _part(
+        request,
+        service,
+        lambda: service.correlated(visitor, query, key, target, 12, agg=agg),
+        "part_correlated.html",
+        "Correlated columns",
+        query=query,
+        key=key,
+        target=target,
+        agg=agg,
+        scatter=charts.scatter,
+        strength=strength,
+    )
+
+
+def strength(record: dict[str, Any]) -> str:
+    """A word for how strongly two columns go together: by the end of the interval that is nearer to none."""
+    low, high = record["low"], record["high"]
+    least = 0.0 if low is None or high is None or low <= 0 <= high else min(abs(low), abs(high))
+    return (
+        "strong"
+        if least >= 0.7
+        else "good"
+        if least >= 0.5
+        else "moderate"
+        if least >= 0.3
+        else "weak"
+        if least
+        else "none"
+    )
+
+
+@router.post("/search/upload")
+async def send(service: Served, visitor: Visitor, file: Annotated[UploadFile, File()]) -> Response:
+    """Take a file from a form."""
+    upload = await run_in_threadpool(service.upload, visitor, file.filename or "", file.file)
+    return RedirectResponse(link("/search", query=f"upload:{upload.id}"), 303)
+
+
+@router.post("/search/forget")
+async def forget(service: Served, visitor: Visitor, number: Annotated[str, Form(max_length=64)]) -> Response:
+    """Forget a file."""
+    await run_in_threadpool(service.uploads.remove, visitor, number)
+    return RedirectResponse("/search", 303)
+
+
+FormText = Annotated[str, Form(max_length=5_000)]
+
+
+@router.post("/search/join")
+async def join(
+    service: Served, visitor: Visitor, query: FormText, on: FormText, table: FormText, column: FormText
+) -> Response:
+    """Join a query with a table of the lake."""
+    job = await run_in_threadpool(service.join, visitor, query, on, table, column)
+    return RedirectResponse(link("/result", job=job.id), 303)
+
+
+@router.post("/search/augment")
+async def augment(
+    service: Served,
+    visitor: Visitor,
+    query: FormText,
+    target: FormText,
+    key: Annotated[list[FormText], Form(max_length=2)],
+    find: Annotated[list[FormText] | None, Form(max_length=20)] = None,
+    agg: FormText = "mean",
+) -> Response:
+    """Join chosen columns into a query."""
+    try:
+        finds = [[str(part) for part in json.loads(each)] for each in find or []]
+    except ValueError as error:
+        raise NotFound("no such find", hint="go back and choose anew") from error
+    job = await run_in_threadpool(service.augment, visitor, query, key, target, finds, agg, 12)
+    return RedirectResponse(link("/result", job=job.id), 303)
+
+
+@router.get("/result")
+async def result(request: Request, service: Served, visitor: Visitor, job: Text = "") -> Response:
+    """The result of a join."""
+    found = service.jobs.find(visitor, job)
+    if not await finished(found, _PATIENCE):
+        return render(
+            request, "result.html", answer=None, job=job_record(service, found), address=link("/result", job=job)
+        )
+    return render(
+        request,
+        "result.html",
+        answer=found.result(),
+        job=None,
+        address="",
+        json=f"{PREFIX}/jobs/{found.id}/answer",
+    )
+
+
+@router.post("/cancel")
+async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormText = "/") -> Response:
+    """Cancel a job, for who runs no scripts."""
+    await run_in_threadpool(service.jobs.cancel, service.jobs.find(visitor, job))
+    return RedirectResponse("/" + back.lstrip("/\\"), 303)
+
+
+# --- two tables -------------------------------------------------------------------------------------------------------
+
+
+@router.get("/pair")
+async def pair(request: Request, service: Served, visitor: Visitor, left: Text = "", right: Text = "") -> Response:
+    """Two tables side by side."""
+    sides = {}
+    for side, reference in (("left", left), ("right", right)):
+        reference = reference if not reference or ":" in reference.partition("/")[0] else f"table:{reference}"
+        sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
+    names = service.catalog.tables
+    few = names if len(names) <= 2_000 else []
+    json = link(f"{PREFIX}/joinable", query=left) if left else ""
+    return render(
+        request,
+        "pair.html",
+        left=sides["left"],
+        right=sides["right"],
+        mine=service.uploads.of_visitor(visitor),
+        names=few,
+        json=json,
+    )
+
+
+@router.get("/pair/side")
+async def pair_side(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+    """The first rows of one of two tables."""
+    return await _part(request, service, lambda: service.describe(visitor, query), "part_rows.html", "First rows")
+
+
+@router.get("/pair/plan")
+async def pair_plan(request: Request, service: Served, visitor: Visitor, left: Text, right: Text) -> Response:
+    """How two tables join."""
+    return await _part(
+        request, service, lambda: service.autojoin(visitor, left, right), "part_plan.html", "How they join"
+    )
+
+
+@router.get("/charts/sizes.json")
+async def sizes(service: Served) -> Response:
+    """The chart of how many tables have how many rows."""
+    overview = await run_in_threadpool(service.overview)
+    spec = await run_in_threadpool(charts.sizes, overview["distribution"])
+    return Response(json.dumps(spec), media_type="application/json")
+
+
+# --- files of ours ----------------------------------------------------------------------------------------------------
+
+
+class _Files(StaticFiles):
+    """Our own files; their addresses change when they do, so browsers may keep them."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["cache-control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+@router.get("/static/vega.js")
+async def vega() -> Response:
+    """The script that draws charts: Vega-Lite with all it needs, from vl-convert."""
+    text = await run_in_threadpool(charts.script)
+    return Response(text, media_type="text/javascript", headers={"cache-control": "public, max-age=86400"})
+
+
+@router.get("/favicon.ico")
+async def favicon() -> Response:
+    """The sign in the browser's tab."""
+    return RedirectResponse(_static("logo.svg"), 308)
+
+
+@router.get("/healthz")
+async def health(service: Served) -> Response:
+    """Whether the server answers, and whether it is warm."""
+    return Response(
+        json.dumps({"ok": True, "ready": service.ready.is_set(), "time": time.time()}), media_type="application/json"
+    )
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add all pages to an application."""
+    app.include_router(router)
+    app.mount("/static", _Files(directory=_STATIC), name="static")

@@ -1,0 +1,322 @@
+"""The one service layer: every question as a function of plain, checked parameters, its answer as plain data.
+
+Pages and the REST interface call nothing else. What the index alone can answer is answered here, at once; what reads a
+table, or looks at the whole lake, is a job that a worker does (:mod:`lakescope.server.jobs`). A query is named, never
+located: ``table:`` and the name of a table of the lake, or ``upload:`` and the number of a file of the visitor's.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, BinaryIO
+
+from lakescope.errors import BadRequest, LakescopeError
+from lakescope.lake import Lake
+from lakescope.server import tasks
+from lakescope.server.catalog import SORTS, Catalog
+from lakescope.server.charts import prepare, script
+from lakescope.server.jobs import LANES, Job, Jobs
+from lakescope.server.plain import plain
+from lakescope.server.uploads import Upload, Uploads
+
+Record = dict[str, Any]
+#: An answer, or the job that will have one.
+Asked = Record | Job
+
+#: Questions that the index answers, at the same time.
+_AT_ONCE = 4
+#: Answers of the index that are kept: it does not change.
+_KEPT = 512
+#: Rows that a join may have here; for more there is the code.
+MOST_ROWS = 500_000
+#: Seconds that a worker may take: for what somebody waits for, and for what is known to take long.
+QUICK, LONG = 30.0, 180.0
+#: Columns up to which keys are looked for without being asked to.
+FEW_COLUMNS = 20_000
+_VALUES = 20
+#: Seconds that the first page has to itself, before anything is loaded for later ones.
+_FIRST_PAGE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a question is about: a table of the lake, or a file of a visitor's."""
+
+    reference: str
+    name: str
+    place: str
+    upload: Upload | None
+
+    @property
+    def in_lake(self) -> bool:
+        """Whether it is a table of the lake."""
+        return self.upload is None
+
+
+class Service:
+    """Answers for one lake."""
+
+    def __init__(self, lake: Lake, *, largest: int, memory: int) -> None:
+        self.lake = lake
+        self.uploads = Uploads(largest)
+        self.jobs = Jobs(lake.path, memory)
+        self._lanes: queue.LifoQueue[Lake] = queue.LifoQueue()
+        for _ in range(_AT_ONCE):
+            self._lanes.put(lake.twin())
+        self._counting = threading.Lock()
+        self._joins = lru_cache(_KEPT)(self._joins_of)
+        self._found = lru_cache(_KEPT)(self._find)
+        self.ready = threading.Event()
+        # Not at once: the first page comes first.
+        self._starting = threading.Timer(_FIRST_PAGE, self._warm)
+
+    def start(self) -> None:
+        """Get ready while the first page is shown: workers start, compiled kernels are loaded."""
+        self._starting.daemon = True
+        self._starting.start()
+
+    def _warm(self) -> None:
+        self.jobs.start()
+        with suppress(LakescopeError):
+            self.catalog.overview  # noqa: B018
+            with self._lane() as lake:
+                lake.warm()
+                lake.joinable({"value": ["x"]}, on="value", k=1)
+        for lane in LANES:
+            with suppress(LakescopeError):
+                self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
+        self.ready.set()
+        script()
+
+    def close(self) -> None:
+        """End all work, forget all files."""
+        self._starting.cancel()
+        self.jobs.close()
+        self.uploads.close()
+
+    @contextmanager
+    def _lane(self) -> Iterator[Lake]:
+        """A view of the lake that no other thread uses meanwhile."""
+        prepare()
+        lake = self._lanes.get()
+        try:
+            yield lake
+        finally:
+            self._lanes.put(lake)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog, counted once."""
+        with self._counting:
+            return self._catalog
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return Catalog(self.lake)
+
+    # --- what the index answers ---------------------------------------------------------------------------------------
+
+    def overview(self) -> Record:
+        """The lake at a glance."""
+        return {**self.catalog.overview, "ready": self.ready.is_set()}
+
+    def tables(self, **wanted: Any) -> tuple[list[Record], int]:
+        """A page of the tables that fit a part of a name (``like``), ``format``, ``folder``, ``type``, ``problems``."""
+        if wanted.get("sort", "name") not in SORTS:
+            raise BadRequest(f"cannot sort by {wanted['sort']!r}", hint=f"use {', '.join(SORTS)}")
+        return self.catalog.select(**wanted)
+
+    def columns(self, **wanted: Any) -> tuple[list[Record], int]:
+        """A page of the columns: ``like`` (a part of the name), ``type``."""
+        return self.catalog.select_columns(**wanted)
+
+    def problems(self, severity: str, limit: int, offset: int) -> tuple[list[Record], int]:
+        """A page of what could not be read or was odd."""
+        if severity not in ("", "error", "warning", "info"):
+            raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
+        return self.catalog.select_problems(severity, limit, offset)
+
+    def find(self, text: str) -> Record:
+        """Tables and columns with a text in their name, and columns that hold it as a value."""
+        if not text.strip():
+            raise BadRequest("nothing to look for", hint="type a part of a name, or a value")
+        return self._found(text.strip()[:200])
+
+    def _find(self, text: str) -> Record:
+        tables, all_tables = self.catalog.select(like=text, limit=_VALUES)
+        columns, all_columns = self.catalog.select_columns(like=text, limit=_VALUES)
+        values: list[Record] = []
+        notes: list[str] = []
+        try:
+            with self._lane() as lake:
+                found = lake.joinable({"value": [text]}, on="value", k=_VALUES)
+            values = [{"table": each.table, "column": each.column, "size": each.size} for each in found]
+        except BadRequest as error:  # an index of profiles only
+            notes.append(error.message)
+        found_all: Record = {
+            **{"tables": tables, "tables_total": all_tables, "columns": columns, "columns_total": all_columns},
+            **{"values": values, "values_cut": len(values) == _VALUES, "notes": notes},
+        }
+        return found_all
+
+    def table(self, name: str) -> Record:
+        """The profile of a table."""
+        profile = self.lake.profile(name).to_dict()
+        return {key: value for key, value in profile.items() if key not in ("uri", "id", "units")}
+
+    def like(self, name: str) -> Record:
+        """Tables with the same columns, by name."""
+        self.lake.location(name)
+        return {"records": self.catalog.like(name), "notes": []}
+
+    def joins(self, name: str, on: str | None = None, k: int = 10) -> Record:
+        """Tables that join with one of the lake."""
+        return self._joins(name, on, k)
+
+    def _joins_of(self, name: str, on: str | None, k: int) -> Record:
+        with self._lane() as lake:
+            answer: Record = plain(tasks.answered(lake.joinable(name, on, k)))
+            return answer
+
+    # --- queries ------------------------------------------------------------------------------------------------------
+
+    def query(self, visitor: str, reference: str) -> Query:
+        """What a reference names."""
+        kind, _, name = reference.partition(":")
+        if kind == "table":
+            self.lake.location(name)  # refuses what is not there
+            return Query(reference, name, name, None)
+        if kind == "upload":
+            upload = self.uploads.find(visitor, name)
+            return Query(reference, upload.name, str(upload.path), upload)
+        raise BadRequest(f"cannot tell what {reference!r} is", hint="write table:NAME or upload:NUMBER")
+
+    def upload(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
+        """Take a file of a visitor's."""
+        return self.uploads.add(visitor, name, stream)
+
+    def _ask(self, visitor: str, query: Query, question: str, parameters: Record, limit: float = QUICK) -> Asked:
+        """Have a question answered: about a table of the lake by the index, about a file by a worker."""
+        if query.in_lake:
+            with self._lane() as lake:
+                answer: Record = plain(getattr(tasks, question)(lake, _nobody, query=query.place, **parameters))
+                return answer
+        return self.jobs.submit(visitor, question, {"query": query.place, **parameters}, lane="quick", limit=limit)
+
+    def describe(self, visitor: str, reference: str) -> Asked:
+        """The columns of a query as the lake sees them, and its first rows."""
+        query = self.query(visitor, reference)
+        owner = "" if query.in_lake else visitor
+        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK)
+
+    def joinable(self, visitor: str, reference: str, on: str | None, k: int, threshold: float | None = None) -> Asked:
+        """Columns that join with a query."""
+        query = self.query(visitor, reference)
+        name = "" if query.in_lake else query.name
+        return self._ask(visitor, query, "joinable", {"on": on, "name": name, "k": k, "threshold": threshold})
+
+    def correlated(self, visitor: str, reference: str, key: list[str], target: str, k: int, **options: Any) -> Asked:
+        """Columns that correlate with the target of a query."""
+        query = self.query(visitor, reference)
+        name = "" if query.in_lake else query.name
+        return self._ask(visitor, query, "correlated", {"key": key, "target": target, "name": name, "k": k, **options})
+
+    def join(self, visitor: str, reference: str, on: str, table: str, column: str) -> Job:
+        """The query joined with a table of the lake: a new file of the visitor's."""
+        query = self.query(visitor, reference)
+        self.lake.location(table)
+        made = f"{query.name} joined with {table} on {on} = {column}"
+        asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
+        return self._make(visitor, "join", asked, query.name, made)
+
+    def augment(
+        self, visitor: str, reference: str, key: list[str], target: str, finds: list[list[str]], agg: str, k: int
+    ) -> Job:
+        """The query with columns that correlate joined in: a new file of the visitor's."""
+        query = self.query(visitor, reference)
+        if not finds:
+            raise BadRequest("no column was chosen", hint="choose some of the finds")
+        made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
+        asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
+        return self._make(visitor, "augment", asked, query.name, made)
+
+    def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
+        """How two tables join whose keys are written differently; the joined table is a new file of the visitor's."""
+        queries = [self.query(visitor, each) for each in (left, right)]
+        asked = {
+            **{"left": queries[0].place, "right": queries[1].place, "budget": budget},
+            "names": ["" if query.in_lake else query.name for query in queries],
+        }
+        made = f"{queries[0].name} joined with {queries[1].name}"
+        return self._make(visitor, "autojoin", asked, queries[0].name, made)
+
+    def _make(self, visitor: str, question: str, asked: Record, name: str, made: str) -> Job:
+        """A job that writes a table, which becomes a file of the visitor's."""
+        place = self.uploads.place()
+
+        def kept(answer: Record) -> Record:
+            if not place.exists():
+                dropped()
+                return {**answer, "upload": None}
+            upload = self.uploads.keep(visitor, f"{Path(name).name.partition('.')[0]}-joined.parquet", place, made)
+            return {**answer, "upload": upload.id, "made": made, "size": upload.size}
+
+        def dropped() -> None:
+            rmtree(place.parent, ignore_errors=True)
+
+        parameters = {**asked, "out": str(place)}
+        steps: Record = {"key": repr(asked), "then": kept, "otherwise": dropped}
+        try:
+            job = self.jobs.submit(visitor, question, parameters, lane="long", limit=LONG, **steps)
+        except LakescopeError:
+            dropped()
+            raise
+        if job.parameters is not parameters:  # the same is being done already
+            dropped()
+        return job
+
+    # --- jobs that are everybody's ------------------------------------------------------------------------------------
+
+    def head(self, name: str) -> Job:
+        """The first rows of a table of the lake."""
+        size = int(self.lake.profile(name).table["bytes"])
+        return self.jobs.submit("", "head", {"query": name, "size": size}, lane="quick", limit=QUICK)
+
+    def dependencies(self, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
+        """Functional dependencies of a table of the lake."""
+        self.lake.location(name)
+        if nulls not in ("equal", "distinct", "skip"):
+            raise BadRequest(f"no meaning of missing values {nulls!r}", hint="use equal, distinct or skip")
+        asked = {"table": name, "nulls": nulls, "budget": budget}
+        return self.jobs.submit("", "dependencies", asked, lane="long", limit=LONG)
+
+    def keys(self) -> Job:
+        """Primary and foreign keys of the lake."""
+        return self.jobs.submit("", "keys", {}, lane="long", limit=LONG)
+
+    def graph(self, minimum: float = 0.8) -> Job:
+        """The lake's map."""
+        if not 0.05 <= minimum <= 1:
+            raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
+        return self.jobs.submit("", "graph", {"minimum": minimum}, lane="long", limit=LONG)
+
+
+def keys_of(answer: Record, table: str) -> Record:
+    """What the keys of a lake say about one table."""
+    return {
+        "primary": [each for each in answer["primary"] if each["table"] == table],
+        "refers": [each for each in answer["records"] if each["child_table"] == table],
+        "referred": [each for each in answer["records"] if each["parent_table"] == table],
+        "notes": answer["notes"],
+    }
+
+
+def _nobody(doing: str, share: float | None) -> None:
+    """Told about progress where nobody waits."""

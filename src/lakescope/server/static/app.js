@@ -1,0 +1,211 @@
+// Parts that are fetched, progress and cancelling, files that are dropped, code that is copied, charts.
+const said = document.getElementById("said");
+const say = (text) => { if (said) said.textContent = text; };
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+// --- parts ------------------------------------------------------------------------------------------------------------
+
+const fetched = new Map();
+const fetchPart = (address) => {
+  if (!fetched.has(address)) fetched.set(address, getPart(address).finally(() => setTimeout(() => fetched.delete(address), 100)));
+  return fetched.get(address);
+};
+
+async function getPart(address) {
+  const response = await fetch(address, { headers: { "X-Part": "1" } });
+  return { status: response.status, text: await response.text() };
+}
+
+async function loadPart(place) {
+  const address = place.dataset.part;
+  place.setAttribute("aria-busy", "true");
+  try {
+    let { status, text } = await fetchPart(address);
+    while (status === 202 && place.isConnected) {
+      if (!place.dataset.pick) show(place, text);
+      const job = parse(text).querySelector("[data-job]");
+      if (!(await follow(job.dataset.job, place))) break;
+      ({ status, text } = await fetchPart(address));
+    }
+    if (status !== 202) showAnswer(place, text);
+  } catch {
+    place.innerHTML = "";
+    place.append(Object.assign(document.createElement("p"), { className: "failed", textContent: "The server does not answer. Is it still running?" }));
+  }
+  place.removeAttribute("aria-busy");
+}
+
+const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+
+function showAnswer(place, text) {
+  if (!place.dataset.pick) return show(place, text);
+  const piece = parse(text).querySelector(`[data-piece="${place.dataset.pick}"]`);
+  place.replaceChildren(...(piece ? [document.adoptNode(piece)] : []));
+}
+
+function show(place, text) {
+  place.replaceChildren(...[...parse(text).body.childNodes].map((node) => document.adoptNode(node)));
+  ready(place);
+  document.dispatchEvent(new Event("part"));
+}
+
+// Follow a job until it ends; true if its answer may be asked for.
+async function follow(number, place) {
+  for (let wait = 300; ; wait = Math.min(1500, wait * 1.2)) {
+    await pause(wait);
+    const response = await fetch(`/api/v1/jobs/${number}`);
+    if (!response.ok) return true;
+    const { data } = await response.json();
+    if (data.state === "done" || data.state === "failed") return true;
+    if (data.state === "cancelled") { cancelled(place); return false; }
+    tell(place, data);
+  }
+}
+
+function tell(place, job) {
+  const doing = place.querySelector("[data-doing]"), seconds = place.querySelector("[data-seconds]"), bar = place.querySelector("progress");
+  if (doing) doing.textContent = job.state === "queued" ? `waiting, ${job.before} in front` : job.doing;
+  if (seconds) seconds.textContent = `${Math.round(job.seconds)} s of at most ${Math.round(job.limit)} s`;
+  if (bar && job.share !== null) { bar.max = 1; bar.value = job.share; }
+}
+
+function cancelled(place) {
+  const text = document.createElement("p");
+  const again = Object.assign(document.createElement("button"), { className: "button small", type: "button", textContent: "Ask again" });
+  text.append("Cancelled. ", again);
+  again.addEventListener("click", () => (place.dataset.part ? loadPart(place) : location.reload()));
+  place.replaceChildren(text);
+  say("Cancelled.");
+}
+
+// A page whose own answer is still worked on is loaded again when it is there.
+async function followPage(place) {
+  const job = place.querySelector("[data-job]");
+  if (job && (await follow(job.dataset.job, place))) location.replace(job.dataset.address);
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-cancel]");
+  if (button) {
+    event.preventDefault();
+    button.disabled = true;
+    await fetch(`/api/v1/jobs/${button.closest("[data-job]").dataset.job}`, { method: "DELETE" });
+  }
+  const start = event.target.closest("[data-start]");
+  if (start) {
+    event.preventDefault();
+    const place = start.closest("[data-part]");
+    place.removeAttribute("data-wait");
+    loadPart(place);
+  }
+  const copy = event.target.closest("[data-copy]");
+  if (copy) copyCode(copy);
+  const named = event.target.closest("[data-column]");
+  if (named) {
+    const target = [...document.querySelectorAll("[data-named]")].find((each) => each.dataset.named === named.dataset.column);
+    if (target) { event.preventDefault(); target.scrollIntoView({ block: "center" }); target.closest("tr").classList.add("pointed"); }
+  }
+  if (event.target.closest("[data-theme-toggle]")) switchTheme();
+});
+
+// --- copying ----------------------------------------------------------------------------------------------------------
+
+async function copyCode(button) {
+  const code = button.closest(".snippet").querySelector("pre");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    say("Copied.");
+    const words = button.firstChild.textContent;
+    button.firstChild.textContent = "Copied";
+    setTimeout(() => { button.firstChild.textContent = words; }, 1500);
+  } catch {
+    getSelection().selectAllChildren(code);
+    say("Selected: copy it with your keyboard.");
+  }
+}
+
+// --- files ------------------------------------------------------------------------------------------------------------
+
+function dropping(form) {
+  const input = form.querySelector("input[type=file]"), words = form.querySelector("[data-drop-said]");
+  form.querySelector("[data-send]").hidden = true;
+  const send = async (file) => {
+    words.textContent = `Sending ${file.name} …`;
+    words.classList.remove("failed");
+    form.setAttribute("aria-busy", "true");
+    const body = new FormData();
+    body.append("file", file);
+    try {
+      const response = await fetch("/api/v1/uploads", { method: "POST", body });
+      const answer = await response.json();
+      if (response.ok) { location.assign(`/search?query=${encodeURIComponent(answer.data.query)}`); return; }
+      words.textContent = [answer.error.message, answer.error.hint].filter(Boolean).join(": ");
+    } catch {
+      words.textContent = "The file was not taken: it may be too large, or the server has gone.";
+    }
+    words.classList.add("failed");
+    say(words.textContent);
+    form.removeAttribute("aria-busy");
+    input.value = "";
+  };
+  input.addEventListener("change", () => { if (input.files[0]) send(input.files[0]); });
+  for (const [name, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
+    form.addEventListener(name, (event) => { event.preventDefault(); form.classList.toggle("over", over); });
+  }
+  form.addEventListener("drop", (event) => { if (event.dataTransfer.files[0]) send(event.dataTransfer.files[0]); });
+}
+
+// --- charts -----------------------------------------------------------------------------------------------------------
+
+let vega;
+const loadVega = () => vega ??= new Promise((done, failed) => {
+  const script = Object.assign(document.createElement("script"), { src: "/static/vega.js", type: "module", onload: done, onerror: failed });
+  document.head.append(script);
+});
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+async function draw(figure) {
+  const spec = figure.dataset.chart ? await (await fetch(figure.dataset.chart)).json() : JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+  let place = figure.querySelector(".plot");
+  if (!place) { place = Object.assign(document.createElement("div"), { className: "plot" }); figure.append(place); }
+  try { await loadVega(); } catch { place.textContent = "The chart could not be drawn."; return; }
+  const [text, muted, line, accent] = ["--text", "--muted", "--line", "--accent"].map(colour);
+  const config = {
+    background: "transparent", font: "inherit", view: { stroke: null },
+    axis: { labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
+    point: { color: accent }, bar: { color: accent }, text: { color: text },
+  };
+  // No code is made out of text here (the content security policy), so expressions are interpreted.
+  await window.vegaEmbed(place, spec, { ast: true, actions: false, renderer: "svg", defaultStyle: false, config, tooltip: { disableDefaultStyle: true } });
+  figure.dataset.drawn = "";
+}
+
+const seen = "IntersectionObserver" in window ? new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target); }
+}, { rootMargin: "300px" }) : null;
+
+function switchTheme() {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* a browser that keeps nothing */ }
+  document.querySelectorAll("figure[data-drawn]").forEach(draw);
+  dispatchEvent(new Event("theme"));
+}
+
+// --- all of it --------------------------------------------------------------------------------------------------------
+
+function ready(root) {
+  root.querySelectorAll("[data-part]:not([data-wait])").forEach(loadPart);
+  root.querySelectorAll("[data-part-now]").forEach(followPage);
+  root.querySelectorAll("[data-drop]").forEach(dropping);
+  root.querySelectorAll("figure[data-chart]:not([data-drawn])").forEach((figure) => (seen ? seen.observe(figure) : draw(figure)));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !/^(input|select|textarea)$/i.test(event.target.tagName)) {
+    event.preventDefault();
+    document.getElementById("q")?.focus();
+  }
+});
+ready(document);

@@ -1,0 +1,227 @@
+"""Questions that read tables, or look at the whole lake: answered by a worker, as plain data of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+import lakescope
+from lakescope.errors import BadRequest, LakescopeError
+from lakescope.lake import Lake
+from lakescope.results import Results
+from lakescope.server.graph import lake_map
+from lakescope.server.plain import plain, rows_of
+from lakescope.server.worker import Answerer, Progress
+
+#: Rows and cells of a table that are shown.
+SHOWN_ROWS, _CELL = 25, 200
+#: Largest table that is read whole to look for values that stand for missing ones.
+_LOOKED_THROUGH = 64_000_000
+#: Points of a scatter plot, and finds that have one.
+_POINTS, _DRAWN = 400, 12
+#: Pairs of columns that the map is drawn from at most, and values that the smaller one must have.
+_PAIRS, _LEAST = 4_000, 12
+_DIALECTS = ("duckdb", "polars", "spark", "sql")
+_PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
+
+Answer = dict[str, Any]
+
+
+def answerer(index: str) -> Answerer:
+    """Answers questions about one index, which is opened once."""
+    lake = Lake.open(index)
+
+    def answer(question: str, parameters: dict[str, Any], progress: Progress) -> Answer:
+        answered: Answer = plain(_TASKS[question](lake, progress, **parameters))
+        return answered
+
+    return answer
+
+
+def answered(found: Results[Any]) -> Answer:
+    """An answer of the lake as plain data."""
+    return {"records": found.to_dicts(), "notes": list(found.notes), "info": found.info}
+
+
+def head(lake: Lake, progress: Progress, query: str, size: int | None = None) -> Answer:
+    """The first rows of a table, and values that may stand for missing ones if it is not too large to look for them."""
+    progress("reading the first rows", None)
+    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
+    if size is None or size > _LOOKED_THROUGH:
+        return {**shown, "disguised": [], "notes": ["too large to look for values that stand for missing ones"]}
+    from lakescope.fds.disguised import disguised
+
+    progress("looking for values that stand for missing ones", None)
+    try:
+        found = disguised(lake.location(query)).to_dicts()
+    except LakescopeError as error:
+        return {**shown, "disguised": [], "notes": [f"values that stand for missing ones: {error.message}"]}
+    return {**shown, "disguised": found, "notes": []}
+
+
+def describe(lake: Lake, progress: Progress, query: str) -> Answer:
+    """What a file is: its first rows, its columns as the lake sees them, key and target guessed."""
+    progress("reading the file", None)
+    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
+    progress("comparing its values with the lake", None)
+    return {**shown, "described": lake.describe(query).to_dicts()}
+
+
+def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: str, **options: Any) -> Answer:
+    """Columns that join with those of a query, with code for each."""
+    progress("comparing its values with the lake", None)
+    found = lake.joinable(query, on, **options)
+    records = []
+    for record in found:
+        code = {each: _named(lake.join_code(query, record, each), query, name) for each in _DIALECTS}
+        records.append({**asdict(record), "code": code})
+    return {**answered(found), "records": records}
+
+
+def correlated(
+    lake: Lake, progress: Progress, query: str, key: list[str], target: str, name: str, **options: Any
+) -> Answer:
+    """Columns that correlate with the target of a query, the sample behind each, and code for the real join."""
+    progress("looking for columns that correlate", None)
+    found = lake.correlated(query, key, target, **options)
+    records = []
+    for place, record in enumerate(found):
+        progress("drawing samples", place / len(found))
+        points = []
+        if place < _DRAWN:
+            sample = lake.scatter_points(query, key, target, record)
+            points = list(zip(*(column.to_pylist()[:_POINTS] for column in sample.columns), strict=True))
+        records.append(
+            {**asdict(record), "points": points, "code": _correlation_code(lake, query, key, record, target, name)}
+        )
+    return {**answered(found), "records": records}
+
+
+def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, target: str, name: str) -> dict[str, str]:
+    try:
+        return {
+            each: _named(lake.correlation_code(query, key, record, each, target=target), query, name)
+            for each in _DIALECTS
+        }
+    except BadRequest:  # aggregates that other systems have no word for
+        return {}
+
+
+def _named(code: str, query: str, name: str) -> str:
+    """Code that calls an upload what its owner calls it: where it lies here is nobody's business."""
+    return code.replace(query, name) if name else code
+
+
+def join(lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, out: str, most: int) -> Answer:
+    """A query joined with a table of the lake, written to a file of the visitor's."""
+    progress("joining", None)
+    made = lake.joined(query, on, table, column, most=most)
+    _write(made.table, out)
+    notes = [f"the join has more rows: the first {most:,} were made"] if made.cut else []
+    told = f"{made.matched:,} of {made.query_rows:,} rows found a partner"
+    return {**rows_of(made.table, _CELL, SHOWN_ROWS), "rows": made.table.num_rows, "notes": [told, *notes]}
+
+
+def augment(
+    lake: Lake,
+    progress: Progress,
+    query: str,
+    key: list[str],
+    target: str,
+    finds: list[list[str]],
+    out: str,
+    agg: str,
+    **options: Any,
+) -> Answer:
+    """A query with chosen columns joined in, written to a file of the visitor's, and what each adds."""
+    progress("looking for the columns again", None)
+    found = lake.correlated(query, key, target, agg=agg, **options)
+    wanted = {tuple(each) for each in finds}
+    chosen = [each for each in found if (each.table, each.key, each.column) in wanted]
+    if len(chosen) < len(wanted):
+        raise BadRequest("a column that was chosen is not among the finds", hint="search again and choose anew")
+    progress("joining", None)
+    table, added = lake.augmented(query, key, target, chosen, agg=agg)
+    _write(table, out)
+    return {**rows_of(table, _CELL, SHOWN_ROWS), "rows": table.num_rows, "added": added.to_dicts(), "notes": []}
+
+
+def _write(table: pa.Table, out: str) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, out)
+
+
+def autojoin(
+    lake: Lake, progress: Progress, left: str, right: str, names: list[str], out: str, budget: float
+) -> Answer:
+    """How two tables join whose keys are written differently, and the joined rows."""
+    progress("learning how one is rewritten into the other", None)
+    places = [
+        lake.location(each) if in_lake else each for each, in_lake in ((left, not names[0]), (right, not names[1]))
+    ]
+    plan = lakescope.autojoin(*places, budget=budget)
+    data = {key: value for key, value in plan.to_dict().items() if key != "version"}
+    data |= {"found": bool(plan), "words": plan.words()}
+    if not plan:
+        return {"plan": data, "rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
+    progress("joining", None)
+    table = plan.table()
+    _write(table, out)
+    unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
+    code = {}
+    for dialect in _PLAN_DIALECTS:
+        written = plan.code(dialect)
+        for place, name in zip(places, names, strict=True):
+            written = _named(written, place, name)
+        code[dialect] = written
+    return {
+        **rows_of(table, _CELL, SHOWN_ROWS),
+        "plan": data,
+        "rows": table.num_rows,
+        "unmatched": unmatched,
+        "code": code,
+    }
+
+
+def dependencies(lake: Lake, progress: Progress, table: str, nulls: str, budget: float) -> Answer:
+    """Functional dependencies of a table of the lake."""
+    from lakescope.fds.find import dependencies as find
+
+    progress("looking for dependencies", None)
+    found = find(lake.location(table), nulls, 2, budget=budget)  # type: ignore[arg-type]
+    return answered(found[:100])
+
+
+def keys(lake: Lake, progress: Progress) -> Answer:
+    """Primary and foreign keys of the whole lake."""
+    progress("looking for keys", None)
+    foreign = lake.foreign_keys()
+    return {**answered(foreign), "primary": lake.primary_keys().to_dicts()}
+
+
+def graph(lake: Lake, progress: Progress, minimum: float) -> Answer:
+    """The lake's map: tables, references, and columns included in others, with a place for each table."""
+    progress("looking for keys", 0.1)
+    foreign = lake.foreign_keys()
+    progress("looking for columns that are included in others", 0.5)
+    pairs = lake.inclusions(minimum, least=_LEAST, limit=_PAIRS)
+    progress("drawing", 0.9)
+    tables = {record["table"]: record for record in lake.tables().to_pylist()}
+    return {**lake_map(tables, list(foreign), list(pairs)), "notes": [*foreign.notes, *pairs.notes]}
+
+
+def warm(lake: Lake, progress: Progress) -> Answer:
+    """Load compiled kernels, so that the first question is as fast as all others."""
+    lake.warm()
+    lake.describe({"a": ["x", "y", "1"]})
+    return {}
+
+
+_TASKS: dict[str, Callable[..., Answer]] = {
+    each.__name__: each
+    for each in (head, describe, joinable, correlated, join, augment, autojoin, dependencies, keys, graph, warm)
+}

@@ -1,0 +1,153 @@
+"""Files that visitors bring: kept apart by visitor, bounded in size and number, forgotten after a while.
+
+A file lies in a private directory under a random name; what its owner calls it is only ever shown. Who does not know
+the visitor's secret (a cookie) cannot name the file, and nothing of a request becomes part of a path.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from lakescope.errors import BadRequest, NotFound
+from lakescope.report.text import printable, shorten, size_text
+from lakescope.server.refusals import busy, too_large
+
+#: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
+SUFFIXES = {
+    ".csv": ".csv",
+    ".tsv": ".tsv",
+    ".txt": ".csv",
+    ".parquet": ".parquet",
+    ".pq": ".parquet",
+    ".json": ".json",
+    ".jsonl": ".jsonl",
+    ".ndjson": ".jsonl",
+    ".arrow": ".arrow",
+    ".feather": ".feather",
+}
+#: Files a visitor may have, and bytes of all visitors, in sizes of the largest upload.
+_EACH, _ALL = 20, 20
+#: Seconds after which a file that nobody asked about is forgotten.
+KEPT = 4 * 3600.0
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file of a visitor; ``made`` says how, if it is the result of a join."""
+
+    id: str
+    visitor: str
+    name: str
+    path: Path
+    size: int
+    made: str = ""
+    added: float = field(default_factory=time.time)
+
+
+class Uploads:
+    """The files of all visitors, in a directory that goes with the server."""
+
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self._folder = Path(tempfile.mkdtemp(prefix="lakescope-"))
+        self._lock = threading.Lock()
+        self._files: dict[str, Upload] = {}
+        self._used: dict[str, float] = {}
+
+    def close(self) -> None:
+        """Forget all files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
+        """Take a file."""
+        suffix = SUFFIXES.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())
+        if suffix is None:
+            raise BadRequest(f"cannot read {shown_name(name)!r}", hint="send CSV, TSV, Parquet, JSON lines or Arrow")
+        place = self._place(suffix)
+        try:
+            with place.open("xb") as out:
+                while piece := stream.read(_PIECE):
+                    if out.tell() + len(piece) > self.largest:
+                        raise too_large(size_text(self.largest))
+                    out.write(piece)
+            if not place.stat().st_size:
+                raise BadRequest(f"{shown_name(name)!r} is empty", hint="send a file with a header and rows")
+            return self._keep(visitor, name, place, "")
+        except BaseException:
+            shutil.rmtree(place.parent, ignore_errors=True)
+            raise
+
+    def place(self) -> Path:
+        """Where the result of a join may be written."""
+        return self._place(".parquet")
+
+    def keep(self, visitor: str, name: str, place: Path, made: str) -> Upload:
+        """Take the result of a join that was written to such a place."""
+        return self._keep(visitor, name, place, made)
+
+    def find(self, visitor: str, number: str) -> Upload:
+        """A file of a visitor's."""
+        with self._lock:
+            self._expire()
+            found = self._files.get(number)
+            if found is None or not secrets.compare_digest(found.visitor, visitor):
+                raise NotFound(
+                    "no such file of yours", hint="files are kept for some hours, in one browser: send it again"
+                )
+            self._used[number] = time.time()
+            return found
+
+    def of_visitor(self, visitor: str) -> list[Upload]:
+        """The files of a visitor, the latest first."""
+        with self._lock:
+            return sorted(
+                (each for each in self._files.values() if each.visitor == visitor), key=lambda each: -each.added
+            )
+
+    def remove(self, visitor: str, number: str) -> None:
+        """Forget a file."""
+        found = self.find(visitor, number)
+        with self._lock:
+            self._drop(found)
+
+    def _place(self, suffix: str) -> Path:
+        folder = self._folder / secrets.token_hex(16)
+        folder.mkdir(mode=0o700)
+        return folder / f"table{suffix}"
+
+    def _keep(self, visitor: str, name: str, place: Path, made: str) -> Upload:
+        upload = Upload(secrets.token_urlsafe(16), visitor, shown_name(name), place, place.stat().st_size, made)
+        with self._lock:
+            self._expire()
+            mine = [each for each in self._files.values() if each.visitor == visitor]
+            if len(mine) >= _EACH:
+                self._drop(min(mine, key=lambda each: self._used[each.id]))
+            if sum(each.size for each in self._files.values()) + upload.size > _ALL * self.largest:
+                raise busy("the server holds as many files as it may")
+            self._files[upload.id] = upload
+            self._used[upload.id] = time.time()
+        return upload
+
+    def _expire(self) -> None:
+        now = time.time()
+        for each in list(self._files.values()):
+            if now - self._used[each.id] > KEPT:
+                self._drop(each)
+
+    def _drop(self, upload: Upload) -> None:
+        self._files.pop(upload.id, None)
+        self._used.pop(upload.id, None)
+        shutil.rmtree(upload.path.parent, ignore_errors=True)
+
+
+def shown_name(name: str) -> str:
+    """What a file is called: the last part of what its owner says, made printable and not too long."""
+    return shorten(printable(PurePosixPath(name.replace("\\", "/")).name) or "table", 120)

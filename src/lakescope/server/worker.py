@@ -1,0 +1,176 @@
+"""A process of its own for work that reads tables: it can be ended at any time, and what it uses is bounded.
+
+Python's threads cannot be stopped, a C++ reader that trusts a hostile file may end its process, and a small file may
+ask for all of the memory. So whatever reads a file is done by a worker: a process that is asked one question at a time
+over its pipes, like the helper of :mod:`lakescope.sources.isolated`. When time is up, or nobody wants the answer any
+more, it is killed, and the next question starts another. A question is a line of JSON; lines of progress come back,
+then one answer. Nothing but plain data comes from it: what a hostile file could make of the worker stays there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from lakescope.errors import LakescopeError, SourceError
+from lakescope.server.refusals import Refused, cancelled, late, status_of, told, untold
+
+#: Told now and then by what takes long: in a few words, and the share that is done if it is known.
+Progress = Callable[[str, float | None], None]
+#: Answers a question in the worker: its name, its parameters, whom to tell.
+Answerer = Callable[[str, dict[str, Any], Progress], dict[str, Any]]
+
+_MEMORY = "needs more memory than a question may use"
+
+
+class Worker:
+    """Asks a process of its own; one question at a time."""
+
+    def __init__(self, index: str, memory: int) -> None:
+        self._arguments = json.dumps({"index": index, "memory": memory})
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended: list[LakescopeError] = []
+        self._asking = False
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to load what every question needs, if it has not begun."""
+        with self._lock:
+            if self._process is not None or self._closed:
+                return
+            path = os.pathsep.join(folder for folder in sys.path if folder)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "from lakescope.server.worker import main; main()", self._arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": path},
+            )
+
+    def ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
+        """The answer, within so many seconds; refuses with the reason if there is none."""
+        self._ended.clear()
+        self.start()
+        with self._lock:
+            process, self._asking = self._process, self._process is not None
+        if process is None:  # ended before it could be asked
+            raise cancelled()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        clock = threading.Timer(seconds, self.end, [late(seconds), process])
+        clock.daemon = True
+        clock.start()
+        try:
+            with contextlib.suppress(BrokenPipeError, ValueError):
+                process.stdin.write(json.dumps({"question": question, "parameters": parameters}).encode() + b"\n")
+                process.stdin.flush()
+                for line in process.stdout:
+                    said = json.loads(line)
+                    if "progress" in said:
+                        progress(*said["progress"])
+                    elif "error" in said:
+                        raise untold(said["error"], said["status"])
+                    else:
+                        answer: dict[str, Any] = said["answer"]
+                        return answer
+        finally:
+            clock.cancel()
+            with self._lock:
+                self._asking = False
+                if self._process is not process:
+                    process.stdout.close()
+        reason = (
+            self._ended[0]
+            if self._ended
+            else SourceError(
+                "the file makes its reader crash, or " + _MEMORY,
+                hint="try a smaller or a repaired file",
+                code="crashed",
+            )
+        )
+        self.end(reason)
+        raise reason
+
+    def close(self) -> None:
+        """End the process for good: none is started any more."""
+        with self._lock:
+            self._closed = True
+        self.end()
+
+    def end(self, reason: LakescopeError | None = None, only: subprocess.Popen[bytes] | None = None) -> None:
+        """End the process (``only`` if it is still that one); whoever waits for its answer is told the reason."""
+        with self._lock:
+            process = self._process
+            if process is None or only not in (None, process):
+                return
+            self._process = None
+            self._ended = [reason or cancelled()]
+            process.kill()
+            process.wait()
+            # What it said last is read by whoever waits, who closes the other pipe.
+            if process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+            if process.stdout is not None and not self._asking:
+                process.stdout.close()
+
+
+# --- in the worker ----------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Answer questions until nobody is left to ask."""
+    given = json.loads(sys.argv[1])
+    _bound_memory(given["memory"])
+    questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=[questions], daemon=True).start()
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)  # what a library prints must not get between the answers
+
+        def say(**fields: Any) -> None:
+            out.write(json.dumps(fields).encode() + b"\n")
+            out.flush()
+
+        from lakescope.server.tasks import answerer
+
+        answer = answerer(given["index"])
+        while True:
+            asked = json.loads(questions.get())
+            try:
+                say(answer=answer(asked["question"], asked["parameters"], lambda *what: say(progress=what)))
+            except Exception as error:
+                explained = _explained(error)
+                say(error=told(explained), status=int(status_of(explained)))
+
+
+def _listen(questions: queue.SimpleQueue[bytes]) -> None:
+    """Take questions; without anybody left to ask them, end at once, whatever is going on."""
+    for line in sys.stdin.buffer:
+        questions.put(line)
+    os._exit(0)
+
+
+def _bound_memory(size: int) -> None:
+    """Bound what the process may allocate. Not its address space: the files of an index are mapped, however large."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def _explained(error: Exception) -> LakescopeError:
+    if isinstance(error, LakescopeError):
+        return error
+    if isinstance(error, MemoryError) or "malloc" in str(error) or "out of memory" in str(error).lower():
+        return SourceError(f"the table {_MEMORY}", hint="try a part of it", code="too-large")
+    return Refused(status_of(LakescopeError("")), "failure", f"unexpected {type(error).__name__}", hint="report it")

@@ -1,0 +1,874 @@
+"""The server without a browser: envelopes, pages, jobs, files, and everything that must not happen."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
+
+import duckdb
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+from starlette.testclient import TestClient
+
+import lakescope
+from lakescope.errors import LakescopeError
+from lakescope.lake import Lake
+from lakescope.server import uploads
+from lakescope.server.app import create_app
+from lakescope.server.catalog import Catalog, Names
+from lakescope.server.downloads import csv_pieces, guarded
+from lakescope.server.graph import lake_map
+from lakescope.server.jobs import Jobs
+from lakescope.server.plain import plain
+from lakescope.server.safety import HEADERS, Rules
+from lakescope.server.worker import Worker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RIDES = "mobility/bike_rides_daily.csv"
+API = "/api/v1"
+BASE = "http://127.0.0.1"
+LARGEST = 2_000_000
+MEMORY = 2_000_000_000
+
+
+@pytest.fixture(scope="module")
+def client(demo_index: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        yield client
+
+
+def data(client: TestClient, path: str, **parameters: Any) -> Any:
+    response = client.get(f"{API}{path}", params=parameters)
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert set(body) == {"data", "meta"}
+    assert body["meta"]["seconds"] >= 0
+    return body["data"]
+
+
+def refused(client: TestClient, status: int, code: str, path: str, **parameters: Any) -> dict[str, Any]:
+    response = client.get(path, params=parameters)
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert set(error) == {"code", "message", "hint"}
+    assert error["code"] == code
+    return dict(error)
+
+
+def sent(client: TestClient, name: str, content: bytes) -> str:
+    response = client.post(f"{API}/uploads", files={"file": (name, content)})
+    assert response.status_code == 201, response.text
+    return str(response.json()["data"]["query"])
+
+
+# The REST interface ---------------------------------------------------------------------------------------------------
+
+
+def test_the_lake_at_a_glance(client: TestClient, demo_index: Lake) -> None:
+    found, info = data(client, "/lake"), demo_index.info()
+    assert [found[name] for name in ("tables", "columns", "rows", "errors")] == [
+        info[name] for name in ("tables", "columns", "rows", "errors")
+    ]
+    assert sum(each["tables"] for each in found["distribution"]) == info["tables"]
+    assert {each["value"] for each in found["facets"]["format"]} >= {"csv", "parquet"}
+    assert "path" not in found
+
+
+def test_pages_of_tables_hold_each_once(client: TestClient, demo_index: Lake) -> None:
+    seen: list[str] = []
+    address: str | None = f"{API}/tables?limit=17"
+    while address:
+        body = client.get(address).json()
+        seen += [each["table"] for each in body["data"]]
+        address = body["meta"].get("next")
+    assert seen == demo_index.tables()["table"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fits"),
+    [
+        ({"like": "SHOP/"}, lambda record: "shop/" in record["table"]),
+        ({"format": "parquet"}, lambda record: record["format"] == "parquet"),
+        ({"folder": "shop"}, lambda record: record["table"].startswith("shop/")),
+        ({"problems": "true"}, lambda record: record["problems"] > 0),
+    ],
+)
+def test_tables_that_fit(wanted: dict[str, str], fits: Any, client: TestClient, demo_index: Lake) -> None:
+    found = [record["table"] for record in data(client, "/tables", **wanted, limit=1000)]
+    assert found == [record["table"] for record in demo_index.tables().to_pylist() if fits(record)]
+
+
+def test_tables_by_the_type_of_a_column_and_by_rows(client: TestClient, demo_index: Lake) -> None:
+    found = data(client, "/tables", type="date", sort="rows", limit=1000)
+    columns = demo_index.columns(type="date")["table"].to_pylist()
+    assert {record["table"] for record in found} == set(columns)
+    rows = [record["rows"] for record in found]
+    assert rows == sorted(rows, reverse=True)
+
+
+def test_columns_and_problems(client: TestClient, demo_index: Lake) -> None:
+    found = data(client, "/columns", like="date", limit=1000)
+    assert [each["column"] for each in found] == demo_index.columns(like="date")["column"].to_pylist()
+    errors = data(client, "/problems", severity="error", limit=1000)
+    assert len(errors) == demo_index.info()["errors"]
+    refused(client, 400, "bad-request", f"{API}/problems", severity="fatal")
+
+
+def test_find_by_name_and_by_value(client: TestClient) -> None:
+    found = data(client, "/find", q="Berlin")
+    assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found["values"][0].items()
+    assert any(each["column"] == "customer_id" for each in data(client, "/find", q="Customer_I")["columns"])
+    refused(client, 400, "bad-request", f"{API}/find", q="  ")
+
+
+def test_a_profile_is_the_facades(client: TestClient, demo_index: Lake) -> None:
+    found = data(client, "/table", name="shop/orders.csv")
+    assert found["columns"] == demo_index.profile("shop/orders.csv").to_dict()["columns"]
+    error = refused(client, 404, "not-found", f"{API}/table", name="shop/order.csv")
+    assert "shop/orders.csv" in error["hint"]
+
+
+def test_joins_are_the_facades(client: TestClient, demo_index: Lake) -> None:
+    found = data(client, "/joinable", query="table:shop/orders.csv", on="customer_id", k=5)
+    expected = plain(demo_index.joinable("shop/orders.csv", on="customer_id", k=5).to_dicts())
+    assert [{name: each[name] for name in expected[0]} for each in found["records"]] == expected
+    assert set(found["records"][0]["code"]) == {"duckdb", "polars", "spark", "sql"}
+
+
+def test_correlations_are_the_facades_with_their_samples(client: TestClient, demo_index: Lake) -> None:
+    found = data(client, "/correlated", query=f"table:{RIDES}", key="date", target="rides", k=4)["records"]
+    expected = demo_index.correlated(RIDES, "date", "rides", 4)
+    assert [(each["table"], each["column"]) for each in found] == [(each.table, each.column) for each in expected]
+    assert len(found[0]["points"]) == min(400, expected[0].sample)
+    points = demo_index.scatter_points(RIDES, "date", "rides", expected[0]).to_pylist()
+    assert found[0]["points"][0] == [points[0]["x"], points[0]["y"]]
+
+
+def test_tables_like_one(client: TestClient) -> None:
+    found = data(client, "/table/like", name="shop/orders.csv")["records"]
+    assert all(0 < each["likeness"] <= 1 and each["shared"] for each in found)
+    assert "shop/orders.csv" not in [each["table"] for each in found]
+
+
+def test_first_rows_are_as_written(client: TestClient, demo_lake: Path) -> None:
+    found = data(client, "/table/head", name="shop/orders.csv", budget=60)
+    lines = (demo_lake / "shop/orders.csv").read_text("utf-8").splitlines()
+    assert found["columns"] == lines[0].split(",")
+    assert found["records"][0][:3] == lines[1].split(",")[:3]
+
+
+def test_keys_of_a_table(client: TestClient) -> None:
+    found = data(client, "/table/keys", name="shop/orders.csv", budget=120)
+    assert found["primary"][0]["columns"] == ["order_id"]
+    assert "shop/customers.csv" in [each["parent_table"] for each in found["refers"]]
+
+
+def test_the_map_links_tables(client: TestClient) -> None:
+    found = data(client, "/map", budget=120)
+    names = {node["table"] for node in found["nodes"]}
+    assert all(edge["child"] in names and edge["parent"] in names for edge in found["edges"])
+    assert all(0 <= node[axis] <= 1 for node in found["nodes"] for axis in ("x", "y"))
+    assert {edge["kind"] for edge in found["edges"]} == {"foreign key", "joinable"}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "path"),
+    [
+        (422, "invalid", f"{API}/tables?limit=0"),
+        (422, "invalid", f"{API}/tables?sort=colour"),
+        (422, "invalid", f"{API}/correlated?query=table:x&target=y"),
+        (404, "not-found", f"{API}/nothing"),
+        (404, "not-found", f"{API}/uploads/abc"),
+        (404, "not-found", f"{API}/jobs/abc"),
+        (400, "bad-request", f"{API}/joinable?query=/etc/passwd"),
+        (404, "not-found", f"{API}/joinable?query=table:/etc/passwd"),
+        (404, "not-found", f"{API}/joinable?query=upload:../../../etc/passwd"),
+        (404, "not-found", f"{API}/table/head?name=../../../../etc/passwd"),
+        (404, "not-found", "/static/../app.py".replace("..", "%2e%2e")),
+    ],
+)
+def test_refusals(status: int, code: str, path: str, client: TestClient) -> None:
+    response = client.get(path)
+    assert response.status_code == status, response.text
+    if path.startswith(API):
+        assert response.json()["error"]["code"] == code
+
+
+def test_other_methods_are_refused_in_the_envelope(client: TestClient) -> None:
+    response = client.put(f"{API}/tables")
+    assert response.status_code == 405
+    assert response.json()["error"]["code"] == "not-allowed"
+
+
+# Jobs -----------------------------------------------------------------------------------------------------------------
+
+
+def ended(client: TestClient, number: str) -> dict[str, Any]:
+    for _ in range(600):
+        job = data(client, f"/jobs/{number}")
+        if job["state"] not in ("queued", "running"):
+            return dict(job)
+        time.sleep(0.1)
+    raise AssertionError("the job never ends")
+
+
+def test_what_takes_long_is_a_job(client: TestClient) -> None:
+    asked = client.get(f"{API}/table/dependencies", params={"name": "shop/staff.csv", "budget": 0})
+    assert asked.status_code == 202
+    number = asked.json()["data"]["id"]
+    assert asked.headers["location"] == f"{API}/jobs/{number}"
+    again = client.get(f"{API}/table/dependencies", params={"name": "shop/staff.csv", "budget": 0})
+    assert again.json()["data"].get("id", number) == number
+    assert ended(client, number)["state"] == "done"
+    assert data(client, f"/jobs/{number}/answer")["records"]
+
+
+def test_a_job_is_cancelled_and_the_next_one_is_done(client: TestClient) -> None:
+    asked = client.get(f"{API}/table/dependencies", params={"name": "mobility/bike_trips.csv.gz", "budget": 0})
+    number = asked.json()["data"]["id"]
+    assert client.delete(f"{API}/jobs/{number}").status_code == 200
+    assert ended(client, number)["state"] == "cancelled"
+    response = client.get(f"{API}/jobs/{number}/answer")
+    assert (response.status_code, response.json()["error"]["code"]) == (409, "cancelled")
+    assert data(client, "/table/dependencies", name="shop/categories.csv", budget=120)["records"] is not None
+
+
+def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Path) -> None:
+    worker = Worker(demo_index.path, MEMORY)
+    try:
+        with pytest.raises(LakescopeError, match=r"within 0\.05 seconds"):
+            worker.ask("graph", {"minimum": 0.5}, 0.05, lambda *_: None)
+        answer = worker.ask("head", {"query": str(demo_lake / RIDES)}, 60, lambda *_: None)
+        assert answer["columns"][0] == "date"
+    finally:
+        worker.close()
+
+
+def test_a_worker_that_was_closed_is_not_started_again(demo_index: Lake) -> None:
+    worker = Worker(demo_index.path, MEMORY)
+    worker.close()
+    with pytest.raises(LakescopeError, match="cancelled"):
+        worker.ask("keys", {}, 60, lambda *_: None)
+    assert worker._process is None
+
+
+def test_a_question_that_wants_all_memory_is_refused(demo_index: Lake, tmp_path: Path) -> None:
+    """Some megabytes of different values take more than the worker may have."""
+    path = tmp_path / "many.csv"
+    path.write_text("a,b\n" + "".join(f"{n:x}-{n * 7919:x},{n}\n" for n in range(1_200_000)))
+    worker = Worker(demo_index.path, 500_000_000)
+    try:
+        with pytest.raises(LakescopeError) as refusal:
+            worker.ask("describe", {"query": str(path)}, 60, lambda *_: None)
+        assert getattr(refusal.value, "code", "") in ("too-large", "crashed", "failure")
+        small = tmp_path / "few.csv"
+        small.write_text("a\nx\n")
+        assert worker.ask("head", {"query": str(small)}, 60, lambda *_: None)["records"] == [["x"]]
+    finally:
+        worker.close()
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_search_with_a_file_join_download_and_search_again(
+    client: TestClient, demo_lake: Path, demo_index: Lake
+) -> None:
+    query = sent(client, "C:\\my files\\rides.csv", (demo_lake / RIDES).read_bytes())
+    described = data(client, "/describe", query=query, budget=60)["described"]
+    assert {each["name"]: each["role"] for each in described} == {"date": "key", "rides": "target", "member_rides": ""}
+    found = data(client, "/correlated", query=query, key="date", target="rides", budget=60)["records"]
+    own = next(each for each in found if each["table"] != RIDES)
+    assert (own["table"], own["column"]) == ("weather/daily_weather.parquet", "mean_temp_c")
+    assert "rides.csv" in own["code"]["duckdb"]
+    assert "lakescope-" not in own["code"]["duckdb"]  # where files lie is not told
+    joins = data(client, "/joinable", query=query, on="date", budget=60)["records"]
+    assert joins[0]["containment"] == 1
+    asked = {"query": query, "on": "date", "table": own["table"], "column": "date"}
+    made = client.post(f"{API}/joins", json=asked, params={"budget": 60}).json()["data"]
+    assert "mean_temp_c" in made["columns"]
+    kept = pq.read_table(
+        io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download", params={"format": "parquet"}).content)
+    )
+    expected = duckdb.sql(
+        f"SELECT count(*) FROM '{demo_lake / RIDES}' r LEFT JOIN '{demo_lake / own['table']}' w ON r.date = w.date"
+    ).fetchall()
+    assert kept.num_rows == made["rows"] == expected[0][0]
+    as_csv = pc.read_csv(io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download").content))
+    assert as_csv.column_names == kept.column_names
+    assert as_csv.num_rows == kept.num_rows
+    again = data(client, "/describe", query=f"upload:{made['upload']}", budget=60)["described"]
+    assert "mean_temp_c" in [each["name"] for each in again]
+    finds = [{name: own[name] for name in ("table", "key", "column")}]
+    asked = {"query": query, "key": ["date"], "target": "rides", "finds": finds}
+    more = client.post(f"{API}/augmentations", json=asked, params={"budget": 60}).json()["data"]
+    assert more["added"][0]["column"] == "mean_temp_c"
+    assert more["rows"] == 730
+
+
+def test_two_tables_whose_keys_are_written_differently(client: TestClient) -> None:
+    left = b"name,born\nAda Lovelace,1815\nAlan Turing,1912\nGrace Hopper,1906\nEdsger Dijkstra,1930\nTony Hoare,1934\n"
+    right = (
+        b'author,prize\n"Turing, Alan",a\n"Hopper, Grace",b\n"Lovelace, Ada",c\n"Dijkstra, Edsger",d\n"Hoare, Tony",e\n'
+    )
+    asked = {"left": sent(client, "l.csv", left), "right": sent(client, "r.csv", right)}
+    made = client.post(f"{API}/autojoins", json=asked, params={"budget": 90}).json()["data"]
+    assert made["plan"]["found"], made
+    assert made["rows"] == 5
+    assert "author" in made["plan"]["words"]
+    assert made["upload"]
+
+
+def test_files_are_their_owners_alone(client: TestClient, demo_index: Lake) -> None:
+    query = sent(client, "mine.csv", b"a\n1\n2\n3\n")
+    number = query.partition(":")[2]
+    assert data(client, f"/uploads/{number}")["name"] == "mine.csv"
+    mine = dict(client.cookies)
+    client.cookies.clear()
+    try:
+        for path in (f"/uploads/{number}", f"/uploads/{number}/download", f"/describe?query={query}"):
+            assert client.get(f"{API}{path}").status_code == 404
+            client.cookies.clear()
+        assert client.delete(f"{API}/uploads/{number}").status_code == 404
+    finally:
+        client.cookies.clear()
+        client.cookies.update(mine)
+    assert client.delete(f"{API}/uploads/{number}").status_code == 200
+    assert client.get(f"{API}/uploads/{number}").status_code == 404
+
+
+def test_files_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = uploads.Uploads(1_000)
+    try:
+        kept = files.add("me", "a.csv", io.BytesIO(b"a\n1\n"))
+        assert files.find("me", kept.id) == kept
+        now = time.time()
+        monkeypatch.setattr(uploads.time, "time", lambda: now + uploads.KEPT + 60)
+        with pytest.raises(lakescope.NotFound):
+            files.find("me", kept.id)
+        assert not kept.path.exists()
+    finally:
+        files.close()
+
+
+def test_a_visitor_has_so_many_files_and_all_have_so_many_bytes() -> None:
+    files = uploads.Uploads(100)
+    try:
+        sent_in = [files.add("me", f"{n}.csv", io.BytesIO(b"a\n1\n")) for n in range(22)]
+        assert len(files.of_visitor("me")) == 20
+        assert not sent_in[0].path.exists()
+        for n in range(19):
+            files.add(f"visitor {n}", "b.csv", io.BytesIO(b"x" * 100))
+        with pytest.raises(LakescopeError, match="as many files"):
+            files.add("one more", "b.csv", io.BytesIO(b"x" * 100))
+    finally:
+        files.close()
+
+
+def test_a_join_that_fails_leaves_nothing(client: TestClient) -> None:
+    service = client.app._app.state.service  # type: ignore[attr-defined]
+    folder = service.uploads._folder
+    before = sorted(folder.iterdir())
+    asked = {"query": "table:shop/orders.csv", "on": "customer_id", "table": "shop/customers.csv", "column": "nothing"}
+    assert client.post(f"{API}/joins", json=asked, params={"budget": 60}).status_code == 404
+    assert sorted(folder.iterdir()) == before
+
+
+def test_queues_are_bounded(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -> None:
+    done = threading.Event()
+    monkeypatch.setattr(Worker, "ask", lambda *_: {"waited": done.wait(30)})
+    jobs = Jobs(demo_index.path, MEMORY)
+    try:
+        asked = [jobs.submit("me", "head", {"n": 0}, lane="quick", limit=1)]
+        while asked[0].state == "queued":
+            time.sleep(0.01)
+        asked += [jobs.submit("me", "head", {"n": n}, lane="quick", limit=1) for n in range(1, 7)]
+        with pytest.raises(LakescopeError, match="6 of your questions"):
+            jobs.submit("me", "head", {"n": 7}, lane="quick", limit=1)
+        assert jobs.submit("me", "head", {"n": 3}, lane="quick", limit=1) is asked[3]
+        jobs.cancel(asked[4])
+        with pytest.raises(LakescopeError, match="cancelled"):
+            asked[4].result()
+        with pytest.raises(lakescope.NotFound):
+            jobs.find("you", asked[0].id)
+    finally:
+        done.set()
+        jobs.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "status", "code"),
+    [
+        ("big.csv", b"a\n" + b"1234567\n" * (LARGEST // 8), 413, "too-large"),
+        ("x.exe", b"MZ", 400, "bad-request"),
+        ("x.xlsx", b"PK", 400, "bad-request"),
+        ("../../x", b"a\n1\n", 400, "bad-request"),
+        ("empty.csv", b"", 400, "bad-request"),
+    ],
+)
+def test_files_that_are_not_taken(name: str, content: bytes, status: int, code: str, client: TestClient) -> None:
+    response = client.post(f"{API}/uploads", files={"file": (name, content)})
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+
+
+def test_a_body_without_a_length_is_bounded_too(client: TestClient) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b'--b\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\n'
+        for _ in range(LARGEST // 50_000 + 10):
+            yield b"x" * 50_000
+
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    assert client.post(f"{API}/uploads", content=pieces(), headers=headers).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"PAR1" + b"\xff" * 200 + b"PAR1",
+        b"PAR1\x15\x04" * 50,
+        bytes(range(256)) * 40,
+    ],
+)
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.csv", "x.jsonl"])
+def test_hostile_files_are_refused_or_read_but_stop_nothing(name: str, content: bytes, client: TestClient) -> None:
+    query = sent(client, name, content)
+    response = client.get(f"{API}/describe", params={"query": query, "budget": 60})
+    assert response.status_code in (200, 400, 422), response.text
+    assert client.get(f"{API}/lake").status_code == 200
+
+
+def test_formulas_do_not_leave_as_formulas() -> None:
+    cells = [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(A1)",
+        "\t=1",
+        "-5",
+        "-5.5e3",
+        "+49",
+        "plain",
+        "a=b",
+        None,
+        "|x",
+        "%0",
+    ]
+    found = guarded(pa.array(cells)).to_pylist()
+    expected = ["'=1+1", "'+cmd|' /C calc'!A0", "'-2+3", "'@SUM(A1)", "'\t=1", "-5", "-5.5e3", "+49", "plain", "a=b"]
+    assert found == [*expected, None, "'|x", "'%0"]
+
+
+def test_formulas_in_headers_and_cells_of_a_download(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"=HYPERLINK()": ["=1", None, 'a"b,c'], "n": [1, 2, 3]}), tmp_path / "t.parquet")
+    text = b"".join(csv_pieces(tmp_path / "t.parquet")).decode()
+    rows = pc.read_csv(io.BytesIO(text.encode())).to_pylist()
+    assert rows[0] == {"'=HYPERLINK()": "'=1", "n": 1}
+    assert rows[2]["'=HYPERLINK()"] == 'a"b,c'
+
+
+# Safety ---------------------------------------------------------------------------------------------------------------
+
+PAGES = [
+    "/", "/?like=shop&sort=name&page=1", "/find?q=Berlin", "/problems", "/search", "/pair", "/map", "/api",
+    "/table?name=shop/orders.csv", "/nothing", f"/search?query=table:{RIDES}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", [*PAGES, f"{API}/lake", f"{API}/nothing", "/static/style.css", "/static/nothing.css"])
+def test_every_answer_has_its_headers(path: str, client: TestClient) -> None:
+    headers = client.get(path).headers
+    for name, value in HEADERS.items():
+        assert headers[name] == value, name
+    assert "unsafe" not in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "", "localhost.evil"])
+def test_another_host_is_refused(host: str, client: TestClient) -> None:
+    assert client.get(f"{API}/lake", headers={"host": host}).status_code == 421
+    assert client.get("/", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080"])
+def test_this_host_is_served(host: str, client: TestClient) -> None:
+    assert client.get(f"{API}/lake", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "http://127.0.0.1:1"},
+    ],
+)
+def test_what_comes_from_another_site_changes_nothing(headers: dict[str, str], client: TestClient) -> None:
+    response = client.post(f"{API}/uploads", files={"file": ("a.csv", b"a\n1\n")}, headers=headers)
+    assert response.status_code == 403
+    assert client.post("/search/forget", data={"number": "x"}, headers=headers).status_code == 403
+    assert client.delete(f"{API}/jobs/x", headers=headers).status_code == 403
+
+
+def test_what_comes_from_our_own_pages_is_served(client: TestClient) -> None:
+    headers = {"origin": BASE, "sec-fetch-site": "same-origin"}
+    assert client.post(f"{API}/uploads", files={"file": ("a.csv", b"a\n1\n")}, headers=headers).status_code == 201
+
+
+def test_a_token_is_asked_for(demo_index: Lake) -> None:
+    token = "a secret of some length"
+    client = TestClient(create_app(demo_index, Rules(token=token)), BASE, follow_redirects=False)
+    assert client.get("/").status_code == 401
+    assert client.get(f"{API}/lake").json()["error"]["code"] == "no-token"
+    assert client.get("/", params={"token": token + "x"}).status_code == 401
+    assert client.get("/static/style.css").status_code == 401
+    assert client.get(f"{API}/lake", headers={"authorization": f"Bearer {token}"}).status_code == 200
+    opened = client.get("/find", params={"q": "a b", "token": token})
+    assert (opened.status_code, opened.headers["location"]) == (303, "/find?q=a+b")
+    assert token not in opened.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=Lax"} <= {part.strip() for part in opened.headers["set-cookie"].split(";")}
+    assert client.get("/").status_code == 200
+    assert client.get(f"{API}/lake", headers={"host": "lake.example"}).status_code == 200
+    elsewhere = TestClient(create_app(demo_index, Rules(token=token)), BASE, follow_redirects=False)
+    assert elsewhere.get(BASE + "//evil.example/", params={"token": token}).headers["location"] == "/evil.example/"
+
+
+class Document(HTMLParser):
+    """Finds what a page must not have: scripts, styles and handlers in the page itself, links that run code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.wrong: list[str] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.finds: list[list[str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        # What breaks out of its quotes becomes an attribute of an odd name.
+        self.wrong += [
+            f"{name} of {tag}" for name in given if not re.fullmatch(r"[a-z][a-z0-9:-]*", name, re.IGNORECASE)
+        ]
+        if tag == "input" and given.get("name") == "find":
+            self.finds.append(json.loads(given.get("value") or ""))
+        self.tags.append(tag)
+        self.ids += [given["id"]] if given.get("id") else []
+        if tag == "script" and "src" not in given and given.get("type") != "application/json":
+            self.wrong.append("a script in the page")
+        if tag == "style" or "style" in given:
+            self.wrong.append(f"a style in {tag}")
+        self.wrong += [f"{name} of {tag}" for name in given if name.startswith("on")]
+        for name in ("href", "src", "action"):
+            if (given.get(name) or "").strip().lower().startswith(("javascript:", "data:", "//", "http:", "https:")):
+                self.wrong.append(f"{name}={given[name]}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_clean(path: str, client: TestClient) -> None:
+    response = client.get(path)
+    assert response.status_code == (404 if path == "/nothing" else 200)
+    document = Document(response.text)
+    assert document.wrong == []
+    assert document.tags.count("h1") == 1
+    assert len(document.ids) == len(set(document.ids))
+
+
+def test_every_page_has_its_json(client: TestClient) -> None:
+    for path in ("/", "/find?q=Berlin", "/problems", "/map", "/table?name=shop/orders.csv"):
+        found = re.search(r'rel="alternate" type="application/json" href="([^"]+)"', client.get(path).text)
+        assert found is not None, path
+        address = found[1].replace("&amp;", "&")
+        assert client.get(address).status_code in (200, 202), address
+
+
+EVIL = "<script>alert(1)</script>"
+HOSTILE = [
+    EVIL, "\"><img src=x onerror=alert(1)>", "' OR 1=1 --", "../../etc/passwd", "a/b//c", "%2e%2e%2f", "line\nbreak",
+    "tab\tand\rreturn", "?name=x&y=1#z", "{{ 7 * 7 }}", "{% raw %}", "long" * 60, "=cmd()", "ÜñÏ漢字🦆",
+    "\u202eright-to-left", " spaces ", "javascript:alert(1)", "table:x", "a::b",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[TestClient]:
+    """A lake whose tables, columns and cells are called what they must not be taken for."""
+    cells = [*HOSTILE, *(f"value {n}" for n in range(9))]
+    frames = {
+        name: pa.table(
+            {EVIL: cells, name + " ": list(range(len(cells))), "{{ 1 }}": [f"=1+{n}" for n in range(len(cells))]}
+        )
+        for name in HOSTILE
+    }
+    lake = lakescope.index(frames, tmp_path_factory.mktemp("hostile") / "x.idx", spark=spark)
+    with TestClient(create_app(lake, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        yield client
+
+
+def clean(response: Any, status: int = 200) -> str:
+    assert response.status_code == status, response.text
+    document = Document(response.text)
+    assert document.wrong == []
+    assert document.tags.count("script") == response.text.count("</script>")
+    assert "<script>alert" not in response.text
+    assert "<img src=x" not in response.text
+    assert "49" not in re.findall(r"<h1[^>]*>([^<]*)", response.text)
+    return str(response.text)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_have_their_pages(name: str, hostile: TestClient) -> None:
+    known = hostile.get(f"{API}/tables", params={"limit": 100}).json()["data"]
+    stored = next(each["table"] for each in known if each["table"] == name or each["table"].split() == name.split())
+    assert data(hostile, "/table", name=stored)["table"] == stored
+    clean(hostile.get("/table", params={"name": stored}))
+    clean(hostile.get(f"/table?name={quote(stored, safe='')}"))
+    for part in ("joins", "like", "details"):
+        clean(hostile.get(f"/table/{part}", params={"name": stored}, headers={"x-part": "1"}))
+    clean(hostile.get("/find", params={"q": name.strip() or "x"}))
+    clean(hostile.get("/", params={"like": name}))
+    clean(hostile.get("/pair", params={"left": f"table:{stored}"}))
+    clean(hostile.get("/table", params={"name": name + "x"}), 404)
+
+
+def test_hostile_cells_on_pages_of_a_search(hostile: TestClient) -> None:
+    cells = ["<script>alert(2)</script>", *HOSTILE[2:6], "value 1", "value 2"]
+    rows = "".join(f'"{cell}",{n},{n * n}\n' for n, cell in enumerate(cells))
+    query = sent(hostile, '"><script>alert(3)</script>.csv', f'"{EVIL}",n,"=m()"\n{rows}'.encode())
+    for _ in range(100):
+        page = hostile.get("/search", params={"query": query})
+        if "What do you want" in page.text:
+            break
+        time.sleep(0.2)
+    text = clean(page)
+    assert "&lt;script&gt;alert(2)" in text
+    clean(hostile.get("/search/joins", params={"query": query, "on": EVIL}))
+
+
+def test_hostile_names_among_the_finds(hostile: TestClient) -> None:
+    asked = {"query": f"table:{EVIL}", "key": EVIL, "target": EVIL + " "}
+    text = clean(hostile.get("/search/correlated", params=asked))
+    found = data(hostile, "/correlated", **asked, k=12)["records"]
+    assert len(found) == 12
+    assert Document(text).finds == [[each["table"], each["key"], each["column"]] for each in found]
+    clean(hostile.get("/search/joins", params={"query": f"table:{EVIL}", "on": EVIL}))
+
+
+# The parts of it ------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_found_by_any_part_of_them() -> None:
+    names = Names(["Alpha", "beta", "alphabet", "", "ALPHA", "x\0y"])
+    assert list(names.holding("alpha")) == [0, 2, 4]
+    assert list(names.holding("bet")) == [1, 2]
+    assert list(names.holding("zz")) == []
+    assert list(names.holding("a\0b")) == []
+    assert list(Names([]).holding("a")) == []
+
+
+def test_numbers_that_json_lacks() -> None:
+    import numpy as np
+
+    given = {"a": float("nan"), "b": (1, float("inf")), 3: np.float64(2.5), "c": np.int64(7), "d": "\ud800"}
+    assert json.dumps(plain(given), allow_nan=False) == '{"a": null, "b": [1, null], "3": 2.5, "c": 7, "d": "?"}'
+
+
+def test_joined_rows_are_those_of_a_left_join(demo_index: Lake, demo_lake: Path) -> None:
+    made = demo_index.joined("shop/orders.csv", "customer_id", "shop/customers.csv", "customer_id")
+    orders, customers = demo_lake / "shop/orders.csv", demo_lake / "shop/customers.csv"
+    expected = duckdb.sql(
+        f"SELECT o.order_id, c.city FROM read_csv('{orders}') o LEFT JOIN read_csv('{customers}') c USING (customer_id)"
+        " ORDER BY 1"
+    ).fetchall()
+    rows = zip(made.table["order_id"].to_pylist(), made.table["city"].to_pylist(), strict=True)
+    assert sorted(rows) == [tuple(row) for row in expected]
+    back = demo_index.joined("shop/customers.csv", "customer_id", "shop/orders.csv", "customer_id")
+    pairs = duckdb.sql(
+        f"SELECT count(*), count(DISTINCT c.customer_id) FILTER (o.order_id IS NOT NULL) FROM read_csv('{customers}') c"
+        f" LEFT JOIN read_csv('{orders}') o USING (customer_id)"
+    ).fetchall()
+    assert (back.table.num_rows, back.matched) == pairs[0]
+    cut = demo_index.joined("shop/customers.csv", "customer_id", "shop/orders.csv", "customer_id", most=10)
+    assert (cut.cut, cut.table.num_rows) == (True, 10)
+    few = demo_index.joined("shop/orders.csv", "customer_id", "shop/customers.csv", "customer_id", query_rows=3)
+    assert few.table.to_pylist() == made.table.slice(0, 3).to_pylist()
+
+
+def test_a_join_of_missing_and_repeated_keys(demo_index: Lake) -> None:
+    mine = {"city": ["Berlin", None, "Atlantis", "Berlin"], "n": [1, 2, 3, 4]}
+    made = demo_index.joined(mine, "city", "world/capital_cities.csv", "city")
+    assert (made.query_rows, made.matched, made.table.num_rows) == (4, 2, 4)
+    assert made.table["n"].to_pylist() == [1, 2, 3, 4]
+    with pytest.raises(lakescope.NotFound, match="citty"):
+        demo_index.joined(mine, "citty", "world/capital_cities.csv", "city")
+
+
+def test_columns_of_a_query_are_described(demo_index: Lake) -> None:
+    found = {
+        each.name: each for each in demo_index.describe({"city": ["Berlin", "Paris", "Nowhere"], "x": [1.5, 2.5, 9.0]})
+    }
+    assert (found["city"].role, found["x"].role) == ("key", "target")
+    assert found["city"].known == pytest.approx(2 / 3)
+    years = {"city": ["Berlin", "Paris", "Rome", "Oslo"], "year": [1999, 2001, 2001, 2003], "n": [7, 7, 9, 8]}
+    assert {each.name: each.role for each in demo_index.describe(years)} == {"city": "key", "year": "", "n": "target"}
+
+
+def test_the_head_of_a_table(demo_index: Lake) -> None:
+    frame = pa.table({"a": [str(n) for n in range(50)], "b": [None if n % 2 else "x" for n in range(50)]})
+    found = demo_index.head(frame, 5)
+    assert found.to_pylist()[:2] == [{"a": "0", "b": "x"}, {"a": "1", "b": None}]
+    assert demo_index.head("shop/orders.csv", 7).num_rows == 7
+
+
+def test_a_map_is_drawn_the_same_and_nothing_lies_on_something_else(demo_index: Lake) -> None:
+    tables = {record["table"]: record for record in demo_index.tables().to_pylist()}
+    foreign, pairs = list(demo_index.foreign_keys()), list(demo_index.inclusions(0.8, least=12, limit=500))
+    found = lake_map(tables, foreign, pairs)
+    assert found == lake_map(tables, foreign, pairs)
+    places = {(node["x"], node["y"]) for node in found["nodes"]}
+    assert len(places) == len(found["nodes"])
+    assert found["alone"] + len(found["nodes"]) == len(tables)
+    assert lake_map(tables, [], [])["nodes"] == []
+
+
+def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    alone = demo_index.joinable("shop/orders.csv", on="customer_id", k=5)
+    lakes = [demo_index.twin() for _ in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        for found in pool.map(lambda lake: lake.joinable("shop/orders.csv", on="customer_id", k=5), lakes * 3):
+            assert found == alone
+
+
+def test_likeness_counts_rare_names(demo_index: Lake) -> None:
+    catalog = Catalog(demo_index)
+    found = catalog.like("shop/order_lines.parquet")
+    assert found == sorted(found, key=lambda each: -each["likeness"])
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", *arguments]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.search(r"http://\S+", line)
+    assert found is not None, line
+    return process, found[0]
+
+
+def test_serving_and_ending(demo_index: Lake) -> None:
+    process, address = started(demo_index.path, "--port", "0")
+    try:
+        for _ in range(100):
+            try:
+                with urllib.request.urlopen(address + "healthz") as response:
+                    assert json.load(response)["ok"]
+                break
+            except OSError:
+                time.sleep(0.1)
+        with urllib.request.urlopen(address) as response:
+            assert b"Look into your lake" in response.read()
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert "Traceback" not in said
+    assert process.returncode in (0, 130)
+
+
+def test_elsewhere_a_token_is_made(demo_index: Lake) -> None:
+    process, address = started(demo_index.path, "--port", "0", "--host", "0.0.0.0")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+    assert re.search(r"\?token=[\w-]{32}$", address)
+
+
+def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve"]
+    for arguments, word in (
+        ([str(tmp_path)], "not a Lakescope index"),
+        ([demo_index.path, "--token", "short"], "too short"),
+        ([demo_index.path, "--host", "256.1.1.1"], "cannot listen"),
+        ([demo_index.path, "--max-upload", "much"], "--max-upload"),
+    ):
+        ran = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        assert ran.returncode == 2, ran.stderr
+        assert word in ran.stderr
+
+
+def test_serving_imports_neither_spark_nor_pandas() -> None:
+    code = (
+        "import sys; from lakescope.server.app import create_app\n"
+        "assert not {'pyspark', 'pandas', 'altair'} & set(sys.modules), sorted(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+# The description of the interface -------------------------------------------------------------------------------------
+
+
+def test_every_operation_is_described(client: TestClient) -> None:
+    described = client.get(f"{API}/openapi.json").json()
+    for path, methods in described["paths"].items():
+        assert path.startswith(API)
+        for method, about in methods.items():
+            assert about["description"], (method, path)
+            if path.endswith("/download"):
+                continue
+            good = about["responses"].get("200") or about["responses"]["201"]
+            assert "application/json" in good["content"], (method, path)
+
+
+def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
+    """What the description allows, and what it does not: answered in an envelope, never by a failure."""
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, given, settings
+
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        schema = schemathesis.openapi.from_dict(client.get(f"{API}/openapi.json").json())
+        failures: list[str] = []
+        for found in schema.get_all_operations():
+            operation = found.ok()
+
+            @given(case=operation.as_strategy())
+            @settings(
+                max_examples=10,
+                deadline=None,
+                phases=[Phase.explicit, Phase.generate],
+                suppress_health_check=list(HealthCheck),
+                database=None,
+                derandomize=True,
+            )
+            def ask(case: Any) -> None:
+                parameters = (
+                    {**(case.query or {}), "budget": 0} if "budget" in str(case.operation.query) else case.query
+                )
+                path = case.formatted_path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
+                body = case.body if isinstance(case.body, dict | list) else None
+                response = client.request(case.method, path, json=body)
+                if response.status_code >= 500 and response.status_code != 504:
+                    failures.append(f"{case.method} {path} {response.status_code} {response.text[:200]}")
+                if response.status_code >= 400 and response.headers["content-type"] == "application/json":
+                    assert set(response.json()) == {"error"}
+
+            ask()
+        assert failures == []

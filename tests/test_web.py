@@ -1,0 +1,469 @@
+"""The web app in a real browser: every page and flow, with what keeps people from using it looked for by axe."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pc
+import pytest
+
+from lakescope.lake import Lake
+
+pytest.importorskip("playwright")
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+# Two cores and a browser beside other tests: what is there within seconds may take more of them.
+expect.set_options(timeout=30_000)
+WEB = Path(__file__).parent / "web"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+RIDES = "mobility/bike_rides_daily.csv"
+PHONE = {"width": 390, "height": 844}
+#: Milliseconds for what a worker does.
+LONG = 120_000
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt install chromium")
+
+
+@pytest.fixture(scope="module")
+def base(demo_index: Lake) -> Iterator[str]:
+    """The address of a server of the demo lake."""
+    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", demo_index.path, "--port", "0"]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r"http://[^/]+", process.stderr.readline())
+    assert found is not None
+    try:
+        for _ in range(300):
+            try:
+                with urllib.request.urlopen(found[0] + "/healthz") as response:
+                    if json.load(response)["ready"]:
+                        break
+            except OSError:
+                pass
+            time.sleep(0.2)
+        yield found[0]
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield browser
+        browser.close()
+
+
+def watched(context: BrowserContext) -> Page:
+    """A page on which nothing may go wrong unseen: errors, refusals by the policy, dialogs."""
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.wrong = wrong  # type: ignore[attr-defined]
+    return page
+
+
+@pytest.fixture
+def page(browser: Browser, base: str) -> Iterator[Page]:
+    context = browser.new_context(base_url=base, viewport={"width": 1280, "height": 860})
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=base)
+    page = watched(context)
+    yield page
+    assert page.wrong == []  # type: ignore[attr-defined]
+    context.close()
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing is loaded any more."""
+    expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=LONG)
+
+
+def searched(page: Page, demo_lake: Path) -> None:
+    """Search with a file of rides."""
+    page.goto("/search")
+    page.set_input_files("input[type=file]", demo_lake / RIDES)
+    page.wait_for_url("**/search?query=upload*")
+    expect(page.get_by_role("heading", name="What do you want to explain?")).to_be_visible(timeout=LONG)
+    settled(page)
+
+
+# Axe ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, fetched by npm when first needed."""
+    path = WEB / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("there is no npm to fetch axe-core with")
+        ran = subprocess.run(
+            [npm, "ci", "--no-audit", "--no-fund"], cwd=WEB, capture_output=True, text=True, timeout=300, check=False
+        )
+        if ran.returncode:
+            pytest.skip(f"npm could not fetch axe-core: {ran.stderr[-200:]}")
+    return path.read_text("utf-8")
+
+
+def findings(page: Page, axe: str) -> list[str]:
+    """What axe calls serious or critical."""
+    page.evaluate(axe + "\n;null")
+    found: list[dict[str, Any]] = page.evaluate("axe.run().then(result => result.violations)")
+    return [
+        f"{each['id']}: {each['help']}: {[node['html'][:120] for node in each['nodes'][:3]]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+PAGES = [
+    "/", "/?type=date&sort=columns", "/?like=nothing-is-called-this", "/find?q=Berlin", "/find?q=zzzzzz", "/problems",
+    "/table?name=shop/orders.csv", "/table?name=broken/blank_headers.csv", "/search", f"/search?query=table:{RIDES}",
+    "/pair", "/pair?left=table:shop/orders.csv&right=table:shop/customers.csv", "/map", "/api",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_can_be_used_by_everybody(scheme: Any, browser: Browser, base: str, axe: str) -> None:
+    context = browser.new_context(base_url=base, color_scheme=scheme, viewport={"width": 1280, "height": 860})
+    page = watched(context)
+    found = {}
+    for path in PAGES if scheme == "light" else PAGES[::3]:
+        page.goto(path)
+        settled(page)
+        found[path] = findings(page, axe)
+    assert {path: each for path, each in found.items() if each} == {}
+    assert page.wrong == []  # type: ignore[attr-defined]
+    context.close()
+
+
+def test_pages_fit_a_phone(browser: Browser, base: str, axe: str) -> None:
+    context = browser.new_context(base_url=base, viewport=PHONE, has_touch=True, is_mobile=True)
+    page = watched(context)
+    for path in PAGES:
+        page.goto(path)
+        settled(page)
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, path
+    assert findings(page, axe) == []
+    context.close()
+
+
+# The lake and its tables ----------------------------------------------------------------------------------------------
+
+
+def test_from_home_by_value_to_a_table_and_back(page: Page) -> None:
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Look into your lake")).to_be_visible()
+    expect(page.locator("figure[data-drawn] svg")).to_be_visible()
+    page.get_by_placeholder("A table, a column, or a value such as Berlin").fill("Berlin")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_url("**/find?q=Berlin")
+    page.get_by_role("link", name="world/capital_cities.csv").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("world/capital_cities.csv")
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/find\?q=Berlin$"))
+    page.go_back()
+    expect(page.get_by_role("heading", name="Look into your lake")).to_be_visible()
+
+
+def test_facets_and_sorting_are_in_the_address(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("complementary", name="Filters").get_by_role("link", name=re.compile("^shop")).click()
+    expect(page).to_have_url(re.compile("folder=shop"))
+    rows = page.locator("table.data tbody th")
+    assert all(text.startswith("shop/") for text in rows.all_inner_texts())
+    page.get_by_role("link", name="Columns", exact=True).click()
+    expect(page).to_have_url(re.compile("folder=shop.*sort=columns"))
+    page.get_by_role("link", name=re.compile("Remove the filter folder")).click()
+    expect(page).not_to_have_url(re.compile("folder"))
+
+
+def test_a_table_shows_what_is_in_it(page: Page) -> None:
+    page.goto("/table?name=shop/orders.csv")
+    settled(page)
+    sample = page.get_by_role("region", name="Sample rows")
+    expect(sample.locator("thead th").first).to_contain_text("order_id")
+    assert sample.locator("thead svg.bars").count() >= 5
+    expect(sample.locator("thead")).to_contain_text("70.5% missing")
+    expect(page.locator(".first")).to_contain_text("mostly missing")
+    expect(page.locator("section", has=page.locator("#joins"))).to_contain_text("shop/order_lines.parquet")
+    keys = page.locator("section", has=page.locator("#keys"))
+    expect(keys).to_contain_text("shop/customers.csv")
+    expect(page.locator("section", has=page.locator("#like"))).to_contain_text("alike")
+    page.get_by_role("link", name="Everything about every column").click()
+    page.locator(".column-detail summary", has_text="total").click()
+    expect(page.locator(".column-detail", has_text="total")).to_contain_text("quartiles")
+    page.locator(".first").get_by_role("link", name="note").click()
+    expect(page.locator("tr.pointed")).to_contain_text("note")
+
+
+def test_dependencies_are_looked_for_when_asked(page: Page) -> None:
+    page.goto("/table?name=shop/categories.csv")
+    settled(page)
+    section = page.locator("section", has=page.locator("#fds"))
+    section.get_by_role("link", name="Look for them").click()
+    settled(page)
+    expect(section.locator("ul.finds, p.muted").first).to_be_visible()
+
+
+def test_long_work_shows_progress_and_is_cancelled(page: Page) -> None:
+    page.goto("/table?name=mobility/bike_trips.csv.gz")
+    settled(page)
+    section = page.locator("section", has=page.locator("#fds"))
+    section.get_by_role("link", name="Look for them").click()
+    expect(section.get_by_role("progressbar")).to_be_visible()
+    section.get_by_role("button", name="Cancel").click()
+    expect(section).to_contain_text("Cancelled.")
+    section.get_by_role("button", name="Ask again").click()
+    expect(section.get_by_role("progressbar")).to_be_visible()
+    section.get_by_role("button", name="Cancel").click()
+    expect(section).to_contain_text("Cancelled.")
+
+
+# Search with a file ---------------------------------------------------------------------------------------------------
+
+
+def test_search_with_a_file_choose_join_download_and_search_on(page: Page, demo_lake: Path, tmp_path: Path) -> None:
+    searched(page, demo_lake)
+    expect(page.locator("#key")).to_have_value("date")
+    expect(page.locator("#target")).to_have_value("rides")
+    card = page.get_by_role("article", name="mean_temp_c of weather/daily_weather.parquet")
+    expect(card).to_contain_text("strong")
+    expect(card.locator(".coefficient")).to_have_text(re.compile(r"\+0\.91.*\+0\.90 to \+0\.93"))
+    card.scroll_into_view_if_needed()
+    expect(card.locator("figure[data-drawn] svg")).to_be_visible()
+    assert card.locator(".mark-symbol path").count() > 100
+    card.get_by_label(re.compile("Add")).check()
+    page.get_by_role("button", name="Join the chosen columns").click()
+    page.wait_for_url("**/result?job=*")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("730 rows", timeout=LONG)
+    expect(page.get_by_role("region", name="What each column adds").last).to_contain_text("daily_weather.mean_temp_c")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    download.value.save_as(tmp_path / "joined.csv")
+    kept = pc.read_csv(tmp_path / "joined.csv")
+    assert kept.num_rows == 730
+    assert "daily_weather.mean_temp_c" in kept.column_names
+    page.get_by_role("link", name="Search with this table").click()
+    expect(page.get_by_role("heading", name="What do you want to explain?")).to_be_visible(timeout=LONG)
+    assert "daily_weather.mean_temp_c" in str(page.locator("#target").inner_text())
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("730 rows")
+
+
+def test_joinable_tables_are_cards_with_code_and_a_join(page: Page, demo_lake: Path) -> None:
+    page.goto("/search?query=table:shop/orders.csv&key=customer_id")
+    settled(page)
+    card = page.get_by_role("article", name="shop/customers.csv by customer_id")
+    expect(card).to_contain_text("of yours are there, exact")
+    expect(card).to_contain_text("of theirs are yours")
+    expect(card).to_contain_text("In both")
+    card.get_by_text("Code", exact=True).click()
+    card.get_by_role("button", name="Copy the polars code").click()
+    expect(page.locator("#said")).to_have_text("Copied.")
+    assert "import polars" in page.evaluate("navigator.clipboard.readText()")
+    card.get_by_role("button", name="Join with shop/customers.csv").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("4,000 rows", timeout=LONG)
+    expect(page.get_by_role("region", name="Preview").last.locator("thead")).to_contain_text("first_name")
+
+
+def test_another_key_and_number_are_chosen(page: Page) -> None:
+    page.goto(f"/search?query=table:{RIDES}")
+    settled(page)
+    page.locator("#target").select_option("member_rides")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page).to_have_url(re.compile("target=member_rides"))
+    settled(page)
+    expect(page.get_by_role("heading", name="Columns that move with member_rides")).to_be_visible()
+    page.locator("#target").select_option("")
+    page.get_by_role("button", name="Search", exact=True).click()
+    settled(page)
+    expect(page.locator("#correlated")).to_have_count(0)
+    expect(page.locator("#joinable")).to_be_visible()
+
+
+def test_a_file_is_dropped(page: Page) -> None:
+    page.goto("/search")
+    drop = """form => {
+        const files = new DataTransfer();
+        files.items.add(new File(["city,size\\nBerlin,3.6\\nParis,2.1\\nRome,2.8\\nMadrid,3.3\\n"], "cities.csv"));
+        form.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
+    }"""
+    page.locator("[data-drop]").evaluate(drop)
+    page.wait_for_url("**/search?query=upload*")
+    expect(page.locator("#key")).to_have_value("city", timeout=LONG)
+    settled(page)
+    expect(page.locator("section", has=page.locator("#joinable"))).to_contain_text("world/capital_cities.csv")
+    page.goto("/search")
+    expect(page.locator(".files")).to_contain_text("cities.csv")
+    page.get_by_role("button", name="Forget cities.csv").click()
+    expect(page.locator("main")).to_contain_text("None yet.")
+
+
+def test_a_file_that_is_not_taken_says_why(browser: Browser, base: str, tmp_path: Path) -> None:
+    context = browser.new_context(base_url=base)
+    page = watched(context)
+    page.goto("/search")
+    (tmp_path / "x.docx").write_bytes(b"PK")
+    page.set_input_files("input[type=file]", tmp_path / "x.docx")
+    expect(page.locator("[data-drop-said]")).to_contain_text("send CSV")
+    context.close()
+
+
+def test_hostile_files_run_nothing(page: Page, tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    path = tmp_path / "<svg onload=alert(2)>.csv"
+    rows = "".join(
+        f'"{each}",{n},{n * n}\n'
+        for n, each in enumerate([evil, "<script>alert(3)</script>", "Berlin", "Paris", "Rome"])
+    )
+    path.write_text(f'"{evil}","=1+1",z\n{rows}')
+    page.goto("/search")
+    page.set_input_files("input[type=file]", path)
+    page.wait_for_url("**/search?query=upload*")
+    expect(page.get_by_role("heading", name="What do you want to explain?")).to_be_visible(timeout=LONG)
+    settled(page)
+    page.get_by_text(re.compile("3 columns")).click()
+    expect(page.get_by_role("region", name="First rows")).to_contain_text("<script>alert(3)")
+    assert page.locator("img[src=x]").count() == 0
+
+
+# Two tables, the map --------------------------------------------------------------------------------------------------
+
+
+def test_two_tables_side_by_side(page: Page) -> None:
+    page.goto("/pair")
+    page.get_by_label("First table").fill("table:shop/orders.csv")
+    page.get_by_label("Second table").fill("table:shop/customers.csv")
+    page.get_by_role("button", name="Join", exact=True).click()
+    settled(page)
+    plan = page.locator("section", has=page.locator("#plan"))
+    expect(plan.locator(".words")).to_contain_text("customer_id")
+    expect(plan.get_by_role("region", name="Joined rows").locator("tbody tr")).to_have_count(10)
+    plan.get_by_text("Code", exact=True).click()
+    expect(plan.locator(".snippet")).to_have_count(5)
+    expect(plan.get_by_role("link", name="Search with the joined table")).to_be_visible()
+
+
+def test_the_map_is_filtered_zoomed_and_shared(page: Page, base: str) -> None:
+    page.goto("/map")
+    settled(page)
+    expect(page.locator("#map .node").first).to_be_visible(timeout=LONG)
+    every = page.locator("#map .node:not(.gone)").count()
+    page.get_by_label("Name contains").fill("shop/")
+    expect(page).to_have_url(re.compile("name=shop"))
+    assert 0 < page.locator("#map .node:not(.gone)").count() < every
+    page.locator("#map .node:not(.gone)", has_text="orders.csv").first.click()
+    panel = page.locator("#map-panel")
+    expect(panel).to_contain_text("shop/orders.csv")
+    expect(panel).to_contain_text("refers to")
+    address = page.url
+    before = page.locator("#map > g").get_attribute("transform")
+    page.get_by_role("button", name="Zoom in").click()
+    assert page.locator("#map > g").get_attribute("transform") != before
+    page.locator("#map").focus()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    page.goto(address)
+    expect(page.locator("#map-panel")).to_contain_text("shop/orders.csv", timeout=LONG)
+    expect(page.get_by_label("Name contains")).to_have_value("shop/")
+    settled(page)
+    shown = page.get_by_role("region", name="Links between tables").locator("tbody tr:visible")
+    assert all("shop/" in text for text in shown.all_inner_texts())
+
+
+# By keyboard, without scripts, in the dark ----------------------------------------------------------------------------
+
+
+def test_the_keyboard_is_enough(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("customer")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/find?q=customer")
+
+
+def test_a_theme_is_kept(page: Page) -> None:
+    page.goto("/")
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto("/search")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_pages_work_without_scripts(browser: Browser, base: str, demo_lake: Path) -> None:
+    context = browser.new_context(base_url=base, java_script_enabled=False)
+    page = context.new_page()
+    page.goto("/table?name=shop/orders.csv")
+    page.locator("section", has=page.locator("#joins")).get_by_role("link", name="Show").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Joins")
+    expect(page.locator("main")).to_contain_text("shop/order_lines.parquet")
+    page.goto("/search")
+    page.set_input_files("input[type=file]", demo_lake / RIDES)
+    page.get_by_role("button", name="Send").click()
+    page.wait_for_url("**/search?query=upload*")
+    for _ in range(60):
+        if page.get_by_role("heading", name="What do you want to explain?").count():
+            break
+        page.wait_for_timeout(500)
+        page.reload()
+    expect(page.locator("#key")).to_have_value("date")
+    context.close()
+
+
+@pytest.mark.slow
+def test_pages_of_real_lakes_can_be_used(browser: Browser, axe: str, tmp_path: Path) -> None:
+    """The same pages on another index, if one is named: LAKESCOPE_WEB_INDEX."""
+    index = os.environ.get("LAKESCOPE_WEB_INDEX")
+    if not index:
+        pytest.skip("LAKESCOPE_WEB_INDEX names no index")
+    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0"]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r"http://[^/]+", process.stderr.readline())
+    assert found is not None
+    time.sleep(3)
+    context = browser.new_context(base_url=found[0])
+    page = watched(context)
+    page.set_default_timeout(LONG)
+    wrong: dict[str, list[str]] = {}
+    try:
+        page.goto("/")
+        names = [link.get_attribute("title") for link in page.locator("table.data tbody th a").all()[:12]]
+        for path in [
+            "/",
+            "/map",
+            "/problems",
+            *(f"/table?name={name}" for name in names),
+            *(f"/search?query=table:{name}" for name in names[:4]),
+        ]:
+            page.goto(path)
+            settled(page)
+            wrong[path] = findings(page, axe)
+        assert {path: each for path, each in wrong.items() if each} == {}
+        assert page.wrong == []  # type: ignore[attr-defined]
+    finally:
+        context.close()
+        process.terminate()
+        process.communicate(timeout=20)
