@@ -37,8 +37,8 @@ from lakescope.search import estimators, intervals
 from lakescope.search.correlated import CorrelationSearch, Request, heavy_tailed, scores
 from lakescope.search.estimators import Samples
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
 from lakescope.search.keyed import KeyedQuery
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index

@@ -39,8 +39,9 @@ from common import Aim, Json, Spread
 from lakescope.search.costs import measured
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import JoinSearch
-from lakescope.search.josie import Algorithm, OverlapSearch
+from lakescope.search.josie import Algorithm
 from lakescope.search.lsh_ensemble import Ensemble, bands_and_rows, reach, step_of
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, partition
 from lakescope.values.canonical import NULL_MARKERS
@@ -503,11 +504,11 @@ _ASK = """
 import sys
 from pathlib import Path
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.store.index import Index
 search = OverlapSearch(InvertedIndex(Index(Path(sys.argv[1]))))
 search.warm()
-for number in range(0, int(search.index.set_bounds[-1]), 101):
+for number in range(0, int(search.index.count), 101):
     search.top(search.index.query_of_set(number), 10)
 print("ready", flush=True)
 sys.stdin.readline()

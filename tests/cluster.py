@@ -191,7 +191,7 @@ def contents(lake: Lake) -> dict[str, Any]:
 
 def _records(lake: Lake, kind: str) -> list[dict[str, Any]]:
     """Correlation sketches in order, whatever files they lie in; sums to nine digits."""
-    rows = [row for batch in lake._index.batches(kind) for row in batch.to_pylist()]
+    rows = [row for batch in lake._index.batches(kind) for row in batch.records.to_pylist()]
     for row in rows:
         if "values" in row:
             # Missing numbers as None: NaN does not equal itself.

@@ -303,7 +303,7 @@ def test_ranges_and_types_rule_pairs_out() -> None:
 def brute(lake: Lake) -> dict[tuple[int, int], float]:
     """All inclusions by counting the groups of sets."""
     inverted = lake._joins.inverted
-    count = int(inverted.set_bounds[-1])
+    count = inverted.count
     found = {}
     for x in range(count):
         query = inverted.query_of_set(x)

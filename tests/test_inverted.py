@@ -22,11 +22,13 @@ from lakescope.pipeline import lists as pipeline_lists
 from lakescope.search import kernels
 from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import Algorithm, OverlapSearch
+from lakescope.search.josie import Algorithm
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays
 from lakescope.store.index import Index
+from lakescope.store.inverted import InvertedSegment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -169,12 +171,17 @@ def test_josie_skips_the_lists_of_popular_tokens(place: Path) -> None:
     assert 0 < josie.sets_read < 50
 
 
+def segment_of(index: InvertedIndex) -> InvertedSegment:
+    assert index.alone is not None
+    return index.alone
+
+
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def test_every_part_says_what_the_sets_say(place: Path) -> None:
     sets = skewed(random.Random(9), 120, 200)
-    index = index_of_sets(place / "i", sets, bits=3, pieces=3)
+    index = segment_of(index_of_sets(place / "i", sets, bits=3, pieces=3))
     assert index.sizes.tolist() == [len(each) for each in sets]
     holders: dict[int, list[int]] = {}
     for number, each in enumerate(sets):
@@ -196,14 +203,14 @@ def test_every_part_says_what_the_sets_say(place: Path) -> None:
     for number, each in enumerate(sets):
         found = index.groups_of_set(number)
         assert found.tolist() == sorted({*index.groups_of_tokens(np.array(sorted(each), np.uint64)).tolist()})
-        assert index.query_of_set(number).known == len(each)
+        assert index.query_of_set(number).weights.sum() == len(each)
 
 
 def test_unknown_tokens_have_no_group(place: Path) -> None:
     index = index_of_sets(place / "i", [[5, 9]])
     search = OverlapSearch(index)
     strangers = np.array([1, 6, 2**64 - 1], np.uint64)
-    assert index.groups_of_tokens(strangers).tolist() == [-1, -1, -1]
+    assert segment_of(index).groups_of_tokens(strangers).tolist() == [-1, -1, -1]
     assert search.query(strangers).groups.size == 0
     assert search.query(strangers).size == 3
     assert search.top(search.query(strangers), 5).sets.size == 0
@@ -228,14 +235,14 @@ def test_lists_whose_hashes_collide_are_told_apart(place: Path, monkeypatch: pyt
     index = index_of_sets(place / "i", sets)
     check(index, sets, sets[:20], ks=[5])
     honest = len({tuple(n for n, each in enumerate(sets) if t in each) for t in {t for each in sets for t in each}})
-    assert index.group_bounds[-1] == honest
+    assert index.group_count == honest
 
 
 def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buckets, shards, files: the same tokens, groups, lists and sets."""
     sets = skewed(random.Random(4), 150, 300)
 
-    def parts(index: InvertedIndex) -> list[object]:
+    def parts(index: InvertedSegment) -> list[object]:
         tokens = np.array(sorted({t for each in sets for t in each}), np.uint64)
         groups = np.arange(index.group_bounds[-1], dtype=np.int32)
         return [
@@ -245,20 +252,21 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
             [index.groups_of_set(number).tolist() for number in range(len(sets))],
         ]
 
-    one = parts(index_of_sets(place / "one", sets, bits=1, pieces=1))
+    one = parts(segment_of(index_of_sets(place / "one", sets, bits=1, pieces=1)))
     monkeypatch.setattr(build, "_PAIRS_PER_SHARD", 200)
     monkeypatch.setattr(build, "_ITEMS_PER_FILE", 100)
-    cut = index_of_sets(place / "cut", sets, bits=4, pieces=3)
+    whole = index_of_sets(place / "cut", sets, bits=4, pieces=3)
+    cut = segment_of(whole)
     assert min(len(cut.postings), len(cut.sets), len(cut.tokens), len(cut.forest)) > 2
     assert parts(cut) == one
-    check(cut, sets, sets[:30], ks=[1, 7])
+    check(whole, sets, sets[:30], ks=[1, 7])
 
 
 def test_signatures_of_the_forest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every position lists all sets in order of their minimum there."""
     monkeypatch.setattr(build, "_ITEMS_PER_FILE", 700)
     sets = skewed(random.Random(5), 20, 50)
-    index = index_of_sets(place / "i", sets)
+    index = segment_of(index_of_sets(place / "i", sets))
     assert len(index.forest) > 2
     values = np.concatenate([file["values"] for file in index.forest]).reshape(-1, len(sets))
     numbers = np.concatenate([file["sets"] for file in index.forest]).reshape(-1, len(sets))
@@ -277,7 +285,7 @@ def test_the_demo_lake_answers_like_brute_force(demo_index: Lake) -> None:
     index = InvertedIndex(demo_index._index)
     search = OverlapSearch(index)
     groups = [index.groups_of_set(number) for number in range(index.sizes.size)]
-    widths = index.widths(np.arange(index.group_bounds[-1], dtype=np.int32))
+    widths = index.widths(np.arange(index.group_count, dtype=np.int32))
     for number in range(0, index.sizes.size, 7):
         query = index.query_of_set(number)
         overlaps = [int(widths[np.intersect1d(query.groups, each)].sum()) for each in groups]
@@ -309,7 +317,7 @@ def test_a_damaged_file_is_refused_by_name(place: Path, part: str) -> None:
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     with pytest.raises(IndexDamaged, match=path.name):
-        _ = InvertedIndex(Index(place / "i")).forest
+        _ = segment_of(InvertedIndex(Index(place / "i"))).forest
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -390,5 +398,5 @@ def test_kernels_do_not_leave_counts_behind(place: Path, spark: SparkSession) ->
     search = OverlapSearch(index_of_sets(place / "i", sets))
     for algorithm in ALGORITHMS:
         search.top(search.query(np.array(sorted(sets[3]), np.uint64)), 4, [1, 2, 3], algorithm)
-        assert not search._counts.any()
+        assert not search.largest._counts.any()
     assert kernels.EXCLUDED < 0

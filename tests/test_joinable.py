@@ -23,7 +23,7 @@ from lakescope.results import Results
 from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import Joinable
-from lakescope.search.josie import OverlapSearch
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.significance import Range, chance, expected_by_density, expected_by_popularity, quality
 from lakescope.store.index import Index
 from test_cli import Run, assert_refused, from_json, run
@@ -225,7 +225,7 @@ def test_costs_are_measured_once_and_kept_with_the_index(tmp_path: Path) -> None
     assert costs != Costs()
     assert min(costs.as_array()) > 0
     assert stored_costs(Index(tmp_path / "i")) == costs
-    kept = next((tmp_path / "i" / "segments").rglob("costs.json"))
+    kept = next((tmp_path / "i" / "segments").rglob("costs-*.json"))
     assert not Index(tmp_path / "i").verify()
     for damage in (
         "",

@@ -151,7 +151,7 @@ def test_candidates_share_a_band_and_no_other_set_does(lake: tuple[list[list[int
             screened = ensemble.search(query, size, threshold)
             assert set(screened.sets.tolist()) <= set(wanted)
             assert (screened.highs <= 1).all()
-            plain = ensemble._agreements_plainly(query)
+            plain = ensemble._forests[0]._agreements_plainly(query)
             compiled = ensemble._agreements(query)
             assert sorted(plain[0].tolist()) == sorted(compiled[0].tolist())
             assert {n: m.tolist() for n, m in zip(*plain, strict=True)} == {

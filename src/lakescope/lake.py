@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
+    from lakescope.pipeline.progress import Listener
+    from lakescope.pipeline.update import Update
     from lakescope.report.site import Report
     from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
@@ -840,6 +842,55 @@ class Lake:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""
         self._joins.warm()
         self._correlations.warm()
+
+    # --- the lake changes ---------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        *,
+        spark: SparkSession | None = None,
+        master: str | None = None,
+        progress: Listener | None = None,
+    ) -> Update:
+        """Bring the index up to date with what it was built from: only what was added or changed is scanned.
+
+        Answers are then those of a fresh build. Frames cannot be read again, and stay as they are.
+        """
+        return self._updated(spark=spark, master=master, progress=progress)
+
+    def add(
+        self,
+        *sources: str | os.PathLike[str],
+        spark: SparkSession | None = None,
+        master: str | None = None,
+        progress: Listener | None = None,
+    ) -> Update:
+        """Index more: directories, files, globs or URIs. The rest of the index is brought up to date, too."""
+        return self._updated(add=[os.fspath(each) for each in sources], spark=spark, master=master, progress=progress)
+
+    def remove(self, *tables: str) -> Update:
+        """Leave tables out of the index from now on, whether their files are still there or not."""
+        return self._updated(remove=tables)
+
+    def compact(self, *, spark: SparkSession | None = None, master: str | None = None) -> None:
+        """Make one segment of what updates left, without tables that are gone: questions are faster then."""
+        from lakescope.pipeline.compact import compact
+
+        compact(self.path, spark=spark, master=master)
+        self._reopen()
+
+    def _updated(self, **options: Any) -> Update:
+        from lakescope.pipeline.update import update
+
+        done = update(self.path, **options)
+        self._reopen()
+        return done
+
+    def _reopen(self) -> None:
+        """Answer from what is published now."""
+        index = Index(self.path)
+        self.__dict__.clear()
+        self._index = index
 
     def verify(self) -> None:
         """Read every byte of the index and compare checksums.

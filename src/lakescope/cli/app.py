@@ -25,6 +25,10 @@ app = typer.Typer(
 
 _IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
 _FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")]
+_MasterOption = Annotated[
+    str | None, typer.Option("--master", help="Spark master (spark://host:7077) or Connect server (sc://host).")
+]
+_QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 _LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Print at most this many (0: all).")]
 
 _SEVERITIES = ["error", "warning", "info"]
@@ -86,6 +90,73 @@ def index_command(
         if line:
             line.close()
     _print_summary(out, form)
+
+
+@app.command(epilog="Example: lakescope update lake.idx")
+def update(
+    index: _IndexArgument,
+    master: _MasterOption = None,
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Bring the index up to date: scan what was added or changed, forget what was removed."""
+    from lakescope.cli import updating
+
+    lake = _lake(index)
+    updating.updated(lambda progress: lake.update(master=master, progress=progress), form, quiet=quiet)
+
+
+@app.command(epilog="Example: lakescope add lake.idx more/ s3://bucket/new")
+def add(
+    index: _IndexArgument,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs or URIs.")],
+    master: _MasterOption = None,
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Index more tables beside those that are there; later updates look at them, too."""
+    from lakescope.cli import updating
+
+    lake = _lake(index)
+    updating.updated(lambda progress: lake.add(*paths, master=master, progress=progress), form, quiet=quiet)
+
+
+@app.command(epilog="Example: lakescope remove lake.idx sales/2021.csv")
+def remove(
+    index: _IndexArgument,
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Names of tables of the lake.")],
+    form: _FormatOption = Format.table,
+) -> None:
+    """Leave tables out of the index from now on; their files are not touched."""
+    from lakescope.cli import updating
+
+    lake = _lake(index)
+    updating.updated(lambda _: lake.remove(*tables), form, quiet=True)
+
+
+@app.command(epilog="Example: lakescope compact lake.idx")
+def compact(index: _IndexArgument, master: _MasterOption = None, form: _FormatOption = Format.table) -> None:
+    """Make one segment of what updates left: questions are faster, what is gone frees its room."""
+    lake = _lake(index)
+    lake.compact(master=master)
+    if form is Format.table:
+        write(f"{lake.path}: one segment, generation {lake.info()['generation']}")
+    else:
+        print_record(lake.info(), form)
+
+
+@app.command(epilog="Example: lakescope watch lake.idx --every 60")
+def watch(
+    index: _IndexArgument,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 30.0,
+    master: _MasterOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Keep the index up to date until Ctrl-C: look for changes now and then, compact when it is worth it."""
+    from lakescope.cli import updating
+
+    updating.watch(_lake(index), every, form, master, once=once)
 
 
 def _print_summary(path: str, form: Format) -> None:

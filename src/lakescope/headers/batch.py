@@ -21,9 +21,10 @@ from lakescope.headers.model import Clues, Model
 from lakescope.headers.similar import NamelessColumn, NamelessTable, Weighted, best_weighted
 from lakescope.headers.suggest import HeaderRequest, HeaderSearch
 from lakescope.results import arrow_schema
-from lakescope.search.inverted import InvertedIndex, QueryGroups
+from lakescope.search.inverted import InvertedIndex
 from lakescope.sketches import codec
 from lakescope.store.index import Index
+from lakescope.store.inverted import QueryGroups
 
 #: Columns of the corpus that a task searches, about.
 _PART = 25_000
@@ -89,7 +90,9 @@ class Batch:
 
     def table(self, search: HeaderSearch, query: int, payload: bytes) -> NamelessTable:
         """A table as a question: from the index, or as the first task has read it."""
-        return _unpacked(payload) if payload else search.table(search.columns.number_of_table[self.tables[query]])
+        if payload:
+            return _unpacked(payload, search.values.inverted)
+        return search.table(search.columns.number_of_table[self.tables[query]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +203,19 @@ def _packed(table: NamelessTable) -> bytes:
     arrays: dict[str, Any] = {"records": json.dumps([column.record for column in table.columns])}
     for place, groups in enumerate([table.groups, *(column.groups for column in table.columns)]):
         arrays |= {f"{place}.groups": groups.groups, f"{place}.weights": groups.weights, f"{place}.size": groups.size}
+        if groups.tokens is not None:
+            # Groups over several segments are numbered by each process as it meets them.
+            arrays[f"{place}.tokens"] = groups.tokens
     return codec.pack("nameless", _VERSION, arrays)
 
 
-def _unpacked(payload: bytes) -> NamelessTable:
+def _unpacked(payload: bytes, inverted: InvertedIndex) -> NamelessTable:
     kept = codec.unpack(payload, "nameless", _VERSION)
     records = json.loads(kept["records"])
     groups = [
-        QueryGroups(kept[f"{place}.groups"], kept[f"{place}.weights"], kept[f"{place}.size"])
+        inverted.values(kept[f"{place}.tokens"])
+        if f"{place}.tokens" in kept
+        else QueryGroups(kept[f"{place}.groups"], kept[f"{place}.weights"], kept[f"{place}.size"])
         for place in range(len(records) + 1)
     ]
     columns = [NamelessColumn(record, mine) for record, mine in zip(records, groups[1:], strict=True)]

@@ -86,8 +86,8 @@ def _doubt(
         return "meaningless", f"{name!r} says nothing about the column"
     value = canonical(name)
     token = np.array([max(1, hash_text(value.text))], np.uint64)
-    group = search.values.inverted.groups_of_tokens(token)
-    if group[0] >= 0 and bool(search.values.inverted.held(group, column)[0]):
+    inverted = search.values.inverted
+    if inverted.holds(inverted.looked_up(token), column).any():
         if value.kind is Kind.TEXT:
             return "repeated", f"{name!r} is also one of its values: a header among the rows?"
         return "value", f"{name!r} is also one of its values"

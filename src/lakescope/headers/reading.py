@@ -26,7 +26,7 @@ def lake_table(index: Index, headed: HeadedColumns, values: ValueSearch, number:
     columns = headed.columns_of(number)
     records = index.catalog("columns").slice(columns.start, len(columns)).select(list(FIELDS)).to_pylist()
     found = [
-        NamelessColumn(record, values.inverted.query_of_set(column))
+        NamelessColumn(record, values.inverted.values_of_sets([column]))
         for record, column in zip(records, columns, strict=True)
     ]
     return NamelessTable(found, values.groups_of(number), number)
@@ -63,12 +63,12 @@ def read_table(query: Any, inverted: InvertedIndex) -> NamelessTable:
         raise BadRequest("the table has no columns", hint="give a table with at least one column")
     known = {name: np.unique(np.concatenate([np.empty(0, np.uint64), *parts])) for name, parts in tokens.items()}
     columns = [
-        NamelessColumn(_whole(summarise("", name, state, rows)), inverted.query(known[name]), state.distinct)
+        NamelessColumn(_whole(summarise("", name, state, rows)), inverted.values(known[name]), state.distinct)
         for name, state in states.items()
     ]
     every = np.unique(np.concatenate(list(known.values())))
     notes = ["it has no header"] if _numbered(states) else []
-    return NamelessTable(columns, inverted.query(every), notes=notes)
+    return NamelessTable(columns, inverted.values(every), notes=notes)
 
 
 def _whole(record: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus, ranges
-from lakescope.search.inverted import InvertedIndex, QueryGroups
+from lakescope.search.inverted import InvertedIndex
+from lakescope.store.inverted import QueryGroups
 
 if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
@@ -101,18 +102,12 @@ class ValueSearch:
         """Distinct values of tables of the corpus: over their columns that have a header (3.3)."""
         for table in tables[self._sizes[tables] < 0].tolist():
             columns = [column for column in self._headed.columns_of(table) if self._headed.header_of[column] >= 0]
-            self._sizes[table] = self._groups(columns).size
+            self._sizes[table] = self.inverted.values_of_sets(columns).size
         return self._sizes[tables]
 
     def groups_of(self, table: int) -> QueryGroups:
         """The values of a table of the lake over all its columns, as those of a table to be named."""
-        return self._groups(self._headed.columns_of(table))
-
-    def _groups(self, columns: Iterable[int]) -> QueryGroups:
-        parts = [np.empty(0, np.int32), *(self.inverted.groups_of_set(column) for column in columns)]
-        groups = np.unique(np.concatenate(parts))
-        widths = self.inverted.widths(groups)
-        return QueryGroups(groups, widths, int(widths.sum(dtype=np.int64)))
+        return self.inverted.values_of_sets(self._headed.columns_of(table))
 
     def lists(self, table: NamelessTable, part: CorpusPart) -> Lists:
         """Which columns of a part of the corpus hold the values of a table; its own columns are left out."""

@@ -21,8 +21,9 @@ class SketchSearch:
 
     def __init__(self, index: Index, headed: HeadedColumns) -> None:
         order: dict[tuple[str, int], bytes] = {}
-        for batch in index.batches("sketches"):
-            for row in batch.select(["table", "position", "distinct"]).to_pylist():
+        for batch, live in index.batches("sketches"):
+            rows = batch.select(["table", "position", "distinct"]).to_pylist()
+            for row in (rows[number] for number in live.tolist()):
                 order[row["table"], row["position"]] = row["distinct"]
         self._columns = [HyperLogLogPlusPlus.from_bytes(order[key]) for key in sorted(order)]
         self.sizes = np.array([_count(each) for each in self._columns], np.int64)

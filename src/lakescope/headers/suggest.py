@@ -433,8 +433,8 @@ class HeaderSearch:
         if not texts:
             return ()
         inverted = self.values.inverted
-        groups = inverted.groups_of_tokens(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
-        held = (groups >= 0) & inverted.held(groups, number)
+        tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
+        held = inverted.holds(inverted.looked_up(tokens), number)
         return tuple(text for text, there in zip(texts, held.tolist(), strict=True) if there)[:_VALUES]
 
     # --- the thesis' --------------------------------------------------------------------------------------------------

@@ -19,9 +19,10 @@ from lakescope.errors import BadRequest
 from lakescope.keys.joint import joint
 from lakescope.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
+from lakescope.store.inverted import InvertedSegment
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -269,6 +270,15 @@ def _without_interval(estimates: F64) -> F64:
 
 def smallest_hashes(inverted: InvertedIndex, k: int) -> tuple[U64, I64]:
     """The ``k`` smallest hashes of every set, in order, and how many there are: one pass over tokens in their order."""
+    smallest, filled = np.zeros((inverted.count, k), np.uint64), np.zeros(inverted.count, np.int64)
+    for part in inverted.parts:
+        numbers = part.in_lake(part.live.astype(np.int32))
+        hashes, counts = _smallest_of_segment(part.segment, k)
+        smallest[numbers], filled[numbers] = hashes[part.live], counts[part.live]
+    return smallest, filled
+
+
+def _smallest_of_segment(inverted: InvertedSegment, k: int) -> tuple[U64, I64]:
     from lakescope.keys import kernels
 
     count = int(inverted.set_bounds[-1])

@@ -89,11 +89,12 @@ class SketchedColumns:
             for number, key in enumerate(zip(catalog["table"].to_pylist(), catalog["column"].to_pylist(), strict=True))
         }
         sketches: dict[int, HyperLogLogPlusPlus] = {}
-        for batch in index.batches("sketches"):
+        for batch, live in index.batches("sketches"):
             blobs = batch.column("distinct")
-            names = zip(batch.column("table").to_pylist(), batch.column("column").to_pylist(), strict=True)
-            for row, name in enumerate(names):
-                sketches[numbers[name]] = HyperLogLogPlusPlus.from_bytes(blobs[row].as_buffer())
+            tables, columns = batch.column("table").to_pylist(), batch.column("column").to_pylist()
+            for row in live.tolist():
+                number = numbers[tables[row], columns[row]]
+                sketches[number] = HyperLogLogPlusPlus.from_bytes(blobs[row].as_buffer())
         types = zip(catalog["type"].to_pylist(), catalog["type_share"].to_pylist(), strict=True)
         # A few cells of another type than the column's may be most of its values.
         families = np.array([_FAMILIES.get(type, _ANY) if share == 1.0 else _ANY for type, share in types], np.uint8)

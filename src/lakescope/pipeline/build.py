@@ -14,20 +14,31 @@ import threading
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
-from lakescope.pipeline.inverted import build_inverted, spark_exchange
+from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
 from lakescope.pipeline.progress import Listener, Progress, ProgressWatch
 from lakescope.pipeline.session import inheriting, spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
-from lakescope.pipeline.tasks import RESULT_DDL, STATE_DDL, MergeStates, ScanBins, ScanFrame, parse_result
+from lakescope.pipeline.tasks import (
+    RESULT_DDL,
+    STATE_DDL,
+    STATE_SCHEMA,
+    MergeStates,
+    ScanBins,
+    ScanFrame,
+    parse_result,
+)
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
 
 #: Rows a Python worker is handed at a time; states are large, rows of them few.
 _ROWS_PER_BATCH = "32"
+_BATCH_KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: What a Spark frame, whose size nobody knows, is taken for.
 _FRAME_BYTES = 1 << 30
 
@@ -50,7 +62,7 @@ _CANCEL_SECONDS = 10.0
 
 
 @dataclass(slots=True)
-class _Outcome:
+class Outcome:
     """What Spark jobs returned so far."""
 
     cut: TokenCut | None
@@ -100,13 +112,68 @@ def build(
             frames, unreadable = inputs.spark_frames(session)
             plan.problems += unreadable
             _check(plan, frames, inputs)
-            with _FewRowsPerBatch(session):
-                outcome = _run(session, plan, frames, writer.staging, progress, joins=joins)
-                _invert(session, outcome, writer.staging, progress, began)
-        problems = plan.problems + outcome.problems
-        files = outcome.files + _write_problems(problems, writer.staging)
-        summary = _summary(problems, outcome, time.monotonic() - began)
-        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary)
+            outcome = scan(session, plan, frames, writer.staging, joins=joins, progress=progress)
+        files = [
+            *outcome.files,
+            *write_problems("problems", outcome.problems, writer.staging),
+            *write_problems("notices", plan.problems, writer.staging),
+        ]
+        summary = _summary(plan.problems + outcome.problems, outcome, time.monotonic() - began)
+        asked = inputs.remembered(unit_bytes, joins=joins)
+        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
+
+
+#: Runs the scan of a plan and of frames; returns the results of its merge tasks.
+Job = Callable[[Plan, "list[SparkFrame]", "TokenCut | None", "Listener | None"], list[str]]
+
+
+def scan(
+    session: SparkSession,
+    plan: Plan,
+    frames: list[SparkFrame],
+    staging: Path,
+    *,
+    joins: bool,
+    progress: Listener | None,
+) -> Outcome:
+    """Scan what was planned and invert it: all files of a segment, staged."""
+    began = time.monotonic()
+
+    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+        return _job(session, plan, frames, staging, cut, progress)
+
+    with few_rows_per_batch(session):
+        outcome = _run(job, plan, frames, progress, joins=joins)
+        steps = itertools.count(1)
+
+        def step(frame: DataFrame) -> list[Any]:
+            if progress:
+                tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
+                progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
+            return collect(session, frame)
+
+        _invert(spark_exchange(session, step), outcome, staging)
+    return outcome
+
+
+def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
+    """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
+
+    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+        write_plan(plan.bins, staging)
+        place = str(staging.absolute())
+        # A bin at a time, as on Spark: records that travel together are in order of their tables.
+        numbers = [pa.record_batch([pa.array([number])], ["id"]) for number in range(len(plan.bins))]
+        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut)(iter([each]))]
+        states = pa.Table.from_batches(scanned, STATE_SCHEMA)
+        order = [(name, "ascending") for name in ("table", "target", "part", "name", "ordinal")]
+        merged = MergeStates(place, 1, cut)(iter(states.sort_by(order).to_batches()))
+        return [result for batch in merged for result in batch.column(0).to_pylist()]
+
+    outcome = _run(job, plan, [], None, joins=joins)
+    _invert(local_exchange, outcome, staging)
+    outcome.jobs = 0
+    return outcome
 
 
 def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
@@ -134,28 +201,20 @@ def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
         raise BadRequest(f"two tables are called {doubled[0]!r}", hint="give the frame another name")
 
 
-def _run(
-    session: SparkSession,
-    plan: Plan,
-    frames: list[SparkFrame],
-    staging: Path,
-    progress: Listener | None,
-    *,
-    joins: bool,
-) -> _Outcome:
+def _run(job: Job, plan: Plan, frames: list[SparkFrame], progress: Listener | None, *, joins: bool) -> Outcome:
     """The job that scans; one more if ranges of a file did not meet, one for each frame if a frame broke the first."""
     cut = TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))) if joins else None
-    outcome = _Outcome(cut)
+    outcome = Outcome(cut)
     try:
-        outcome.add(_job(session, plan, frames, staging, cut, progress))
+        outcome.add(job(plan, frames, cut, progress))
     except BuildFailed:
         if not frames:
             raise
         # One bad table never stops a lake: a frame that Spark cannot read takes only itself down.
-        outcome.add(_job(session, plan, [], staging, cut, progress))
+        outcome.add(job(plan, [], cut, progress))
         for frame in frames:
             try:
-                outcome.add(_job(session, Plan({}, []), [frame], staging, cut, None))
+                outcome.add(job(Plan({}, []), [frame], cut, None))
             except BuildFailed as error:
                 outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
         if not outcome.counts.get("tables"):
@@ -165,28 +224,18 @@ def _run(
         detail = "quotes misled the cutting of the file into ranges; it was scanned again whole"
         outcome.problems += [Problem(table, "info", "rescanned", detail) for table in again]
         whole = make_plan([plan.tables[table] for table in again], unit_bytes=1 << 62)
-        outcome.add(_job(session, whole, [], staging, replace(cut, attempt=1) if cut else None, progress))
+        outcome.add(job(whole, [], replace(cut, attempt=1) if cut else None, progress))
     return outcome
 
 
-def _invert(session: SparkSession, outcome: _Outcome, staging: Path, progress: Listener | None, began: float) -> None:
+def _invert(exchange: Exchange, outcome: Outcome, staging: Path) -> None:
     """Replace the raw tokens by the inverted index."""
     if outcome.cut is None:
         return
     raw, grams, sketches = (
         [file for file in outcome.files if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
     )
-    pairs = outcome.counts.get("pairs", 0)
-    steps = itertools.count(1)
-
-    def collect(frame: DataFrame) -> list[Any]:
-        if progress:
-            tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
-            progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
-        return _collect(session, frame)
-
-    exchange = spark_exchange(session, collect)
-    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, pairs, grams)
+    built = build_inverted(exchange, staging, raw, sketches, outcome.cut, outcome.counts.get("pairs", 0), grams)
     outcome.files = [file for file in outcome.files if file.kind not in (RAW, RAW_GRAMS)] + built.files
     outcome.inverted = built.figures
     outcome.jobs += 2
@@ -212,7 +261,7 @@ def _job(
         watch.start()
     try:
         merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut)
-        return [row.result for row in _collect(session, merged)]
+        return [row.result for row in collect(session, merged)]
     finally:
         if watch:
             watch.end()
@@ -240,7 +289,7 @@ def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut | None) -> DataFra
     return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards, cut)), STATE_DDL)
 
 
-def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
+def collect(session: SparkSession, frame: DataFrame) -> list[Any]:
     """Collect in a thread of its own: Ctrl-C then finds this thread waiting, and the job is cancelled.
 
     Else PySpark's handler of the signal would talk to Spark on a connection that is still waiting for an answer.
@@ -274,23 +323,18 @@ def _collect(session: SparkSession, frame: DataFrame) -> list[Any]:
         ) from error
 
 
-class _FewRowsPerBatch:
-    """Hands Python workers few rows at a time, since each holds a whole state; restores the session's setting."""
-
-    _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def __enter__(self) -> None:
-        self._before = self._session.conf.get(self._KEY, None)
-        self._session.conf.set(self._KEY, _ROWS_PER_BATCH)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is None:
-            self._session.conf.unset(self._KEY)
+@contextlib.contextmanager
+def few_rows_per_batch(session: SparkSession) -> Iterator[None]:
+    """Hand Python workers few rows at a time, since each holds a whole state; restores the session's setting."""
+    before = session.conf.get(_BATCH_KEY, None)
+    session.conf.set(_BATCH_KEY, _ROWS_PER_BATCH)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_BATCH_KEY)
         else:
-            self._session.conf.set(self._KEY, self._before)
+            session.conf.set(_BATCH_KEY, before)
 
 
 def _reason(error: Exception) -> str:
@@ -300,15 +344,16 @@ def _reason(error: Exception) -> str:
     return (telling or lines or [type(error).__name__])[-1][:500]
 
 
-def _write_problems(problems: list[Problem], staging: Path) -> list[SegmentFile]:
-    shard = ShardWriter(staging, "problems")
+def write_problems(kind: str, problems: list[Problem], staging: Path) -> list[SegmentFile]:
+    """A file of problems: those of tables, or (``notices``) those met while looking for tables."""
+    shard = ShardWriter(staging, kind)
     for problem in problems:
         shard.add(asdict(problem))
     file = shard.close()
     return [file] if file else []
 
 
-def _summary(problems: list[Problem], outcome: _Outcome, seconds: float) -> dict[str, Any]:
+def _summary(problems: list[Problem], outcome: Outcome, seconds: float) -> dict[str, Any]:
     counts = outcome.counts
     return {
         "tables": counts.get("tables", 0),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.pipeline.scan import MANY_UNITS
+from lakescope.sources import files
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Problem, Unit
@@ -92,6 +93,15 @@ class Inputs:
             *[CATALOG_PREFIX + name for name in self.catalog],
             *[f"frame:{name}" for name in self.frames],
         ]
+
+    def remembered(self, unit_bytes: int, *, joins: bool) -> dict[str, Any]:
+        """What an update needs to know; secrets of URIs are left out, and frames, which cannot be read again."""
+        local = [files.local_path(location) for location in self.locations]
+        places = [
+            display(location) if path is None else str(Path(path).expanduser().absolute())
+            for location, path in zip(self.locations, local, strict=True)
+        ]
+        return {"locations": places, "catalog": self.catalog, "unit_bytes": unit_bytes, "joins": joins}
 
     def spark_frames(self, session: SparkSession) -> tuple[list[SparkFrame], list[Problem]]:
         """Spark DataFrames and tables of the catalog, and what cannot be read of them."""

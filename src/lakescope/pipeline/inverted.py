@@ -573,8 +573,14 @@ class Finish:
         raise AssertionError(target)
 
     def _write_tokens(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:
-        """Tokens in order with their groups, and a directory of where each range of hashes begins."""
-        fields = {"hashes": np.uint64, "groups": np.int32, "directory": np.int64, "range": np.int64}
+        """Tokens in order with their groups, a directory of where ranges of hashes begin, and the order by group."""
+        fields = {
+            "hashes": np.uint64,
+            "groups": np.int32,
+            "directory": np.int64,
+            "range": np.int64,
+            "by_group": np.int32,
+        }
         out = ArrayFile(self.staging, PARTS[TOKENS], fields)
         bits, directory_bits = self.spread.cut.bits, self.spread.directory_bits
         out.append(range=np.array([directory_bits, begin << (directory_bits - bits), end << (directory_bits - bits)]))
@@ -583,6 +589,7 @@ class Finish:
             bucket: [each for _, each in rows] for bucket, rows in itertools.groupby(payloads, lambda row: row[0])
         }
         per_bucket = 1 << (directory_bits - bits)
+        every = [np.empty(0, np.int32)]
         for bucket in range(begin, end):
             before = out.count("hashes")
             hashes, local = found.get(bucket, _NO_TOKENS)
@@ -591,8 +598,10 @@ class Finish:
                 numbers[each["locals"]] = each["groups"]
             low = np.uint64(bucket << (64 - bits))
             directory = directory_of(read_only(hashes), 64 - directory_bits, low, per_bucket)
-            out.append(hashes=hashes, groups=numbers[local], directory=directory[:-1] + before)
-        out.append(directory=np.array([out.count("hashes")]))
+            every.append(numbers[local])
+            out.append(hashes=hashes, groups=every[-1], directory=directory[:-1] + before)
+        order = np.argsort(np.concatenate(every), kind="stable")
+        out.append(directory=np.array([out.count("hashes")]), by_group=order)
         return out.close()
 
     def _grouped(self, begin: int, end: int) -> Iterator[tuple[int, tuple[U64, I32]]]:

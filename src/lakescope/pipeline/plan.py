@@ -65,7 +65,12 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
         if isinstance(result, Problem):
             problems.append(result)
             continue
-        source = {"uri": files.display(found.uri), "format": found.format, "modified": found.modified}
+        source = {
+            "uri": files.display(found.uri),
+            "format": found.format,
+            "modified": found.modified,
+            "version": found.version,
+        }
         units += [(found, replace(unit, options={**unit.options, "source": source})) for unit in result]
     plan = Plan({}, [], problems)
     plan.bins = pack(_told_apart(units, plan), unit_bytes)

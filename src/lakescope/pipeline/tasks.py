@@ -250,7 +250,7 @@ class MergeStates:
     cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
-        shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "problems", *_WHOLE)}
+        shards = {kind: ShardWriter(self.staging, kind) for kind in ("tables", "problems", "failures", *_WHOLE)}
         counts = dict.fromkeys(("tables", "columns", "rows", "bytes", "failed"), 0)
         again: list[str] = []
         tokens = RawTokens(self.staging)
@@ -343,6 +343,8 @@ def _write_table(whole: TablePart, shards: dict[str, ShardWriter], counts: dict[
             whole.report(Problem(whole.table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1
+        known = {name: whole.source.get(name) for name in ("uri", "version")}
+        shards["failures"].add({"table": whole.table, **known})
         if not any(problem.severity == "error" or problem.code.startswith("empty-") for problem in whole.problems):
             whole.report(Problem(whole.table, "error", "empty-file", "it holds no column"))
     _write_problems(whole.problems, shards)
@@ -436,6 +438,7 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
             "columns": len(whole.columns),
             "units": whole.units,
             "complete": whole.failed == 0,
+            "version": whole.source.get("version"),
         }
     )
 

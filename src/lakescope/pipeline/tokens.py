@@ -137,6 +137,22 @@ class RawTokens:
             owners=owners[:kept],
         )
 
+    def add_lists(
+        self, bucket: int, hashes: U64, lengths: npt.NDArray[np.int32], sets: npt.NDArray[np.int32], keys: U64
+    ) -> None:
+        """Add a bucket of tokens in order, with the sets that hold each; those that none holds are left out."""
+        held = lengths > 0
+        present, places = np.unique(sets, return_inverse=True)
+        self._file.append(
+            buckets=np.array([bucket]),
+            counts=np.array([int(held.sum())]),
+            keyed=np.array([present.size]),
+            keys=keys[present],
+            hashes=hashes[held],
+            lengths=lengths[held],
+            owners=places,
+        )
+
     def close(self) -> tuple[SegmentFile, int] | None:
         """The file and how many pairs of token and set it holds; None if there are none."""
         pairs = self._file.count("owners")

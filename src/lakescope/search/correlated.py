@@ -21,9 +21,10 @@ from lakescope.results import Results
 from lakescope.search import estimators, intervals
 from lakescope.search.estimators import MEASURES, Samples
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch, kernels_are_loaded
+from lakescope.search.josie import kernels_are_loaded
 from lakescope.search.keyed import OWN, KeyedQuery
 from lakescope.search.keysketches import KeySketches
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
 from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
@@ -160,7 +161,7 @@ class CorrelationSearch:
     @cached_property
     def _key_of_set(self) -> npt.NDArray[np.int64]:
         """The key that consists of a set alone; -1 for sets that are none."""
-        found = np.full(int(self._inverted.set_bounds[-1]), -1, np.int64)
+        found = np.full(self._inverted.count, -1, np.int64)
         for number, (first, *more) in enumerate(self._sets_of_keys):
             if not more and first >= 0:
                 found[first] = number
@@ -191,7 +192,7 @@ class CorrelationSearch:
 
     def _hits(self, hashes: U64) -> npt.NDArray[np.bool_]:
         """Which sets share a value with some of the smallest hashes."""
-        found = np.zeros(int(self._inverted.set_bounds[-1]), np.bool_)
+        found = np.zeros(self._inverted.count, np.bool_)
         found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), 1).sets] = True
         return found
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from lakescope.search.josie import OverlapSearch
+    from lakescope.search.josie import SegmentOverlaps
+    from lakescope.search.overlaps import OverlapSearch
     from lakescope.store.index import Index
 
 F64 = npt.NDArray[np.float64]
@@ -60,12 +61,12 @@ def stored_costs(index: Index) -> Costs | None:
 
 def measure_costs(index: Index, search: OverlapSearch) -> Costs:
     """Measure costs by reading samples of the index, and keep them with it."""
-    costs = measured(search)
+    costs = measured(search.largest)
     index.remember("costs", {**asdict(costs), "machine": _machine()})
     return costs
 
 
-def measured(search: OverlapSearch) -> Costs:
+def measured(search: SegmentOverlaps) -> Costs:
     """Costs fitted to the times of reading; those assumed where there is too little to read."""
     index, dice = search.index, np.random.default_rng(5)
     groups = dice.integers(0, max(1, int(index.group_bounds[-1])), _SAMPLED_LISTS).astype(np.int32)

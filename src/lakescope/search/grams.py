@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.search.inverted import InvertedIndex
+from lakescope.search.inverted import InvertedIndex, Part
 from lakescope.search.reading import batches_of
 from lakescope.sketches.grams import GramSketch
 from lakescope.store.arrays import Arrays
@@ -66,16 +66,19 @@ class GramSearch:
             hint = "build it again with this version: lakescope index DATA --out INDEX"
             raise BadRequest(f"the index {index.path} has no q-grams, by which such tables are found", hint=hint)
         self._inverted = inverted
-        self._files: list[Arrays] = inverted.part("grams")
+        self._files: list[tuple[Part, Arrays]] = [
+            (part, file) for part in inverted.parts for file in part.segment.part("grams")
+        ]
 
     @cached_property
     def _sizes(self) -> I64:
         """Rare q-grams of every column."""
-        sizes = np.zeros(self._inverted.sizes.size, np.int64)
-        for file in self._files:
-            if file["sets"].size and not 0 <= int(file["sets"].min()) <= int(file["sets"].max()) < sizes.size:
+        sizes = np.zeros(self._inverted.count, np.int64)
+        for part, file in self._files:
+            known = int(part.segment.set_bounds[-1])
+            if file["sets"].size and not 0 <= int(file["sets"].min()) <= int(file["sets"].max()) < known:
                 raise self._inverted.damaged()
-            sizes += np.bincount(file["sets"], minlength=sizes.size)
+            sizes[part.in_lake(part.live.astype(np.int32))] += np.bincount(file["sets"], minlength=known)[part.live]
         return sizes
 
     def search(self, columns: Mapping[str, GramSketch], own: range = range(0)) -> list[GramHit]:
@@ -107,18 +110,20 @@ class GramSearch:
     def _looked_up(self, grams: U64) -> tuple[I64, I64]:
         """Pairs of a q-gram, by its place, and a column that has it."""
         places, sets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for file in self._files:
+        for part, file in self._files:
             begins, ends = (np.searchsorted(file["hashes"], grams, side) for side in ("left", "right"))
             counts = ends - begins
             at = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
-            places.append(np.repeat(np.arange(grams.size), counts))
-            sets.append(file["sets"][at].astype(np.int64))
+            numbers = part.in_lake(file["sets"][at]).astype(np.int64)
+            there = numbers >= 0
+            places.append(np.repeat(np.arange(grams.size), counts)[there])
+            sets.append(numbers[there])
         return np.concatenate(places), np.concatenate(sets)
 
     def equal_share(self, hit: GramHit) -> float:
         """The share of the query's values behind a hit that the column holds as they are."""
-        groups = self._inverted.groups_of_tokens(hit.values)
-        return float(self._inverted.held(groups[groups >= 0], hit.number).sum()) / hit.values.size
+        held = self._inverted.holds(self._inverted.looked_up(hit.values), hit.number)
+        return float(held.sum()) / hit.values.size
 
 
 def cut_query(query: Any) -> dict[str, GramSketch]:

@@ -1,181 +1,325 @@
-"""The inverted index as queries see it: tokens to groups, groups to sets, sets to groups, all mapped, none loaded.
+"""The inverted index of a lake: that of each segment, seen as one.
 
-A *set* is the distinct values of a column, known by the number of the column in the catalog. A *token* is the hash of a
-value. Tokens that the very same sets hold form a *group*; groups are numbered by how many sets hold them, rare ones
-first, which is the global order of the thesis (spec-search-and-join 3.2). An index written by several tasks has several
-files of each part, each a contiguous range.
+Sets are numbered as their columns are in the catalog, whatever segment they lie in; tables that were removed or
+replaced are not there. Groups of a later segment are numbered after those of all before it: a value that two segments
+know is in a group of each. A set lies in one segment, so that what it shares with a query is what it shares there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import IndexDamaged
-from lakescope.store.arrays import Arrays
+from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.store.index import Index
+from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
+Bits = npt.NDArray[np.bool_]
+Numbers = TypeVar("Numbers", I64, U64)
+
+_MOST_GROUPS = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class QueryGroups:
-    """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A segment within the lake: where its groups begin, and which set of the lake each of its sets is.
 
-    ``size`` counts all of the query's distinct values, ``known`` those that some set holds.
+    ``numbers`` are -1 for sets that are gone; None if they are the same.
     """
 
-    groups: I32
-    weights: I32
-    size: int
+    segment: InvertedSegment
+    first_group: int
+    numbers: I32 | None
 
-    @property
-    def known(self) -> int:
-        return int(self.weights.sum())
+    @cached_property
+    def gone(self) -> I64:
+        """Sets that are gone, by their number in the segment."""
+        return np.empty(0, np.int64) if self.numbers is None else np.flatnonzero(self.numbers < 0)
 
+    @cached_property
+    def live(self) -> I64:
+        """The sets of the segment that are there."""
+        numbers = self.numbers
+        return np.arange(int(self.segment.set_bounds[-1])) if numbers is None else np.flatnonzero(numbers >= 0)
 
-#: Arrays that have an entry for every number of their file's range, and one more.
-_RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": [], "grams": []}
+    def in_lake(self, sets: I32) -> I32:
+        """Numbers in the lake of sets of the segment; -1 of those that are gone."""
+        return sets if self.numbers is None else self.numbers[sets]
+
+    def local(self, query: QueryGroups) -> QueryGroups:
+        """What a query has in this segment."""
+        end = self.first_group + int(self.segment.group_bounds[-1])
+        first, last = np.searchsorted(query.groups, [self.first_group, end]).tolist()
+        if last - first == query.groups.size and not self.first_group:
+            return query
+        groups = (query.groups[first:last] - self.first_group).astype(np.int32)
+        return QueryGroups(groups, query.weights[first:last], query.size)
+
+    @cached_property
+    def _lost(self) -> tuple[I32, I64]:
+        """Groups that sets hold which are gone, and how many of these each."""
+        held = [np.empty(0, np.int32), *(self.segment.groups_of_set(number) for number in self.gone.tolist())]
+        groups, counts = np.unique(np.concatenate(held), return_counts=True)
+        return groups, counts
+
+    def frequencies(self, groups: I32) -> I32:
+        """How many sets that are there hold each of some groups of the segment."""
+        found = self.segment.frequencies(groups)
+        lost, counts = self._lost
+        if lost.size:
+            at = np.minimum(np.searchsorted(lost, groups), lost.size - 1)
+            found -= np.where(lost[at] == groups, counts[at], 0).astype(np.int32)
+        return found
+
+    def lists(self, groups: I32) -> tuple[I64, I32]:
+        """The sets of the lake that hold each group of the segment: (beginnings, sets)."""
+        starts, sets = self.segment.lists(groups)
+        if self.numbers is None:
+            return starts, sets
+        numbers = self.numbers[sets]
+        kept = numbers >= 0
+        return np.concatenate([[0], np.cumsum(kept)])[starts], numbers[kept]
 
 
 class InvertedIndex:
-    """Reads the four parts of the inverted index of a lake."""
+    """Reads the inverted index of a lake."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.tokens = self.part("tokens")
-        self.postings = self.part("postings")
-        self.sets = self.part("sets")
-
-    def part(self, kind: str) -> list[Arrays]:
-        """The files of a part, in order of what they hold."""
-        files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind)]
-        files.sort(key=lambda file: file["range"][-2:].tolist())
+        self.parts: list[Part] = []
         reached = 0
-        for file in files:
-            begin, end = file["range"][-2:].tolist()
-            if begin != reached or end < begin or any(file[name].size != end - begin + 1 for name in _RULED[kind]):
-                raise self.damaged()
-            reached = end
-        if not files or (kind == "tokens" and len({int(file["range"][0]) for file in files}) > 1):
+        for name in index.manifest.segments:
+            if index.manifest.of_kind("tokens", name):
+                segment = InvertedSegment(index, name)
+                self.parts.append(Part(segment, reached, index.numbers[name]))
+                reached += int(segment.group_bounds[-1])
+        if reached > _MOST_GROUPS:
+            raise BadRequest(f"{reached:,} groups of values are more than can be searched", hint="lakescope compact")
+        if not self.parts:
             raise self.damaged()
-        return files
+        self._groups = reached
+        #: Groups over all segments: those of each that such a group is made of, and the number by these.
+        self._members: list[tuple[int, ...]] = []
+        self._united: dict[tuple[int, ...], int] = {}
 
     def damaged(self) -> IndexDamaged:
         """What to raise when numbers are met that no index holds: which files are damaged, if any."""
-        wrong = self._index.verify()
-        return IndexDamaged(
-            "\n".join(wrong) or f"the inverted index of {self._index.path} contradicts itself",
-            hint="restore the files, or build the index again",
-        )
+        return self.parts[0].segment.damaged() if self.parts else InvertedSegment.contradiction(self._index)
+
+    @property
+    def alone(self) -> InvertedSegment | None:
+        """The one segment that is the whole lake, if it is."""
+        return self.parts[0].segment if len(self.parts) == 1 and self.parts[0].numbers is None else None
 
     @cached_property
-    def forest(self) -> list[Arrays]:
-        return self.part("forest")
+    def count(self) -> int:
+        """Number of sets."""
+        return sum(part.live.size for part in self.parts)
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups."""
+        return self._groups
 
     @cached_property
     def sizes(self) -> I64:
         """Number of tokens of every set."""
-        parts = [file["sizes"] for file in self.sets]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+        return self._of_sets("sizes", np.empty(0, np.int64))
 
     @cached_property
     def ids(self) -> U64:
         """What the column of every set is known by in other parts of the index."""
-        return np.concatenate([np.empty(0, np.uint64), *(file["ids"] for file in self.sets)])
+        return self._of_sets("ids", np.empty(0, np.uint64))
 
-    @cached_property
-    def group_bounds(self) -> I64:
-        """First group of every file of postings, and the number of all groups."""
-        return _bounds(self.postings)
-
-    @cached_property
-    def set_bounds(self) -> I64:
-        """First set of every file of sets, and the number of all sets."""
-        return _bounds(self.sets)
-
-    def groups_of_tokens(self, tokens: U64) -> I32:
-        """The group of each token; -1 of those that no set holds."""
-        found = np.full(tokens.size, -1, np.int32)
-        for file in self.tokens:
-            bits, first, last = file["range"].tolist()
-            slots = (tokens >> np.uint64(64 - bits)).astype(np.int64)
-            mine = np.flatnonzero((slots >= first) & (slots < last))
-            hashes = file["hashes"]
-            if mine.size and hashes.size:
-                at = np.minimum(np.searchsorted(hashes, tokens[mine]), hashes.size - 1)
-                hit = hashes[at] == tokens[mine]
-                found[mine[hit]] = file["groups"][at[hit]]
+    def _of_sets(self, name: str, none: Numbers) -> Numbers:
+        """A number of every set."""
+        found: Numbers = none
+        if self.alone is not None:
+            found = getattr(self.alone, name)
+            return found
+        found = np.empty(self.count, none.dtype)
+        for part in self.parts:
+            found[part.in_lake(part.live.astype(np.int32))] = getattr(part.segment, name)[part.live]
         return found
+
+    @cached_property
+    def places(self) -> tuple[I32, I32]:
+        """Of every set: its part, and its number there."""
+        parts, locals_ = np.empty(self.count, np.int32), np.empty(self.count, np.int32)
+        for number, part in enumerate(self.parts):
+            at = part.in_lake(part.live.astype(np.int32))
+            parts[at], locals_[at] = number, part.live
+        return parts, locals_
+
+    def place_of(self, number: int) -> tuple[Part, int]:
+        """The part that holds a set, and its number there."""
+        if self.alone is not None:
+            return self.parts[0], number
+        parts, locals_ = self.places
+        return self.parts[int(parts[number])], int(locals_[number])
+
+    # --- queries ------------------------------------------------------------------------------------------------------
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
-        # The hash 0 is kept as 1, in the index as in the sets that build it.
-        groups = self.groups_of_tokens(np.maximum(tokens, np.uint64(1)))
-        known, weights = np.unique(groups[groups >= 0], return_counts=True)
-        return QueryGroups(known, weights.astype(np.int32), tokens.size)
+        return self.united([part.segment.query(tokens) for part in self.parts], tokens)
+
+    def united(self, queries: list[QueryGroups], tokens: U64) -> QueryGroups:
+        """What a query of some tokens has in the segments, as one."""
+        if len(queries) == 1:
+            return queries[0]
+        groups = [each.groups + np.int32(part.first_group) for part, each in zip(self.parts, queries, strict=True)]
+        weights = np.concatenate([each.weights for each in queries])
+        return QueryGroups(np.concatenate(groups), weights, tokens.size, tokens)
+
+    def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
+        """How many sets hold the tokens of a query, and how many tokens are held by so many."""
+        held, weights = self.frequencies(query.groups), query.weights
+        if query.tokens is not None:
+            held, weights = np.zeros(query.size, np.int32), np.ones(query.size, np.int32)
+            for part, groups in zip(self.parts, self.looked_up(query.tokens), strict=True):
+                known = groups >= 0
+                held[known] += part.frequencies(groups[known])
+        # In order: what is summed up of them must not depend on segments.
+        found, place = np.unique(held, return_inverse=True)
+        counts = np.bincount(place, weights, found.size).astype(np.int32)
+        return found[found > 0], counts[found > 0]
 
     def query_of_set(self, number: int) -> QueryGroups:
-        """A set of the lake as a query: all the tokens of its groups."""
-        groups = self.groups_of_set(number)
-        return QueryGroups(groups, self.widths(groups), int(self.sizes[number]))
+        """A set of the lake as a query."""
+        part, local = self.place_of(number)
+        if len(self.parts) == 1:
+            return part.segment.query_of_set(local)
+        return self.query(part.segment.tokens_of_set(local))
+
+    def values(self, tokens: U64) -> QueryGroups:
+        """A query whose groups are of tokens that the very same sets hold, over all segments.
+
+        Where there are several, these groups are made as they are met, and numbered after all others.
+        """
+        if len(self.parts) == 1:
+            return self.query(tokens)
+        places = [
+            np.where(groups >= 0, groups + part.first_group, -1)
+            for part, groups in zip(self.parts, self.looked_up(np.maximum(tokens, np.uint64(1))), strict=True)
+        ]
+        table = np.stack(places, axis=1)
+        rows, weights = np.unique(table[table.max(axis=1) >= 0], axis=0, return_counts=True)
+        numbers = np.array([self._number_of(tuple(row)) for row in rows.tolist()], np.int64)
+        order = np.argsort(numbers)
+        groups = (numbers[order] + self._groups).astype(np.int32)
+        return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens)
+
+    def _number_of(self, members: tuple[int, ...]) -> int:
+        number = self._united.setdefault(members, len(self._members))
+        if number == len(self._members):
+            self._members.append(members)
+        return number
+
+    def values_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
+        """The same of what some sets of the lake hold together."""
+        places = [self.place_of(number) for number in numbers]
+        if len(self.parts) > 1:
+            tokens = [np.empty(0, np.uint64), *(part.segment.tokens_of_set(local) for part, local in places)]
+            return self.values(np.unique(np.concatenate(tokens)))
+        held = [np.empty(0, np.int32), *(part.segment.groups_of_set(local) for part, local in places)]
+        groups = np.unique(np.concatenate(held))
+        widths = self.widths(groups)
+        return QueryGroups(groups, widths, int(widths.sum(dtype=np.int64)))
+
+    def rows_of_groups(self, query: QueryGroups, tokens: U64, rows: npt.NDArray[Any]) -> I64:
+        """Rows of the groups of a query, of whose distinct tokens the rows are given."""
+        found = np.zeros(query.groups.size, np.int64)
+        for part in self.parts:
+            groups = part.segment.groups_of_tokens(tokens)
+            known = groups >= 0
+            at = np.searchsorted(query.groups, groups[known] + np.int32(part.first_group))
+            found += np.bincount(at, rows[known], query.groups.size).astype(np.int64)
+        return found
+
+    # --- sets and groups ----------------------------------------------------------------------------------------------
 
     def groups_of_set(self, number: int) -> I32:
         """The groups of a set, in order."""
-        place = int(np.searchsorted(self.set_bounds, number, "right")) - 1
-        file, local = self.sets[place], number - int(self.set_bounds[place])
-        groups: I32 = file["groups"][file["starts"][local] : file["starts"][local + 1]]
-        return groups
+        part, local = self.place_of(number)
+        groups = part.segment.groups_of_set(local)
+        return groups + np.int32(part.first_group) if part.first_group else groups
 
-    def held(self, groups: I32, number: int) -> npt.NDArray[np.bool_]:
+    def held(self, groups: I32, number: int) -> Bits:
         """Which of some groups a set holds."""
-        mine = self.groups_of_set(number)
-        if not mine.size:
-            return np.zeros(groups.size, np.bool_)
-        at = np.minimum(np.searchsorted(mine, groups), mine.size - 1)
-        found: npt.NDArray[np.bool_] = mine[at] == groups
-        return found
+        part, local = self.place_of(number)
+        return part.segment.held(groups - np.int32(part.first_group), local)
+
+    def looked_up(self, tokens: U64) -> list[I32]:
+        """The groups of some tokens in every part; -1 of those that it does not know."""
+        return [part.segment.groups_of_tokens(tokens) for part in self.parts]
+
+    def holds(self, tokens: list[I32], number: int) -> Bits:
+        """Which of some tokens, that were looked up, a set holds."""
+        part, local = self.place_of(number)
+        groups = tokens[self.parts.index(part)]
+        return (groups >= 0) & part.segment.held(groups, local)
 
     def widths(self, groups: I32) -> I32:
         """Number of tokens of each group."""
-        return self._of_groups(groups, lambda file, local: file["widths"][local])
+        return self._of_groups(groups, lambda part, local: part.segment.widths(local))
 
     def frequencies(self, groups: I32) -> I32:
         """Number of sets that hold each group."""
-        return self._of_groups(groups, lambda file, local: file["starts"][local + 1] - file["starts"][local])
+        return self._of_groups(groups, lambda part, local: part.frequencies(local))
 
-    def _of_groups(self, groups: I32, read: object) -> I32:
-        found = np.empty(groups.size, np.int32)
-        place = np.searchsorted(self.group_bounds, groups, "right") - 1
+    def _split(self, groups: I32) -> Iterator[tuple[Part, I64, I32]]:
+        """Groups by part: (part, their places, their numbers there)."""
+        starts = np.array([part.first_group for part in self.parts], np.int64)
+        place = np.searchsorted(starts, groups, "right") - 1
         for number in np.unique(place).tolist():
             mine = np.flatnonzero(place == number)
-            local = groups[mine].astype(np.int64) - self.group_bounds[number]
-            found[mine] = read(self.postings[number], local)  # type: ignore[operator]
+            yield self.parts[number], mine, groups[mine] - np.int32(starts[number])
+
+    def _of_groups(self, groups: I32, read: Callable[[Part, I32], I32]) -> I32:
+        if len(self.parts) == 1:
+            return read(self.parts[0], groups)
+        found = np.empty(groups.size, np.int32)
+        for part, mine, local in self._split(groups):
+            found[mine] = read(part, local)
         return found
 
     def lists(self, groups: I32, within: range | None = None) -> tuple[I64, I32]:
-        """The sets that hold each group, or those of them in a range: (beginnings, sets)."""
-        parts: list[I32] = [np.empty(0, np.int32)]
-        if groups.size and not 0 <= int(groups.min()) <= int(groups.max()) < self.group_bounds[-1]:
-            raise self.damaged()
-        for group in groups.tolist():
-            place = int(np.searchsorted(self.group_bounds, group, "right")) - 1
-            file, local = self.postings[place], group - int(self.group_bounds[place])
-            begin, end = file["starts"][local : local + 2].tolist()
-            if not 0 <= begin <= end <= file["sets"].size:
-                raise self.damaged()
-            held = file["sets"][begin:end]
-            if within is not None:
-                low, high = np.searchsorted(held, [within.start, within.stop]).tolist()
-                held = held[low:high]
-            parts.append(held)
-        return np.cumsum([part.size for part in parts]), np.concatenate(parts)
+        """The sets that hold each of some groups, which are in order, or those in a range: (beginnings, sets)."""
+        starts, sets = self._lists(groups)
+        if within is None:
+            return starts, sets
+        kept = (sets >= within.start) & (sets < within.stop)
+        return np.concatenate([[0], np.cumsum(kept)])[starts], sets[kept]
 
+    def _lists(self, groups: I32) -> tuple[I64, I32]:
+        if len(self.parts) == 1:
+            return self.parts[0].lists(groups)
+        if groups.size and groups[0] >= self._groups:
+            return self._lists_of_united(groups - self._groups)
+        ends, sets = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+        for part, _, local in self._split(groups):
+            starts, found = part.lists(local)
+            ends.append(starts[1:] + ends[-1][-1])
+            sets.append(found)
+        return np.concatenate(ends), np.concatenate(sets)
 
-def _bounds(files: list[Arrays]) -> I64:
-    return np.array([0, *(int(file["range"][1]) for file in files)], np.int64)
+    def _lists_of_united(self, numbers: I32) -> tuple[I64, I32]:
+        """The same of groups over all segments."""
+        table = np.array([self._members[number] for number in numbers.tolist()], np.int64)
+        # Row by row the members of a group are in order, as segments are; all of them together need not be.
+        owner, _ = np.nonzero(table >= 0)
+        members = table[table >= 0]
+        order = np.argsort(members, kind="stable")
+        starts, sets = self._lists(members[order].astype(np.int32))
+        lengths = np.diff(starts)
+        of = np.repeat(owner[order], lengths)
+        return np.concatenate([[0], np.cumsum(np.bincount(of, minlength=numbers.size))]), sets[np.lexsort((sets, of))]

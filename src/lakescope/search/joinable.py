@@ -18,8 +18,8 @@ from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
 from lakescope.search.lsh_ensemble import Ensemble, Hits
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
 from lakescope.search.significance import (
     FEWEST,
@@ -29,7 +29,7 @@ from lakescope.search.significance import (
     expected_by_popularity,
     quality,
 )
-from lakescope.sketches.partitions import Partition
+from lakescope.sketches.partitions import Partition, partition
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
@@ -125,8 +125,18 @@ class JoinSearch:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
         self.overlaps = OverlapSearch(self.inverted, stored_costs(index))
-        self.ensemble = Ensemble(self.inverted, [Partition(*each) for each in figures["partitions"]])
-        self._pairs: int = figures["pairs"]
+        self.ensemble = Ensemble(self.inverted, self._partitions(figures["partitions"]))
+
+    def _partitions(self, built: list[list[int]]) -> Sequence[Partition]:
+        """Partitions of the sets by size: as they were built, or anew of those that are there."""
+        if self.inverted.alone is None:
+            return partition(self.inverted.sizes)
+        return [Partition(*each) for each in built]
+
+    @cached_property
+    def _pairs(self) -> int:
+        """Pairs of a value and a column that holds it."""
+        return int(self.inverted.sizes.sum())
 
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
@@ -306,7 +316,7 @@ class JoinSearch:
         exact = bool(found.exact[place])
         overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
         expected, reasons = self._expected(query, record, size, overlap)
-        p = min(1.0, chance(overlap, expected) * max(1, int(self.inverted.set_bounds[-1])))
+        p = min(1.0, chance(overlap, expected) * max(1, self.inverted.count))
         if p > LEVEL:
             reasons.append("no more than chance explains")
         matches, missing = self._samples(query, number)
@@ -335,9 +345,9 @@ class JoinSearch:
 
     def _samples(self, query: QueryColumn, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Some values of the query that a set holds, and some that it does not."""
-        held = self.inverted.held(np.array([group for _, group in query.texts], np.int32), number)
-        matches = [query.texts[i][0] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
-        missing = [query.texts[i][0] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+        held = self.inverted.holds(query.text_groups, number)
+        matches = [query.texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
+        missing = [query.texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
         return tuple(matches), tuple(missing)
 
     def _coverage(self, query: QueryColumn, common: npt.NDArray[np.bool_]) -> float | None:
@@ -349,8 +359,7 @@ class JoinSearch:
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
-        frequencies = self.inverted.frequencies(query.groups.groups)
-        popular = float(expected_by_popularity(frequencies, query.groups.weights, np.array([size]), self._pairs)[0])
+        popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
         least = _TELLING * overlap
         reasons = [f"{popular:,.0f} common values are expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)

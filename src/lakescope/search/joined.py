@@ -93,7 +93,7 @@ def described(columns: Sequence[QueryColumn]) -> list[Described]:
 
 
 def _known(column: QueryColumn) -> float:
-    return column.groups.known / column.size if column.size else 0.0
+    return column.known / column.size if column.size else 0.0
 
 
 def _key_score(column: QueryColumn) -> float:

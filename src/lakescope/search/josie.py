@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.costs import Costs
-from lakescope.search.inverted import InvertedIndex, QueryGroups
 from lakescope.store.arrays import Arrays
+from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Overlaps:
 class _Addresses:
     """Where in memory the files of the index lie, for kernels."""
 
-    def __init__(self, index: InvertedIndex) -> None:
+    def __init__(self, index: InvertedSegment) -> None:
         self.group_bounds, self.set_bounds = index.group_bounds, index.set_bounds
         self.list_starts = addresses(index.postings, "starts")
         self.list_items = addresses(index.postings, "sets")
@@ -75,10 +75,13 @@ def kernels_are_loaded() -> bool:
     return _KERNELS in sys.modules
 
 
-class OverlapSearch:
-    """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
+class SegmentOverlaps:
+    """Answers exact questions about overlaps with the sets of a segment.
 
-    def __init__(self, index: InvertedIndex, costs: Costs | None = None) -> None:
+    Not for several threads at once: it counts in memory of its own.
+    """
+
+    def __init__(self, index: InvertedSegment, costs: Costs | None = None) -> None:
         self.index = index
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
@@ -129,7 +132,7 @@ class OverlapSearch:
         return QueryGroups(groups, weights, tokens.size)
 
     def top(
-        self, query: QueryGroups, k: int, exclude: Sequence[int] = (), algorithm: Algorithm | None = None
+        self, query: QueryGroups, k: int, exclude: Sequence[int] | I64 = (), algorithm: Algorithm | None = None
     ) -> Overlaps:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         k = min(k, self._sets)
@@ -166,7 +169,7 @@ class OverlapSearch:
         found, overlaps = kernels.largest(found, overlaps, k)
         return Overlaps(found, overlaps, algorithm, *read.tolist())
 
-    def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
+    def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] | I64 = ()) -> Overlaps:
         """All sets with at least this overlap, in order of the sets: every list is read."""
         if not query.groups.size:
             return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), "mergelist", 0, 0, 0, 0)
@@ -240,7 +243,7 @@ class OverlapSearch:
         sets, counts = kernels.take_largest(self._counts, self._touched, k)
         return sets, counts
 
-    def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int]) -> Overlaps:
+    def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int] | I64) -> Overlaps:
         """MergeList by numpy alone."""
         counts, entries = self._counts_plainly(query)
         counts[np.array(exclude, np.int64)] = 0

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lakescope.errors import IndexDamaged
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
-from lakescope.store.index import Index
+from lakescope.store.index import Batch, Index
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -33,15 +33,15 @@ class _Blocks:
     sizes: I64
 
     @classmethod
-    def of(cls, batches: list[pa.RecordBatch], name: str) -> _Blocks:
+    def of(cls, batches: list[Batch], name: str) -> _Blocks:
         places, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
-        for batch in batches:
+        for batch, live in batches:
             column = batch.column(name)
             _, offsets, data = column.buffers()
             ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
             base = data.address if data is not None else 0
-            places.append((ends[:-1] + base).astype(np.uint64))
-            sizes.append(np.diff(ends))
+            places.append((ends[:-1] + base).astype(np.uint64)[live])
+            sizes.append(np.diff(ends)[live])
         return cls(np.concatenate(places), np.concatenate(sizes))
 
 
@@ -163,12 +163,12 @@ class KeySketches:
     @cached_property
     def sets(self) -> list[tuple[int, ...]]:
         """What the columns of every key are known by."""
-        return [tuple(each) for batch in self._keys.batches for each in batch.column("sets").to_pylist()]
+        return [tuple(each) for each in self._keys.all_of("sets")]
 
     @cached_property
     def tables(self) -> list[str]:
         """The table of every key."""
-        return [name for batch in self._keys.batches for name in batch.column("table").to_pylist()]
+        return self._keys.all_of("table")
 
     @cached_property
     def _number_of_table(self) -> dict[str, int]:
@@ -194,14 +194,12 @@ class KeySketches:
     @cached_property
     def columns(self) -> list[tuple[str, ...]]:
         """The columns of every key."""
-        return [tuple(each) for batch in self._keys.batches for each in batch.column("columns").to_pylist()]
+        return [tuple(each) for each in self._keys.all_of("columns")]
 
     @cached_property
     def saturated(self) -> npt.NDArray[np.bool_]:
         """Which tables have more keys than their sketch."""
-        return np.array(
-            [each for batch in self._keys.batches for each in batch.column("saturated").to_pylist()], np.bool_
-        )
+        return np.array(self._keys.all_of("saturated"), np.bool_)
 
     @cached_property
     def thresholds(self) -> U64:
@@ -256,28 +254,36 @@ class KeySketches:
 class _Batches:
     """Record batches one after the other, read by the number of a record."""
 
-    def __init__(self, batches: list[pa.RecordBatch]) -> None:
+    def __init__(self, batches: list[Batch]) -> None:
         self.batches = batches
-        self._starts = [0, *itertools.accumulate(batch.num_rows for batch in batches)]
+        self._starts = [0, *itertools.accumulate(batch.live.size for batch in batches)]
+
+    def all_of(self, name: str) -> list[Any]:
+        """A field of all records."""
+        found: list[Any] = []
+        for batch in self.batches:
+            values = batch.records.column(name).to_pylist()
+            found += values if len(values) == batch.live.size else [values[row] for row in batch.live.tolist()]
+        return found
 
     @cached_property
     def _columns(self) -> dict[str, list[pa.Array]]:
-        names = self.batches[0].schema.names if self.batches else []
-        return {name: [batch.column(name) for batch in self.batches] for name in names}
+        names = self.batches[0].records.schema.names if self.batches else []
+        return {name: [batch.records.column(name) for batch in self.batches] for name in names}
 
     def cell(self, number: int, name: str) -> pa.Scalar:
         """One field of a record."""
         at = bisect_right(self._starts, number) - 1
-        return self._columns[name][at][number - self._starts[at]]
+        return self._columns[name][at][int(self.batches[at].live[number - self._starts[at]])]
 
     def locate(self, number: int) -> tuple[pa.RecordBatch, int]:
         at = bisect_right(self._starts, number) - 1
-        return self.batches[at], number - self._starts[at]
+        return self.batches[at].records, int(self.batches[at].live[number - self._starts[at]])
 
 
-def _numbers(batches: list[pa.RecordBatch], name: str) -> U64:
+def _numbers(batches: list[Batch], name: str) -> U64:
     found = [np.empty(0, np.uint64)]
-    for batch in batches:
+    for batch, live in batches:
         column = batch.column(name)
-        found.append(np.frombuffer(column.buffers()[1], np.uint64)[column.offset : column.offset + len(column)])
+        found.append(np.frombuffer(column.buffers()[1], np.uint64)[column.offset : column.offset + len(column)][live])
     return np.concatenate(found)

@@ -20,6 +20,7 @@ from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import addresses, kernels_are_loaded
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import Partition
+from lakescope.store.inverted import InvertedSegment
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -127,8 +128,7 @@ class Ensemble:
         self._index = index
         self.partitions = tuple(partitions)
         self._uppers = np.array([each.upper for each in partitions], np.int64)
-        self._sets = int(index.set_bounds[-1])
-        self._workspace: tuple[I32, I32, U64] | None = None
+        self._forests = [_Forest(part.segment) for part in index.parts]
 
     def plan(self, size: int, threshold: float, objective: Objective = "recall") -> list[tuple[int, int]]:
         """Bands and rows of every partition; (0, 0) for those whose sets are too small to reach the threshold."""
@@ -179,6 +179,27 @@ class Ensemble:
 
     def _agreements(self, signature: U32) -> tuple[I32, U64]:
         """Sets that agree with a signature somewhere, and in which positions, a bit each."""
+        found = []
+        for part, forest in zip(self._index.parts, self._forests, strict=True):
+            sets, masks = forest.agreements(signature)
+            numbers = part.in_lake(sets)
+            there = numbers >= 0
+            found.append((numbers, masks) if there.all() else (numbers[there], masks[there]))
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([sets for sets, _ in found]), np.concatenate([masks for _, masks in found])
+
+
+class _Forest:
+    """The signatures of a segment, position by position in order of their values."""
+
+    def __init__(self, segment: InvertedSegment) -> None:
+        self._segment = segment
+        self._sets = int(segment.set_bounds[-1])
+        self._workspace: tuple[I32, I32, U64] | None = None
+
+    def agreements(self, signature: U32) -> tuple[I32, U64]:
+        """Sets of the segment that agree with a signature somewhere, and in which positions, a bit each."""
         if not kernels_are_loaded():
             return self._agreements_plainly(signature)
         from lakescope.search import kernels
@@ -191,21 +212,21 @@ class Ensemble:
                 np.empty((self._sets, words), np.uint64),
             )
         slots, found, masks = self._workspace
-        forest = self._index.forest
+        forest = self._segment.forest
         bounds = np.array([0, *(int(file["range"][1]) for file in forest)], np.int64)
         n = kernels.agreements(
             *(signature, bounds, addresses(forest, "values"), addresses(forest, "sets"), self._sets),
             *(slots, found, masks),
         )
         if n < 0:
-            raise self._index.damaged()
+            raise self._segment.damaged()
         return found[:n].copy(), masks[:n].copy()
 
     def _agreements_plainly(self, signature: U32) -> tuple[I32, U64]:
         """The same by numpy alone."""
         sets: list[I32] = [np.empty(0, np.int32)]
         positions: list[I64] = [np.empty(0, np.int64)]
-        for file in self._index.forest:
+        for file in self._segment.forest:
             first, last = file["range"].tolist()
             values = file["values"].reshape(last - first, -1)
             numbers = file["sets"].reshape(last - first, -1)

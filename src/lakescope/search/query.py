@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.search.inverted import InvertedIndex, QueryGroups
+from lakescope.search.inverted import InvertedIndex
 from lakescope.search.significance import Range
+from lakescope.store.inverted import QueryGroups
 from lakescope.values.hashing import hash_text
 
+I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U32 = npt.NDArray[np.uint32]
 F64 = npt.NDArray[np.float64]
@@ -32,8 +34,9 @@ class QueryColumn:
     """One column of a query.
 
     ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
-    known. ``texts`` are some of its values with the group of each (-1: no column of the lake holds it). ``whole`` are
-    its whole numbers or days, sorted, or the range they fill. ``number`` is there if it is a column of the lake.
+    known. ``texts`` are some of its values, ``text_groups`` their groups in every part of the index. ``whole`` are its
+    whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns of the lake hold its
+    values, and how many of these are held by so many. ``number`` is there if it is a column of the lake.
     """
 
     name: str
@@ -42,15 +45,22 @@ class QueryColumn:
     nulls: int
     groups: QueryGroups
     group_rows: I64 | None
-    texts: list[tuple[str, int]]
+    texts: list[str]
+    text_groups: list[I32]
     whole: F64 | Range | None
     signature: U32
+    popularity: tuple[I32, I32]
     number: int | None = None
 
     @property
     def size(self) -> int:
         """Number of distinct values."""
         return self.groups.size
+
+    @property
+    def known(self) -> int:
+        """Number of distinct values that some column of the lake holds."""
+        return int(self.popularity[1].sum())
 
     @property
     def unique(self) -> bool:
@@ -73,11 +83,11 @@ def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signa
     groups = index.query_of_set(number)
     known = [*(record["sample"] or ()), *(entry["value"] for entry in record["top"] or ())]
     texts = list(dict.fromkeys(known))
-    places = index.groups_of_tokens(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
+    tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
-        *(list(zip(texts, places.tolist(), strict=True)), range_of(record, groups.size)),
-        *(np.frombuffer(signature, np.uint32), number),
+        *(texts, index.looked_up(tokens), range_of(record, groups.size)),
+        *(np.frombuffer(signature, np.uint32), index.popularity(groups), number),
     )
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from lakescope import sources
 from lakescope.errors import BadRequest, NotFound
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import OverlapSearch
+from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn
 from lakescope.sketches.minhash import MinHash
 from lakescope.sources.discover import discover
@@ -60,18 +60,22 @@ class _Growing:
         counts = np.bincount(place, np.concatenate([np.empty(0), *self.counts]), tokens.size)
         numbers = np.concatenate([np.empty(0), *self.numbers])[first]
         groups = search.query(tokens)
-        places = index.groups_of_tokens(tokens)
-        at = np.searchsorted(groups.groups, places[places >= 0])
-        group_rows = np.bincount(at, counts[places >= 0], groups.groups.size).astype(np.int64)
-        order = dict(zip(tokens.tolist(), places.tolist(), strict=True))
-        texts = [(text, order[token]) for token, text in self.texts.items()]
         whole = np.sort(numbers[~np.isnan(numbers)])
         kind = Kind(int(np.argmax(self.kinds))).name.lower() if self.kinds.any() else "empty"
         signature = MinHash()
         signature.update_hashes(tokens)
         return QueryColumn(
-            *(name, kind, rows, self.nulls + rows - self.rows, groups, group_rows, texts),
-            *(whole if whole.size == tokens.size else None, signature.values),
+            name=name,
+            kind=kind,
+            rows=rows,
+            nulls=self.nulls + rows - self.rows,
+            groups=groups,
+            group_rows=index.rows_of_groups(groups, tokens, counts),
+            texts=list(self.texts.values()),
+            text_groups=index.looked_up(np.array(list(self.texts), np.uint64)),
+            whole=whole if whole.size == tokens.size else None,
+            signature=signature.values,
+            popularity=index.popularity(groups),
         )
 
 

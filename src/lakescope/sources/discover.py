@@ -19,6 +19,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+import xxhash
+
 from lakescope.sources import files, formats, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
@@ -44,6 +46,7 @@ class Found:
     size: int
     modified: float
     parts: tuple[tuple[str, int], ...]
+    version: str
 
     def options(self, uri: str) -> dict[str, Any]:
         """Options every unit of a part needs: ``constants`` holds the columns its path spells (``year=2021/``)."""
@@ -175,7 +178,7 @@ def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
     found = [
         Found(
             *(files.readable(entry.path), entry.uri, judgement.format, judgement.compression),
-            *(entry.size, entry.modified, ((entry.uri, entry.size),)),
+            *(entry.size, entry.modified, ((entry.uri, entry.size),), _version([entry], judgement.format)),
         )
         for entry in alone
         if (judgement := _accept(listing, entry, judged[entry.uri], documents)) is not None
@@ -317,7 +320,10 @@ def _one_table(
         parts = by_format[key]
         if key == main:
             continue
-        strangers += [Found(files.readable(e.path), e.uri, *key, e.size, e.modified, ((e.uri, e.size),)) for e in parts]
+        strangers += [
+            Found(files.readable(e.path), e.uri, *key, e.size, e.modified, ((e.uri, e.size),), _version([e], key[0]))
+            for e in parts
+        ]
     if main is None:
         return strangers
     if strangers:
@@ -328,8 +334,17 @@ def _one_table(
         *(name, files.child(base, folder), *main),
         *(sum(entry.size for entry in parts), max(entry.modified for entry in parts)),
         tuple((entry.uri, entry.size) for entry in parts),
+        _version(parts, main[0]),
     )
     return [table, *strangers]
+
+
+def _version(entries: Iterable[Entry], form: str) -> str:
+    """What tells a later state of files from this one: paths, sizes, times, the format."""
+    digest = xxhash.xxh64(form.encode())
+    for entry in entries:
+        digest.update(f"\0{entry.path}\0{entry.size}\0{entry.modified!r}".encode("utf-8", "surrogatepass"))
+    return str(digest.hexdigest())
 
 
 def _tell_hidden(listing: Listing) -> None:

@@ -6,21 +6,44 @@ import contextlib
 import json
 import mmap
 import os
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import SCHEMAS, ordered, read_catalog, rows_of
+from lakescope.store.segment import MAPPED, ROWS_PER_WRITE, SCHEMAS, chosen, ordered, read_catalog, rows_of
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
 
 _TRIES = 5
+#: What columns are in order of, and all parts of the catalog.
+_ORDER = ("table", "position")
+_ORDERS = {
+    "tables": ("table",),
+    "columns": _ORDER,
+    "problems": ("table", "code"),
+    "notices": ("table", "code"),
+    "failures": ("table",),
+}
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
+
+
+class Batch(NamedTuple):
+    """Records as they lie in memory, and the numbers of those whose table is still there."""
+
+    records: pa.RecordBatch
+    live: I64
 
 
 class Index:
@@ -61,12 +84,67 @@ class Index:
         except (OSError, ValueError) as error:
             raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
 
+    @cached_property
+    def _dead(self) -> dict[str, frozenset[str]]:
+        """Tables of each segment that were removed or replaced since."""
+        found: dict[str, set[str]] = {}
+        for file in self.manifest.of_kind("tombstones"):
+            rows = self._checked(file)
+            for segment, table in zip(rows["segment"].to_pylist(), rows["table"].to_pylist(), strict=True):
+                found.setdefault(segment, set()).add(table)
+        return {segment: frozenset(tables) for segment, tables in found.items()}
+
+    def _live(self, file: SegmentFile, tables: pa.ChunkedArray | pa.Array) -> I64 | None:
+        """Which rows of a file are of tables that are still there; None: all."""
+        dead = self._dead.get(file.segment)
+        if not dead:
+            return None
+        kept = [row for row, table in enumerate(tables.to_pylist()) if table not in dead]
+        return None if len(kept) == len(tables) else np.array(kept, np.int64)
+
+    @cached_property
+    def numbers(self) -> dict[str, I32 | None]:
+        """Of every segment: the row in the catalog of each of its columns, -1 of those that are gone.
+
+        None where these are the very same: as long as there is one segment with nothing gone.
+        """
+        if len(self.manifest.segments) == 1 and not self._dead:
+            return dict.fromkeys(self.manifest.segments)
+        parts = {segment: self._columns_of_segment(segment) for segment in self.manifest.segments}
+        every = pa.concat_tables(parts.values())
+        dead = [self._dead.get(segment, frozenset()) for segment, part in parts.items() for _ in range(part.num_rows)]
+        alive = np.array([table not in gone for table, gone in zip(every["table"].to_pylist(), dead, strict=True)])
+        indices = pc.sort_indices(every, [(name, "ascending") for name in _ORDER])
+        order = np.frombuffer(indices.buffers()[1], np.uint64, len(indices)).astype(np.int64)
+        order = order[alive[order]]
+        found = np.full(every.num_rows, -1, np.int32)
+        found[order] = np.arange(order.size, dtype=np.int32)
+        ends = np.cumsum([part.num_rows for part in parts.values()])
+        return dict(zip(parts, np.split(found, ends[:-1]), strict=True))
+
+    def _columns_of_segment(self, segment: str) -> pa.Table:
+        """Tables and positions of all columns of a segment, gone ones too, in order."""
+        files = self.manifest.of_kind("columns", segment)
+        parts = [self._checked(file, fields=_ORDER) for file in files]
+        schema = pa.schema([SCHEMAS["columns"].field(name) for name in _ORDER])
+        return ordered(pa.concat_tables(parts), list(_ORDER)) if parts else schema.empty_table()
+
+    def names_in(self, segment: str) -> set[str]:
+        """Tables that a segment tells of, gone ones too."""
+        files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+        return {name for file in files for name in self._checked(file, fields=["table"])["table"].to_pylist()}
+
+    def dead_in(self, segment: str) -> frozenset[str]:
+        """Tables of a segment that were removed or replaced since."""
+        return self._dead.get(segment, frozenset())
+
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
             table = self._read(kind)
-            keys = {"tables": ["table"], "columns": ["table", "position"], "problems": ["table", "code"]}[kind]
-            self._cache[kind] = ordered(table, keys)
+            if kind == "problems":
+                table = pa.concat_tables([table, self._read("notices")])
+            self._cache[kind] = ordered(table, list(_ORDERS[kind]))
         return self._cache[kind]
 
     def columns_of(self, table: str) -> pa.Table:
@@ -79,14 +157,20 @@ class Index:
         """All records of one kind, or those of one table."""
         found = []
         for file in self.manifest.of_kind(kind):
-            try:
-                found.append(read_catalog(self._mapped[file.path], file, table=table))
-            except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
-                raise IndexDamaged(
-                    f"{self.path / file.path} is damaged: {error}",
-                    hint="run `lakescope verify`, then build the index again",
-                ) from error
+            rows = self._checked(file, table=table)
+            live = self._live(file, rows["table"])
+            found.append(rows if live is None else chosen(rows, live))
         return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
+
+    def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
+        """Records of a file of the catalog, gone ones too."""
+        try:
+            return read_catalog(self._mapped[file.path], file, **which)
+        except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
+            raise IndexDamaged(
+                f"{self.path / file.path} is damaged: {error}",
+                hint="run `lakescope verify`, then build the index again",
+            ) from error
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
@@ -96,23 +180,41 @@ class Index:
             raise NotFound.among("table", name, tables["table"].to_pylist())
         return dict(found.to_pylist()[0])
 
-    def batches(self, kind: str) -> list[pa.RecordBatch]:
+    def batches(self, kind: str) -> list[Batch]:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
-            self._check_moderate(file)
-            try:
-                source = pa.ipc.open_file(self._mapped[file.path])
-                found += [source.get_batch(number) for number in range(source.num_record_batches)]
-            except (OSError, pa.ArrowException) as error:
-                hint = "run `lakescope verify`, then build the index again"
-                raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
+            for batch in self.records(file):
+                live = self._live(file, batch.column("table"))
+                found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
         return found
+
+    def records(self, file: SegmentFile) -> list[pa.RecordBatch]:
+        """The records of a file that is mapped, gone ones too."""
+        self._check_moderate(file)
+        try:
+            source = pa.ipc.open_file(self._mapped[file.path])
+            return [source.get_batch(number) for number in range(source.num_record_batches)]
+        except (OSError, pa.ArrowException) as error:
+            hint = "run `lakescope verify`, then build the index again"
+            raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
+
+    def live_records(self, file: SegmentFile) -> Iterator[pa.RecordBatch]:
+        """The records of a file whose table is still there."""
+        if file.kind in MAPPED:
+            tables = [pa.Table.from_batches([batch]) for batch in self.records(file)]
+        else:
+            # In order: a table is found by bisection of each piece that is written.
+            tables = [ordered(self._checked(file), list(_ORDERS[file.kind]))]
+        for table in tables:
+            live = self._live(file, table["table"])
+            kept = table if live is None else chosen(table, live).combine_chunks()
+            yield from kept.to_batches(max_chunksize=ROWS_PER_WRITE)
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
-        for first, last, batch in self._sketched:
-            if first <= table <= last:
+        for dead, first, last, batch in self._sketched:
+            if first <= table <= last and table not in dead:
                 found = rows_of(batch, table)
                 names = found["column"].to_pylist()
                 if column in names:
@@ -120,15 +222,17 @@ class Index:
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
 
     @cached_property
-    def _sketched(self) -> list[tuple[str, str, pa.RecordBatch]]:
-        """The batches of sketches, mapped, with the first and the last table of each."""
+    def _sketched(self) -> list[tuple[frozenset[str], str, str, pa.RecordBatch]]:
+        """The batches of sketches, mapped, with the tables that are gone, the first and the last table of each."""
         found = []
         for file in self.manifest.of_kind("sketches"):
+            dead = self.dead_in(file.segment)
             source = pa.ipc.open_file(self._mapped[file.path])
             for number in range(source.num_record_batches):
                 batch = source.get_batch(number)
                 if batch.num_rows:
-                    found.append((str(batch["table"][0].as_py()), str(batch["table"][-1].as_py()), batch))
+                    first, last = (str(batch["table"][row].as_py()) for row in (0, -1))
+                    found.append((dead, first, last, batch))
         return found
 
     def arrays(self, file: SegmentFile) -> Arrays:
@@ -149,7 +253,7 @@ class Index:
                 raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
 
     def remember(self, name: str, what: dict[str, Any]) -> None:
-        """Keep something small beside the segment that was found out about it; it goes when the segment goes.
+        """Keep something small beside the index that was found out about it; it goes when the next build comes.
 
         Not part of the index: whoever may not write does without.
         """
@@ -194,7 +298,9 @@ class Index:
             return None
 
     def _beside(self, name: str, suffix: str = "json") -> Path:
-        return self.path.joinpath(*(file.path for file in self.manifest.files[:1])).parent / f"{name}.{suffix}"
+        """In the newest segment, by generation: what was found out about another is not about this one."""
+        newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
+        return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
     def _problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""

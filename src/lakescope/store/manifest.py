@@ -18,7 +18,7 @@ from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.values.canonical import VALUES_VERSION
 
 #: Version of the directory layout and file schemas; a reader refuses any other by name.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 
 
@@ -32,6 +32,11 @@ class SegmentFile:
     size: int
     checksum: str
 
+    @property
+    def segment(self) -> str:
+        """The folder of the segment it belongs to."""
+        return os.path.dirname(self.path)  # noqa: PTH120
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -43,9 +48,17 @@ class Manifest:
     sources: list[str]
     summary: dict[str, Any]
     files: list[SegmentFile] = field(default_factory=list)
+    #: What was asked to be indexed, and how: what an update looks at again.
+    given: dict[str, Any] = field(default_factory=dict)
 
-    def of_kind(self, kind: str) -> list[SegmentFile]:
-        return [file for file in self.files if file.kind == kind]
+    def of_kind(self, kind: str, segment: str | None = None) -> list[SegmentFile]:
+        """The files of a kind: all, or those of one segment."""
+        return [file for file in self.files if file.kind == kind and segment in (None, file.segment)]
+
+    @property
+    def segments(self) -> list[str]:
+        """The segments, oldest first."""
+        return list(dict.fromkeys(file.segment for file in self.files))
 
     def dump(self) -> str:
         body = {"format": FORMAT_VERSION, "values": VALUES_VERSION, **asdict(self)}

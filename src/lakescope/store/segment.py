@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -53,7 +54,7 @@ TABLE_SCHEMA = pa.schema(
     [
         *[("table", pa.string()), ("id", pa.string()), ("uri", pa.string()), ("format", pa.string())],
         *[("bytes", pa.int64()), ("modified", pa.string()), ("rows", pa.int64()), ("columns", pa.int32())],
-        *[("units", pa.int32()), ("complete", pa.bool_())],
+        *[("units", pa.int32()), ("complete", pa.bool_()), ("version", pa.string())],
     ]
 )
 PROBLEM_SCHEMA = pa.schema(
@@ -91,19 +92,26 @@ PAIR_SCHEMA = pa.schema(
         *[("repeated", _B), ("values", pa.binary()), ("sides", pa.binary())],
     ]
 )
+#: Tables of earlier segments that were removed or replaced since.
+TOMBSTONE_SCHEMA = pa.schema([("segment", _S), ("table", _S)])
+#: Tables that could not be read, and in which state they were then.
+FAILURE_SCHEMA = pa.schema([("table", _S), ("uri", _S), ("version", _S)])
 #: Q-grams of a column that one of its values holds; they go into the inverted index.
 GRAM_SCHEMA = pa.schema([("table", _S), ("column", _S), ("key", pa.uint64()), ("grams", pa.binary())])
 SCHEMAS = {
+    "failures": FAILURE_SCHEMA,
+    "tombstones": TOMBSTONE_SCHEMA,
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
     "problems": PROBLEM_SCHEMA,
+    "notices": PROBLEM_SCHEMA,
     "sketches": SKETCH_SCHEMA,
     "keys": KEY_SCHEMA,
     "pairs": PAIR_SCHEMA,
     "raw-grams": GRAM_SCHEMA,
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
-_MAPPED = ("sketches", "keys", "pairs", "raw-grams")
+MAPPED = ("sketches", "keys", "pairs", "raw-grams")
 #: Kinds that only lie in the staging area.
 STAGED = ("raw-grams",)
 
@@ -153,7 +161,7 @@ class ShardWriter:
     def __init__(self, staging: str | os.PathLike[str], kind: str) -> None:
         self.kind = kind
         self.schema = SCHEMAS[kind]
-        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind in _MAPPED else 'parquet'}"
+        self.name = f"{kind}-{uuid.uuid4().hex[:16]}.{'arrow' if kind in MAPPED else 'parquet'}"
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
@@ -182,7 +190,7 @@ class ShardWriter:
         self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
-        if self.kind in _MAPPED:
+        if self.kind in MAPPED:
             return pa.ipc.new_file(str(self._path), self.schema)
         return pq.ParquetWriter(self._path, self.schema, compression="zstd")
 
@@ -197,14 +205,16 @@ class ShardWriter:
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
-def read_catalog(mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None) -> pa.Table:
-    """Read a Parquet file whose bytes are those that were written: all of it, or only the rows of one table."""
+def read_catalog(
+    mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None, fields: Sequence[str] | None = None
+) -> pa.Table:
+    """Read a Parquet file whose bytes are those that were written: all of it, some fields, or the rows of one table."""
     if xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
         raise ValueError("its checksum does not match")
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
     with pq.ParquetFile(pa.BufferReader(mapped), pre_buffer=False) as source:
         if table is None:
-            return source.read(use_threads=False)
+            return source.read(None if fields is None else list(fields), use_threads=False)
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
@@ -236,7 +246,7 @@ def rows_of(catalog: Rows, table: str) -> Rows:
     return catalog.slice(start, bisect.bisect_right(range(len(names)), table, lo=start, key=name_at) - start)
 
 
-def chosen(catalog: pa.Table, rows: Sequence[int]) -> pa.Table:
+def chosen(catalog: pa.Table, rows: Sequence[int] | npt.NDArray[np.int64]) -> pa.Table:
     """Some rows of a catalog, by their numbers (not by pa.array, which would import pandas)."""
     numbers = np.array(rows, np.int64)
     return catalog.take(pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)]))

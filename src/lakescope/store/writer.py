@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,12 +95,19 @@ class IndexWriter:
         os.pwrite(self._lock, text.encode(), 0)
 
     def publish(
-        self, files: list[SegmentFile], *, version: str, sources: list[str], summary: dict[str, Any]
+        self,
+        files: list[SegmentFile],
+        *,
+        version: str,
+        sources: list[str],
+        summary: dict[str, Any],
+        given: dict[str, Any] | None = None,
+        keep: Sequence[SegmentFile] = (),
     ) -> Manifest:
-        """Make staged files the index. ``files`` name paths below the staging area."""
+        """Make staged ``files``, named below the staging area, the index, beside published ones to ``keep``."""
         segment = Path(_SEGMENTS) / self.build
         (self.path / segment).mkdir(mode=0o700, parents=True)
-        kept = []
+        kept = list(keep)
         for file in files:
             name = Path(file.path).name
             (self.staging / file.path).replace(self.path / segment / name)
@@ -109,7 +116,8 @@ class IndexWriter:
         _sync(self.path / _SEGMENTS)
         before = _published(self.path)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        manifest = Manifest(before.generation + 1 if before else 1, created, version, sources, summary, kept)
+        generation = before.generation + 1 if before else 1
+        manifest = Manifest(generation, created, version, sources, summary, kept, given or {})
         self._replace_manifest(manifest)
         self._drop_old_segments(manifest)
         return manifest

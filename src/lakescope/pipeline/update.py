@@ -1,0 +1,271 @@
+"""Keep an index true: look what was added, changed or removed since, scan that alone, publish a new segment.
+
+What is unchanged stays where it is. Tables that were replaced or removed stay in their segments, too, until these are
+compacted: a small file says that they are gone. Whatever the history of an index, its answers are those of a fresh
+build of what is there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lakescope._version import __version__
+from lakescope.errors import BadRequest, NotFound
+from lakescope.pipeline.build import Outcome, scan, scan_here, write_problems
+from lakescope.pipeline.inputs import Inputs
+from lakescope.pipeline.plan import Plan, make_plan
+from lakescope.pipeline.progress import Listener
+from lakescope.pipeline.session import spark_session
+from lakescope.pipeline.shipping import ship_package
+from lakescope.pipeline.warmup import start_warming
+from lakescope.sources import files
+from lakescope.sources.discover import Found, discover
+from lakescope.sources.model import Problem
+from lakescope.store.index import Index
+from lakescope.store.manifest import SegmentFile
+from lakescope.store.segment import ShardWriter
+from lakescope.store.writer import IndexWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+#: Bytes that are scanned in this process, which takes no longer than to start Spark.
+_HERE = 16 * 1024 * 1024
+#: More segments, or a larger share of tables that are gone, than are good for questions.
+_MANY_SEGMENTS, _MANY_GONE = 8, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What an update did: tables by what became of them, and how many segments the index has since.
+
+    ``advice`` says what to do next, if anything.
+    """
+
+    generation: int
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+    segments: int
+    gone: int
+    seconds: float
+    advice: str | None
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the index was up to date."""
+        return not (self.added or self.changed or self.removed)
+
+
+@dataclass(slots=True)
+class Changes:
+    """What became of the tables of an index since it was written.
+
+    ``found`` are the files to scan, ``gone`` the tables that are no longer what the index says; ``problems`` were met
+    while looking.
+    """
+
+    found: list[Found] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.found or self.gone)
+
+
+def update(
+    path: str | Path,
+    *,
+    add: Sequence[str] = (),
+    remove: Sequence[str] = (),
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    progress: Listener | None = None,
+) -> Update:
+    """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
+    began = time.monotonic()
+    with IndexWriter(path) as writer:
+        index = Index(path)
+        given = _given(index, add, remove)
+        changes = _compare(index, given)
+        if not changes and given == index.manifest.given:
+            return _told(index, changes, began)
+        plan = _planned(index, changes, given)
+        outcome = Outcome(None)
+        if plan.bins and spark is None and master is None and plan.bytes <= _HERE:
+            outcome = scan_here(plan, writer.staging, joins=given["joins"])
+        elif plan.bins:
+            warming = start_warming()
+            with spark_session(spark, master) as session:
+                warming.join()
+                ship_package(session)
+                outcome = scan(session, plan, [], writer.staging, joins=given["joins"], progress=progress)
+        _publish(writer, index, changes, plan, outcome, given, time.monotonic() - began)
+    return _told(Index(path), changes, began)
+
+
+def _told(index: Index, changes: Changes, began: float) -> Update:
+    segments = index.manifest.segments
+    gone = sum(len(index.dead_in(segment)) for segment in segments)
+    there = int(index.manifest.summary["tables"])
+    advice = None
+    if len(segments) > _MANY_SEGMENTS:
+        advice = f"the index has {len(segments)} segments: lakescope compact makes questions faster"
+    elif gone > _MANY_GONE * max(1, there):
+        advice = f"{gone:,} tables that are gone still take room: lakescope compact frees it"
+    return Update(
+        generation=index.manifest.generation,
+        added=tuple(sorted(changes.added)),
+        changed=tuple(sorted(changes.changed)),
+        removed=tuple(sorted(changes.removed)),
+        segments=len(segments),
+        gone=gone,
+        seconds=round(time.monotonic() - began, 3),
+        advice=advice,
+    )
+
+
+def _given(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
+    """What is to be indexed from now on."""
+    given = index.manifest.given
+    if not given:
+        hint = "build it again: lakescope index"
+        raise BadRequest(f"{index.path} does not say what it was built from", hint=hint)
+    more = Inputs.of(list(add)).remembered(given["unit_bytes"], joins=given["joins"]) if add else {"locations": []}
+    known = set(index.catalog("tables")["table"].to_pylist())
+    for table in remove:
+        if table not in known:
+            raise NotFound.among("table", table, sorted(known))
+    new = [location for location in more["locations"] if location not in given["locations"]]
+    left_out = {*given.get("left_out", ()), *remove}
+    return {**given, "locations": [*given["locations"], *new], **({"left_out": sorted(left_out)} if left_out else {})}
+
+
+def _compare(index: Index, given: dict[str, Any]) -> Changes:
+    """Look at everything that was given, and tell it from what the index knows."""
+    found, problems = discover(given["locations"]) if given["locations"] else ([], [])
+    missing = [problem.detail for problem in problems if problem.code == "not-found"]
+    if missing:
+        hint = "the index is untouched; bring it back, or build the index again without it"
+        raise BadRequest("; ".join(missing), hint=hint)
+    changes = Changes(problems=problems)
+    known = _by_location(index)
+    left_out = set(given.get("left_out", ()))
+    for each in found:
+        records = known.pop(files.display(each.uri), [])
+        if each.table in left_out:
+            changes.gone.update(record["table"] for record in records)
+            changes.removed += [record["table"] for record in records]
+        elif not records or not all(_is_same(record, each) for record in records):
+            changes.found.append(each)
+            changes.gone.update(record["table"] for record in records)
+            (changes.changed if records else changes.added).append(each.table)
+    for records in known.values():
+        changes.gone.update(record["table"] for record in records)
+        changes.removed += [record["table"] for record in records]
+    return changes
+
+
+def _by_location(index: Index) -> dict[str, list[dict[str, Any]]]:
+    """Tables that were read from files, or could not be, by where these lie."""
+    known: dict[str, list[dict[str, Any]]] = {}
+    for record in [*index.catalog("tables").to_pylist(), *index.catalog("failures").to_pylist()]:
+        if record["version"] is not None:
+            known.setdefault(record["uri"], []).append(record)
+    return known
+
+
+def _is_same(record: dict[str, Any], found: Found) -> bool:
+    """Whether a table of the index is what lies there now, under the name it would get now."""
+    name = record["table"]
+    named = name == found.table or name.startswith((f"{found.table}::", f"{found.table}~"))
+    return bool(named and record["version"] == found.version)
+
+
+def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
+    """Cut what changed into units. A name that an unchanged table has, too, makes both of them new."""
+    plan = make_plan(changes.found, given["unit_bytes"])
+    tables = index.catalog("tables")
+    names = tables["table"].to_pylist()
+    doubled = {name for name in names if name in plan.tables and name not in changes.gone}
+    if not doubled:
+        return plan
+    places = dict(zip(names, tables["uri"].to_pylist(), strict=True))
+    again = {places[name] for name in doubled}
+    found, _ = discover(given["locations"])
+    changes.found = [each for each in found if each in changes.found or files.display(each.uri) in again]
+    changes.gone.update(name for name in names if places[name] in again)
+    return make_plan(changes.found, given["unit_bytes"])
+
+
+def _publish(
+    writer: IndexWriter,
+    index: Index,
+    changes: Changes,
+    plan: Plan,
+    outcome: Outcome,
+    given: dict[str, Any],
+    seconds: float,
+) -> None:
+    """One segment more, what is gone from the others, and what was met while looking."""
+    # A table that could not be read before has problems only.
+    dead = _dead(index, changes.gone | set(plan.tables))
+    whole = [segment for segment in index.manifest.segments if index.names_in(segment) <= dead.get(segment, set())]
+    keep = [
+        file
+        for file in index.manifest.files
+        if file.segment not in whole and file.kind not in ("tombstones", "notices")
+    ]
+    made = [
+        *outcome.files,
+        *write_problems("problems", outcome.problems, writer.staging),
+        *write_problems("notices", changes.problems + plan.problems, writer.staging),
+        *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
+    ]
+    errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
+    summary = _summary(index, changes, outcome, errors, seconds)
+    writer.publish(made, version=__version__, sources=index.manifest.sources, summary=summary, given=given, keep=keep)
+
+
+def _dead(index: Index, gone: Iterable[str]) -> dict[str, set[str]]:
+    """Tables of each segment that are gone."""
+    lost = set(gone)
+    found = {}
+    for segment in index.manifest.segments:
+        tables = {*index.dead_in(segment), *(index.names_in(segment) & lost)}
+        if tables:
+            found[segment] = tables
+    return found
+
+
+def _tombstones(dead: dict[str, set[str]], staging: Path) -> list[SegmentFile]:
+    shard = ShardWriter(staging, "tombstones")
+    for segment in sorted(dead):
+        for table in sorted(dead[segment]):
+            shard.add({"segment": segment, "table": table})
+    file = shard.close()
+    return [file] if file else []
+
+
+def _summary(index: Index, changes: Changes, outcome: Outcome, errors: int, seconds: float) -> dict[str, Any]:
+    """Figures of what is there now."""
+    kept = [record for record in index.catalog("tables").to_pylist() if record["table"] not in changes.gone]
+    failed = [name for name in index.catalog("failures")["table"].to_pylist() if name not in changes.gone]
+    counts = outcome.counts
+    before = index.manifest.summary
+    return {
+        "tables": len(kept) + counts.get("tables", 0),
+        **{name: sum(each[name] for each in kept) + counts.get(name, 0) for name in ("columns", "rows", "bytes")},
+        "failed": len(failed) + counts.get("failed", 0) + errors,
+        "jobs": outcome.jobs,
+        "join": before["join"],
+        "seconds": round(seconds, 3),
+    }

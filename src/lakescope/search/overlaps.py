@@ -1,0 +1,112 @@
+"""Exact overlaps with the sets of a lake: each segment is searched by itself, what is found is put together.
+
+A set lies in one segment, so that the best of all are among the best of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.search.costs import Costs
+from lakescope.search.inverted import InvertedIndex, Part
+from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps
+from lakescope.store.inverted import QueryGroups
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+
+
+class OverlapSearch:
+    """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
+
+    def __init__(self, index: InvertedIndex, costs: Costs | None = None) -> None:
+        self.index = index
+        self._searches = [SegmentOverlaps(part.segment, costs) for part in index.parts]
+
+    @property
+    def largest(self) -> SegmentOverlaps:
+        """The search of the segment that holds most."""
+        return max(self._searches, key=lambda search: int(search.index.sizes.sum()))
+
+    @property
+    def costs(self) -> Costs:
+        return self._searches[0].costs
+
+    def set_costs(self, costs: Costs) -> None:
+        """Decide by these costs from now on."""
+        for search in self._searches:
+            search.set_costs(costs)
+
+    def load(self) -> None:
+        """Load the kernels: for questions that would not wait for less."""
+        for search in self._searches:
+            search.load()
+
+    def warm(self) -> None:
+        """Load the kernels and run each of them once."""
+        for search in self._searches:
+            search.warm()
+
+    def query(self, tokens: U64) -> QueryGroups:
+        """A query of distinct tokens."""
+        return self.index.united([search.query(tokens) for search in self._searches], tokens)
+
+    def top(
+        self, query: QueryGroups, k: int, exclude: Sequence[int] = (), algorithm: Algorithm | None = None
+    ) -> Overlaps:
+        """The ``k`` sets with the largest overlap, without those to be left out."""
+        found = []
+        for part, search in zip(self.index.parts, self._searches, strict=True):
+            found.append(search.top(part.local(query), k, self._left_out(part, exclude), algorithm))
+        if self.index.alone is not None:
+            return found[0]
+        sets, overlaps = self._together(found)
+        order = np.lexsort((sets, -overlaps))[:k]
+        return _summed(found, sets[order], overlaps[order])
+
+    def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
+        """All sets with at least this overlap, in order of the sets: every list is read."""
+        found = []
+        for part, search in zip(self.index.parts, self._searches, strict=True):
+            found.append(search.at_least(part.local(query), minimum, self._left_out(part, exclude)))
+        if self.index.alone is not None:
+            return found[0]
+        sets, overlaps = self._together(found)
+        order = np.argsort(sets)
+        return _summed(found, sets[order], overlaps[order])
+
+    def overlaps_of(self, query: QueryGroups, sets: I32, least: int = 0) -> I32:
+        """The overlap of each of some sets; what is less than ``least`` need not be exact."""
+        if self.index.alone is not None:
+            return self._searches[0].overlaps_of(query, sets, least)
+        found = np.zeros(sets.size, np.int32)
+        numbers, locals_ = self.index.places
+        for number, (part, search) in enumerate(zip(self.index.parts, self._searches, strict=True)):
+            mine = np.flatnonzero(numbers[sets] == number)
+            if mine.size:
+                found[mine] = search.overlaps_of(part.local(query), locals_[sets[mine]], least)
+        return found
+
+    def _left_out(self, part: Part, exclude: Sequence[int]) -> I64:
+        """Sets of a segment that must not be found: those that are gone, and those to be left out."""
+        if self.index.alone is not None or not len(exclude):
+            return np.array(exclude, np.int64) if len(exclude) else part.gone
+        numbers, locals_ = self.index.places
+        wanted = np.array(exclude, np.int64)
+        mine = wanted[numbers[wanted] == self.index.parts.index(part)]
+        return np.concatenate([part.gone, locals_[mine]])
+
+    def _together(self, found: list[Overlaps]) -> tuple[I32, I32]:
+        parts = zip(self.index.parts, found, strict=True)
+        sets = np.concatenate([part.in_lake(each.sets) for part, each in parts])
+        return sets, np.concatenate([each.overlaps for each in found])
+
+
+def _summed(found: list[Overlaps], sets: I32, overlaps: I32) -> Overlaps:
+    """Sets of several segments, and what was read in all."""
+    read = (sum(getattr(each, name) for each in found) for name in ("lists", "entries", "sets_read", "decisions"))
+    return Overlaps(sets, overlaps, found[0].algorithm, *read)

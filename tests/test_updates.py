@@ -1,0 +1,259 @@
+"""An index that lives: whatever its history, it answers like one that was built now."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakescope
+from lakescope.errors import BadRequest, LakescopeError, NotFound
+from lakescope.lake import Lake
+from lakescope.pipeline import update as update_module
+from lakescope.pipeline.build import build
+from lakescope.store.index import Index
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORDS = [f"w{number}" for number in range(200)]
+Answers = dict[Any, Any]
+
+
+def write_table(path: Path, dice: random.Random) -> None:
+    rows, pool = dice.randrange(5, 60), dice.sample(WORDS, dice.randrange(20, 150))
+    columns = [f"c{number}" for number in range(dice.randrange(1, 4))]
+    lines = [",".join(["key", *columns, "num", "day"])]
+    for row in range(rows):
+        cells = [pool[row % len(pool)], *(dice.choice(pool) for _ in columns), str(dice.randrange(100) + row)]
+        lines.append(",".join([*cells, f"2021-01-{row % 28 + 1:02d}"]))
+    path.write_text("\n".join([*lines, ""]))
+    # A second write within the clock's grain must not look like the first.
+    times = 1_600_000_000 + dice.random() * 1e6
+    os.utime(path, (times, times))
+
+
+def answers(lake: Lake) -> Answers:
+    """What a lake says to many questions."""
+    found: Answers = {name: getattr(lake, name)().to_pylist() for name in ("tables", "columns", "problems")}
+    for column in found["columns"]:
+        where = column["table"], column["column"]
+        for options in ({"k": 5}, {"threshold": 0.3}, {"threshold": 0.5, "engine": "lsh"}):
+            found["joinable", *where, str(options)] = lake.joinable(where[0], on=where[1], **options).to_dicts()
+    for table in found["tables"]:
+        name = table["table"]
+        try:
+            found["correlated", name] = lake.correlated(name, key="key", target="num").to_dicts()
+        except LakescopeError as error:
+            found["correlated", name] = str(error)
+        found["headers", name] = lake.suggest_headers(name).to_dicts()
+        found["profile", name] = lake.profile(name).to_dict()
+    for verify in (False, True):
+        pairs = lake.inclusions(minimum=0.5, verify=verify).to_dicts()
+        found["inclusions", verify] = sorted(pairs, key=lambda each: [str(value) for value in each.values()])
+    found["inclusions", "bottomk"] = lake.inclusions(minimum=0.5, estimator="bottomk").to_dicts()
+    found["foreign_keys"] = lake.foreign_keys().to_dicts()
+    found["info"] = {name: lake.info()[name] for name in ("tables", "columns", "rows", "bytes", "errors", "warnings")}
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, numbers to 1e-9: the order of sums depends on what lies beside."""
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or abs(one - other) <= 1e-9 * max(1, abs(one)) or (one != one and other != other)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def differing(one: Answers, other: Answers) -> list[Any]:
+    return [key for key in {**one, **other} if not same(one.get(key), other.get(key))]
+
+
+def arrays_of(path: Path) -> dict[str, list[list[Any]]]:
+    """Everything of the inverted index."""
+    index = Index(path)
+    return {
+        kind: [[array.tolist() for array in index.arrays(file).values()] for file in index.manifest.of_kind(kind)]
+        for kind in ("tokens", "postings", "sets", "forest")
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_any_history_answers_like_a_fresh_build(tmp_path: Path, spark: SparkSession, seed: int) -> None:
+    dice = random.Random(seed)
+    folder, index = tmp_path / "lake", tmp_path / "lake.idx"
+    folder.mkdir()
+    for number in range(6):
+        write_table(folder / f"t{number}.csv", dice)
+    build(folder, index, spark=spark)
+    most = 1
+    for step in range(4):
+        names = sorted(path.name for path in folder.iterdir())
+        for _ in range(dice.randrange(1, 4)):
+            what = dice.choice(["add", "change", "remove"])
+            if what == "add":
+                write_table(folder / f"t{dice.randrange(6, 20)}.csv", dice)
+            elif what == "change":
+                write_table(folder / dice.choice(names), dice)
+            elif len(names) > 2:
+                (folder / names.pop(dice.randrange(len(names)))).unlink(missing_ok=True)
+        # On Spark and in this process alike.
+        done = update_module.update(index, spark=spark if step % 2 else None)
+        most = max(most, done.segments)
+    fresh = tmp_path / "fresh.idx"
+    build(folder, fresh, spark=spark)
+    lake = Lake.open(index)
+    wanted = answers(Lake.open(fresh))
+    assert not differing(answers(lake), wanted)
+    lake.warm()
+    assert not differing(answers(lake), wanted), "compiled"
+    assert most > 2
+    lake.compact(spark=spark)
+    assert not differing(answers(lake), wanted), "compacted"
+    assert len(Index(index).manifest.segments) == 1
+    assert arrays_of(index) == arrays_of(fresh)
+    lake.verify()
+
+
+@pytest.fixture
+def small(tmp_path: Path, spark: SparkSession) -> Lake:
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for number in range(3):
+        write_table(folder / f"t{number}.csv", random.Random(number))
+    (folder / "broken.parquet").write_bytes(b"PAR1 no")
+    build(folder, tmp_path / "lake.idx", spark=spark)
+    return Lake.open(tmp_path / "lake.idx")
+
+
+def names_of(lake: Lake) -> list[str]:
+    return [str(name) for name in lake.tables()["table"].to_pylist()]
+
+
+def test_nothing_changed_publishes_nothing(small: Lake) -> None:
+    """Not even that what could not be read still cannot."""
+    before = small.info()["generation"]
+    done = small.update()
+    assert done.nothing
+    assert small.info()["generation"] == before
+
+
+def test_a_table_that_could_not_be_read_is_mended(small: Lake, tmp_path: Path) -> None:
+    assert "broken.parquet" in small.problems()["table"].to_pylist()
+    write_table(tmp_path / "lake/broken.csv", random.Random(5))
+    (tmp_path / "lake/broken.parquet").unlink()
+    done = small.update()
+    assert done.added == ("broken.csv",)
+    assert "broken.parquet" not in small.problems()["table"].to_pylist()
+    assert small.info()["errors"] == 0
+
+
+def test_what_is_removed_stays_removed(small: Lake, tmp_path: Path) -> None:
+    assert small.remove("t1.csv").removed == ("t1.csv",)
+    assert names_of(small) == ["t0.csv", "t2.csv"]
+    write_table(tmp_path / "lake/t1.csv", random.Random(9))
+    assert small.update().added == ()
+    assert names_of(small) == ["t0.csv", "t2.csv"]
+    with pytest.raises(NotFound, match="no table named"):
+        small.remove("t1.csv")
+
+
+def test_more_locations(small: Lake, tmp_path: Path, spark: SparkSession) -> None:
+    """A table of the same name elsewhere gives both the name of their folder, as in a build of both."""
+    (tmp_path / "more").mkdir()
+    write_table(tmp_path / "more/t0.csv", random.Random(10))
+    write_table(tmp_path / "more/other.csv", random.Random(11))
+    small.add(tmp_path / "more")
+    build([tmp_path / "lake", tmp_path / "more"], tmp_path / "both.idx", spark=spark)
+    assert not differing(answers(small), answers(Lake.open(tmp_path / "both.idx")))
+    assert "more/t0.csv" in names_of(small)
+    write_table(tmp_path / "more/new.csv", random.Random(12))
+    assert small.update().added == ("new.csv",)
+
+
+def test_a_source_that_is_gone_is_no_reason_to_forget_it(small: Lake, tmp_path: Path) -> None:
+    (tmp_path / "lake").rename(tmp_path / "elsewhere")
+    with pytest.raises(BadRequest, match="nothing at"):
+        small.update()
+    assert len(names_of(Lake.open(small.path))) == 3
+
+
+def test_a_reader_keeps_what_it_opened(small: Lake, tmp_path: Path, spark: SparkSession) -> None:
+    reader = Lake.open(small.path)
+    before = answers(reader)
+    write_table(tmp_path / "lake/t0.csv", random.Random(20))
+    small.update()
+    small.compact(spark=spark)
+    assert not differing(answers(reader), before)
+
+
+def test_sheets_of_a_workbook_come_and_go_with_it(small: Lake, tmp_path: Path) -> None:
+    from lakescope.demo.xlsx import write_xlsx
+
+    write_xlsx(tmp_path / "lake/book.xlsx", {"one": pa.table({"a": [1, 2]}), "two": pa.table({"b": [3]})})
+    assert small.update().added == ("book.xlsx",)
+    assert {"book.xlsx::one", "book.xlsx::two"} <= set(names_of(small))
+    (tmp_path / "lake/book.xlsx").unlink()
+    assert set(small.update().removed) == {"book.xlsx::one", "book.xlsx::two"}
+    assert not any("book" in name for name in names_of(small))
+
+
+def test_the_index_of_what_is_gone_says_so(tmp_path: Path, small: Lake) -> None:
+    for number in range(3):
+        (tmp_path / f"lake/t{number}.csv").unlink()
+    (tmp_path / "lake/broken.parquet").unlink()
+    write_table(tmp_path / "lake/z.csv", random.Random(3))
+    small.update()
+    assert names_of(small) == ["z.csv"]
+    assert small.joinable("z.csv", on="key").to_dicts() == []
+    assert len(Index(small.path).manifest.segments) == 1, "a segment of which all is gone goes"
+
+
+def test_many_segments_are_advised_against(small: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update_module, "_MANY_SEGMENTS", 2)
+    for number in range(3):
+        write_table(tmp_path / f"lake/n{number}.csv", random.Random(number))
+        done = small.update()
+    assert done.segments == 4
+    assert "compact" in (done.advice or "")
+
+
+def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:
+    from lakescope.cli.app import app
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, list(arguments))
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    write_table(tmp_path / "lake/t9.csv", random.Random(9))
+    assert "1 added: t9.csv" in run("update", small.path)
+    assert "1 removed: t9.csv" in run("remove", small.path, "t9.csv")
+    assert '"removed": [' in run("remove", small.path, "t0.csv", "--format", "json")
+    (tmp_path / "more").mkdir()
+    write_table(tmp_path / "more/m.csv", random.Random(10))
+    assert "m.csv" in run("add", small.path, str(tmp_path / "more"), "-q")
+    write_table(tmp_path / "more/w.csv", random.Random(11))
+    assert "w.csv" in run("watch", small.path, "--once")
+    assert names_of(lakescope.open(small.path)) == ["m.csv", "t1.csv", "t2.csv", "w.csv"]
+
+
+def test_tokens_of_sets_are_found_again(small: Lake) -> None:
+    """What the order by group is for: the tokens of a set, whatever files they lie in."""
+    from lakescope.search.inverted import InvertedIndex
+
+    segment = InvertedIndex(small._index).alone
+    assert segment is not None
+    for number in range(int(segment.set_bounds[-1])):
+        tokens = segment.tokens_of_set(number)
+        assert np.unique(tokens).size == segment.sizes[number]
+        assert segment.held(segment.groups_of_tokens(tokens), number).all()
