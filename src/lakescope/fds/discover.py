@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,8 @@ U64 = npt.NDArray[np.uint64]
 Bits = npt.NDArray[np.bool_]
 Side = tuple[int, ...]
 
-#: Rows up to which all pairs are compared at once.
-_ALL_PAIRS = 600
+#: Rows up to which all pairs are compared at once, and columns of which all sets can be ticked off.
+_ALL_PAIRS, _FEW_COLUMNS = 600, 12
 #: Neighbours that are compared within groups, at most, and the share of new agreements that is worth another round.
 _WINDOWS = 12
 _WORTH = 0.01
@@ -65,6 +66,9 @@ def discover(codes: I32, most: int | None = None, budget: Budget | None = None) 
 class Discovery:
     """One search: what is known of pairs of rows, and what of left sides."""
 
+    #: Whether its rows are all there are, not a sample.
+    whole_table = True
+
     def __init__(self, codes: I32, most: int | None, budget: Budget) -> None:
         self.codes = np.ascontiguousarray(codes)
         self.columns, self.rows = codes.shape
@@ -81,7 +85,6 @@ class Discovery:
         while size < 2 * self.rows:
             size *= 2
         self.slots = np.empty(size, np.int32)
-        self.single = self._single()
         self.known: dict[Side, set[int]] = {}
 
     def _mask(self, columns: range | tuple[int, ...] | list[int]) -> U64:
@@ -90,7 +93,8 @@ class Discovery:
             mask[column >> 6] |= np.uint64(1 << (column & 63))
         return mask
 
-    def _single(self) -> Bits:
+    @cached_property
+    def single(self) -> Bits:
         """Which cells hold a value that occurs once in their column."""
         found = np.empty(self.codes.shape, np.bool_)
         for column, codes in enumerate(self.codes):
@@ -103,8 +107,14 @@ class Discovery:
     def _sample(self) -> None:
         if self.rows <= _ALL_PAIRS:
             masks = np.empty((self.rows * (self.rows - 1) // 2, self.words), np.uint64)
-            self.agreements = _unique(masks[: kernels.all_agreements(self.codes, 0, self.rows, masks)])
-            return
+            masks = masks[: kernels.all_agreements(self.codes, 0, self.rows, masks)]
+            self.agreements = _smallest_first(masks, self.columns)[::-1].copy()
+        else:
+            self.agreements = _smallest_first(self._neighbours())[::-1].copy()
+
+    def _neighbours(self) -> U64:
+        """Agreements of rows that lie near each other by some column."""
+        found = self.agreements
         orders = []
         for column in range(self.columns):
             # Rows of a group lie beside those that are like them in the next columns.
@@ -117,19 +127,27 @@ class Discovery:
             for column in sorted(active):
                 order, ordered = orders[column]
                 count = kernels.neighbours(self.codes, order, ordered, distance, room)
-                before = self.agreements.shape[0]
-                self.agreements = _unique(np.concatenate([self.agreements, room[:count]]))
-                if self.agreements.shape[0] - before < _WORTH * count:
+                before = found.shape[0]
+                found = _unique(np.concatenate([found, room[:count]]))
+                if found.shape[0] - before < _WORTH * count:
                     active.discard(column)
-                if self.agreements.shape[0] > _SAMPLED or self.budget.late:
-                    return
+                if found.shape[0] > _SAMPLED or self.budget.late:
+                    return found
+        return found
 
     # --- induction and validation -------------------------------------------------------------------------------------
 
     def run(self) -> Discovered:
+        if self.whole_table and self.rows <= _ALL_PAIRS and self.columns <= _WIDE:
+            self._sample()
+            if self.agreements.shape[0] <= _EDGES // self.words:
+                # All pairs of rows are known: what they leave possible holds.
+                found = self._nothing()
+                complete = self._induce(found, list(range(self.columns)), self.most)
+                return Discovered(found, complete, self.most if complete else -1, self.full, 1, 0)
         whole, sure = self._single_columns() if self.columns > _WIDE and self.rows > 1 else (-1, self._nothing())
-        self._sample()
-        self.agreements = _smallest_first(self.agreements)[::-1].copy()
+        if not self.agreements.size:
+            self._sample()
         # No pair of rows is known to agree in anything: the empty agreement is always possible.
         if self.rows > 1:
             empty = np.zeros((int(self._some_differ_everywhere()), self.words), np.uint64)
@@ -207,8 +225,9 @@ class Discovery:
         """Minimal sets of columns that hit all known difference sets of a column."""
         if column not in self.sampled:
             self.sampled[column] = self._differences(self.agreements, column)
-        edges = np.concatenate([self.sampled[column], self._differences(self.learnt, column)])
-        edges = _smallest_first(edges)
+        edges = self.sampled[column]
+        if self.learnt.size:
+            edges = _smallest_first(np.concatenate([edges, self._differences(self.learnt, column)]))
         if edges.shape[0] and not edges[0].any():
             return [], True
         masks, whole = kernels.hitting_sets(edges, self.columns, most, room, late)
@@ -217,12 +236,11 @@ class Discovery:
     def _differences(self, agreements: U64, column: int) -> U64:
         """Columns in which pairs of rows differ that differ in one: the smallest sets, none within another.
 
-        The largest agreements come first. Only so many of the sampled ones are taken, but all that were learnt.
+        Of sampled agreements the largest come first, each once. Only so many are taken, but all that were learnt.
         """
-        count = agreements.shape[0] if agreements is self.learnt else _EDGES // self.words
-        differing = np.empty_like(agreements)
-        found = kernels.differences(agreements, column, self.everything, differing)
-        edges = _smallest_first(differing[: min(found, count)])
+        edges = np.empty_like(agreements)
+        edges = edges[: kernels.differences(agreements, column, self.everything, edges)]
+        edges = _smallest_first(edges) if agreements is self.learnt else edges[: _EDGES // self.words]
         kept = np.empty_like(edges)
         return kept[: kernels.minimal(edges, kept)]
 
@@ -269,8 +287,12 @@ def _by_size(side: Side) -> tuple[int, tuple[int, ...]]:
     return len(side), side
 
 
-def _unique(masks: U64) -> U64:
-    """Sets, each once, in order."""
+def _unique(masks: U64, columns: int = 64) -> U64:
+    """Sets of so many columns, each once, in order."""
+    if columns <= _FEW_COLUMNS:
+        met = np.zeros(1 << columns, np.bool_)
+        met[masks[:, 0].view(np.int64)] = True
+        return np.flatnonzero(met).astype(np.uint64)[:, None]
     order = np.lexsort(masks.T) if masks.shape[1] > 1 else np.argsort(masks[:, 0])
     ordered = masks[order]
     # By sorting: numpy's own way hashes, which takes ten times as long for these.
@@ -280,9 +302,9 @@ def _unique(masks: U64) -> U64:
     return found
 
 
-def _smallest_first(masks: U64) -> U64:
-    """Sets, each once, in order of their sizes."""
-    found = _unique(masks)
+def _smallest_first(masks: U64, columns: int = 64) -> U64:
+    """Sets of so many columns, each once, in order of their sizes."""
+    found = _unique(masks, columns)
     return found[np.argsort(kernels.sizes(found), kind="stable")]
 
 

@@ -103,6 +103,8 @@ def _together(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 class _OnSpark(Discovery):
     """Discovery whose sample lies here and whose validation is done by executors."""
 
+    whole_table = False
+
     def __init__(self, table: HashedRows, sampled: I32, most: int, nulls: Nulls, budget: Budget) -> None:
         super().__init__(sampled, most, budget)
         self.table, self.nulls = table, nulls
