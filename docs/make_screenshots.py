@@ -20,10 +20,17 @@ WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 #: A file to search with: rides of each day.
 RIDES = "mobility/bike_rides_daily.csv"
 
+#: Whether the charts within the window are there.
+_ALL_DRAWN = """() => [...document.querySelectorAll("figure[data-chart]")].every((figure) => {
+    const box = figure.getBoundingClientRect();
+    return box.top > innerHeight || box.bottom < 0 || "drawn" in figure.dataset;
+})"""
+
 
 def settled(page: Page) -> None:
     """Wait until nothing is loaded any more and all charts are drawn."""
     expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=180_000)
+    page.wait_for_function(_ALL_DRAWN, timeout=60_000)
     page.wait_for_timeout(700)
 
 

@@ -202,7 +202,8 @@ def _records(lake: Lake, kind: str) -> list[dict[str, Any]]:
 
 def _part(lake: Lake, part: str) -> dict[str, str]:
     """Digests of a part of the inverted index, whatever files it lies in."""
-    files = InvertedIndex(lake._index).part(part)
+    (only,) = InvertedIndex(lake._index).parts
+    files = only.segment.part(part)
     arrays = {
         "tokens": ("hashes", "groups"),
         "postings": ("sets", "widths"),

@@ -46,7 +46,7 @@ class Found:
     size: int
     modified: float
     parts: tuple[tuple[str, int], ...]
-    version: str
+    version: str = ""
 
     def options(self, uri: str) -> dict[str, Any]:
         """Options every unit of a part needs: ``constants`` holds the columns its path spells (``year=2021/``)."""
