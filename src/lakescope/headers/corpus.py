@@ -21,6 +21,7 @@ from lakescope.headers.names import as_written, normalised
 from lakescope.sources.names import meaningless
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
+from lakescope.store.inverted import ranges
 from lakescope.values.hashing import hash_text
 
 I32 = npt.NDArray[np.int32]
@@ -36,14 +37,6 @@ _KEPT = "headers-terms-1"
 _SLICE = 20_000
 #: Columns' worth of evidence that every header starts with: how the average column looks.
 SMOOTHING = 2.0
-
-
-def ranges(starts: I64, lengths: I64) -> I64:
-    """The numbers of several ranges, one after the other."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    found: I64 = np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

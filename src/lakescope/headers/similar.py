@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus, ranges
+from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus
 from lakescope.search.inverted import InvertedIndex
-from lakescope.store.inverted import QueryGroups
+from lakescope.store.inverted import QueryGroups, ranges
 
 if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus

@@ -22,6 +22,7 @@ from lakescope.search.reading import batches_of
 from lakescope.sketches.grams import GramSketch
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
+from lakescope.store.inverted import ranges
 from lakescope.values.cells import understand
 
 I64 = npt.NDArray[np.int64]
@@ -113,7 +114,7 @@ class GramSearch:
         for part, file in self._files:
             begins, ends = (np.searchsorted(file["hashes"], grams, side) for side in ("left", "right"))
             counts = ends - begins
-            at = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+            at = ranges(begins, counts)
             numbers = part.in_lake(file["sets"][at]).astype(np.int64)
             there = numbers >= 0
             places.append(np.repeat(np.arange(grams.size), counts)[there])

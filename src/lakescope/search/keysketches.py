@@ -18,6 +18,7 @@ import pyarrow as pa
 from lakescope.errors import IndexDamaged
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
 from lakescope.store.index import Batch, Index
+from lakescope.store.inverted import ranges
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -186,10 +187,7 @@ class KeySketches:
     def pairs_of(self, keys: I64) -> I64:
         """The pairs of some keys, one after the other."""
         starts = self.pair_starts[keys]
-        counts = self.pair_starts[keys + 1] - starts
-        ends = np.cumsum(counts)
-        found: I64 = np.arange(int(counts.sum())) + np.repeat(starts - (ends - counts), counts)
-        return found
+        return ranges(starts, self.pair_starts[keys + 1] - starts)
 
     @cached_property
     def columns(self) -> list[tuple[str, ...]]:
