@@ -66,10 +66,11 @@ class Update:
 class Changes:
     """What became of the tables of an index since it was written.
 
-    ``found`` are the files to scan, ``gone`` the tables that are no longer what the index says; ``problems`` were met
-    while looking.
+    ``seen`` is all that lies there, ``found`` the files to scan, ``gone`` the tables that are no longer what the index
+    says; ``problems`` were met while looking.
     """
 
+    seen: list[Found] = field(default_factory=list)
     found: list[Found] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     added: list[str] = field(default_factory=list)
@@ -156,7 +157,7 @@ def _compare(index: Index, given: dict[str, Any]) -> Changes:
     if missing:
         hint = "the index is untouched; bring it back, or build the index again without it"
         raise BadRequest("; ".join(missing), hint=hint)
-    changes = Changes(problems=problems)
+    changes = Changes(seen=found, problems=problems)
     known = _by_location(index)
     left_out = set(given.get("left_out", ()))
     for each in found:
@@ -200,8 +201,7 @@ def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
         return plan
     places = dict(zip(names, tables["uri"].to_pylist(), strict=True))
     again = {places[name] for name in doubled}
-    found, _ = discover(given["locations"])
-    changes.found = [each for each in found if each in changes.found or files.display(each.uri) in again]
+    changes.found = [each for each in changes.seen if each in changes.found or files.display(each.uri) in again]
     changes.gone.update(name for name in names if places[name] in again)
     return make_plan(changes.found, given["unit_bytes"])
 
