@@ -219,7 +219,7 @@ class SegmentOverlaps:
     def time_counts(self) -> None:
         """Look at the counts of all sets as a decision does."""
         kernels = self._prepare()
-        kernels.look_at(self._counts, self._sizes)
+        kernels.look_at(self._counts, self._touched)
 
     def _located(self, query: QueryGroups) -> tuple[U64, I64]:
         """Where the lists of a query lie, and how long they are."""

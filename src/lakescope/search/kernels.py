@@ -24,7 +24,7 @@ _GIVE_UP = 0.5
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 4
 #: Counts looked at together.
-_BLOCK = 256
+_BLOCK = 64
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -157,7 +157,7 @@ def merge_lists(places, lengths, weights, begin, end, counts):
 def take_largest(counts, room, k):
     """The ``k`` sets with the largest counts, equal ones by number; forgets all counts."""
     kth = _kth_largest(counts, k, np.int32(0))
-    sets = room[: _at_least(counts, max(kth, 1), room)]
+    sets = room[: _at_least(counts, max(kth, 1), np.uint64(counts.size), room)]
     overlaps = counts[sets]
     counts[:] = 0
     return largest(sets, overlaps, k)
@@ -210,12 +210,16 @@ def _replace_least(heap, c):
 def _kth_largest(counts, k, floor):
     """The ``k``-th largest count if it is more than ``floor``, else ``floor``. Cheap if few counts come near it."""
     heap = np.full(k, floor, np.int32)
-    for begin in range(0, counts.size, _BLOCK):
-        block = counts[begin : begin + _BLOCK]
-        if _any_above(block, heap[0]):
-            for c in block:
+    blocks = counts.size // _BLOCK
+    for block in range(blocks):
+        begin = np.uint64(block * _BLOCK)
+        if _any_above(counts, begin, heap[0]):
+            for c in counts[begin : begin + np.uint64(_BLOCK)]:
                 if c > heap[0]:
                     _replace_least(heap, c)
+    for c in counts[blocks * _BLOCK :]:
+        if c > heap[0]:
+            _replace_least(heap, c)
     return heap[0]
 
 
@@ -230,11 +234,14 @@ def _kth_largest_of(sets, counts, k, floor):
 
 
 @njit(inline="always", cache=True)
-def _any_above(block, bound):
-    """Whether a block of counts holds one above a bound; written so that compilers take many at once."""
+def _any_above(counts, begin, bound):
+    """Whether the block of counts that begins there holds one above a bound.
+
+    Written so that compilers take many at once: a known number of steps, and places that cannot be negative.
+    """
     above = np.int32(0)
-    for j in range(block.size):
-        above |= np.int32(block[j] > bound)
+    for j in range(_BLOCK):
+        above |= np.int32(counts[begin + np.uint64(j)] > bound)
     return above > 0
 
 
@@ -359,16 +366,28 @@ def _closed(kth, left_weight, at):
 
 
 @njit(cache=True)
-def _at_least(counts, least, out):
-    """Sets with at least such a count, in order. Returns how many."""
-    n = np.int64(0)
+def _at_least(counts, least, most, out):
+    """Sets with at least such a count, in order. Returns how many, or more than ``most`` as soon as it is known."""
     below = np.int32(least - 1)
-    for begin in range(0, counts.size, _BLOCK):
-        block = counts[begin : begin + _BLOCK]
-        if _any_above(block, below):
-            for j in range(block.size):
-                out[n] = begin + j
-                n += np.int64(block[j] > below)
+    blocks = counts.size // _BLOCK
+    n = np.uint64(0)
+    for block in range(blocks):
+        begin = np.uint64(block * _BLOCK)
+        if _any_above(counts, begin, below):
+            n = _note_above(counts, begin, begin + np.uint64(_BLOCK), below, out, n)
+            if n > most:
+                return np.int64(n)
+    n = _note_above(counts, np.uint64(blocks * _BLOCK), np.uint64(counts.size), below, out, n)
+    return np.int64(n)
+
+
+@njit(inline="always", cache=True)
+def _note_above(counts, begin, end, below, out, n):
+    """Note the sets of a range with counts above a bound, after the ``n`` noted before."""
+    for s in range(begin, end):
+        if counts[s] > below:
+            out[n] = s
+            n += np.uint64(1)
     return n
 
 
@@ -409,16 +428,6 @@ def _alive(sets, counts, sizes, left, kth, out):
             out[n] = s
             n += 1
     return n
-
-
-@njit(cache=True)
-def _count_alive(counts, sizes, left, kth):
-    """How many sets can still reach the ``k``-th best."""
-    least, kth = np.int32(max(kth - left, 1)), np.int32(kth)
-    alive = np.int32(0)
-    for s in range(counts.size):
-        alive += np.int32(counts[s] >= least) & np.int32(sizes[s] >= kth)
-    return alive
 
 
 @njit(cache=True)
@@ -535,7 +544,7 @@ def josie(
                 tries = min(_TRIES * k, int(_LITTLE * rest / probe))
                 if tries >= k and seen >= 2 * boosted:
                     boosted = seen
-                    some = met[:n_met] if noting else met[: _at_least(counts, kth, met)]
+                    some = met[:n_met] if noting else met[: _at_least(counts, kth, np.uint64(counts.size), met)]
                     best = _leaders(some, counts, kth, np.empty(tries, np.int32))
                     kth = max(
                         kth,
@@ -550,9 +559,12 @@ def josie(
             if kth <= left:
                 continue
             if not noting:
-                if kth < left_weight[0] and costs[2] * _count_alive(counts, sizes, left, kth) > rest:
+                affordable = rest / max(1.0, costs[2])
+                most = min(float(counts.size), affordable) if kth < left_weight[0] else float(counts.size)
+                n = _at_least(counts, max(kth - left, 1), np.uint64(most), met)
+                if n > most:
                     continue
-                some = met[: _at_least(counts, max(kth - left, 1), met)]
+                some = met[:n]
             is_open = False
             candidates = np.empty(some.size, np.int32)
         else:
@@ -601,9 +613,9 @@ def _forget(counts, met, noted):
 
 
 @njit(cache=True)
-def look_at(counts, sizes):
+def look_at(counts, room):
     """Looks at all sets as a decision does."""
-    return _kth_largest(counts, 10, np.int32(0)) + _count_alive(counts, sizes, 0, np.int64(1))
+    return _kth_largest(counts, 10, np.int32(0)) + _at_least(counts, 1, np.uint64(counts.size), room)
 
 
 @njit(cache=True)
