@@ -166,8 +166,8 @@ def ready(index: InvertedIndex) -> OverlapSearch:
     """A search as a server has it."""
     search = OverlapSearch(index)
     search.warm()
-    measured(search)
-    search.set_costs(measured(search))
+    measured(search.largest)
+    search.set_costs(measured(search.largest))
     return search
 
 

@@ -22,7 +22,7 @@ FEW = 0.125
 #: Share of what the lists that are left would cost that is spent on sets in vain, at most.
 _GIVE_UP = 0.5
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
-_TRIES = 4
+_TRIES = 16
 #: Counts looked at together.
 _BLOCK = 64
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
@@ -383,11 +383,10 @@ def _at_least(counts, least, most, out):
 
 @njit(inline="always", cache=True)
 def _note_above(counts, begin, end, below, out, n):
-    """Note the sets of a range with counts above a bound, after the ``n`` noted before."""
+    """Note the sets of a range with counts above a bound, after the ``n`` noted before; no branch to mispredict."""
     for s in range(begin, end):
-        if counts[s] > below:
-            out[n] = s
-            n += np.uint64(1)
+        out[n] = s
+        n += np.uint64(counts[s] > below)
     return n
 
 
@@ -412,7 +411,9 @@ def _leaders(sets, counts, kth, out):
             out[n] = s
             n += 1
     for s in sets:
-        if counts[s] == kth and n < out.size:
+        if n == out.size:
+            break
+        if counts[s] == kth:
             out[n] = s
             n += 1
     return out[:n]
@@ -446,6 +447,18 @@ def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
 
 
 @njit(cache=True)
+def _by_count(candidates, counts):
+    """Sets by their counts, the largest first, equal ones by number; as they are if they are in order."""
+    ordered = True
+    for j in range(1, candidates.size):
+        one, other = candidates[j - 1], candidates[j]
+        ordered &= (counts[one] > counts[other]) | ((counts[one] == counts[other]) & (one < other))
+    if ordered:
+        return candidates
+    return candidates[np.argsort((-counts[candidates].astype(np.int64) << 32) + candidates)]
+
+
+@njit(cache=True)
 def _finish(
     groups,
     weights,
@@ -467,28 +480,22 @@ def _finish(
 
     Gives up (no sets, though there are candidates) when more was read than ``budget`` allows.
     """
-    known = counts[candidates].astype(np.int64)
     left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
-    keys = (-known << 32) + candidates
-    sorted_already = True
-    for j in range(1, keys.size):
-        sorted_already &= keys[j - 1] < keys[j]
-    order = np.arange(keys.size) if sorted_already else np.argsort(keys)
-    for j in order:
-        s = candidates[j]
-        if used == k and not _worse(overlaps[0], sets[0], known[j] + left, s):
+    for s in _by_count(candidates, counts):
+        known = np.int64(counts[s])
+        if used == k and not _worse(overlaps[0], sets[0], known + left, s):
             # Those that follow have a smaller count, or the same and a larger number.
             break
-        enough = max(kth, overlaps[0] if used == k else 0) - known[j]
+        enough = max(kth, overlaps[0] if used == k else 0) - known
         more = _probe(s, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes)
         if more < 0:
             read[LISTS] = DAMAGED
             break
         read[SETS] += 1
         if more >= enough:
-            used = _push(overlaps, sets, used, known[j] + more, s)
+            used = _push(overlaps, sets, used, known + more, s)
         budget -= cost
         if budget < 0:
             return sets[:0], overlaps[:0].astype(np.int32)
