@@ -202,7 +202,7 @@ class Lake:
         """
         check_request(k, threshold, engine, rank)
         k = 10 if k is None and threshold is None else k
-        columns, table = self._query(query, on)
+        columns, table = self._query(query, on, plausible=on is None)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
         def search(column: QueryColumn) -> Results[Joinable]:
@@ -213,7 +213,7 @@ class Lake:
 
         if on is not None:
             return search(columns[0])
-        return best_of_tables([search(column) for column in columns if column.plausible], k)
+        return best_of_tables([search(column) for column in columns], k)
 
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
@@ -327,16 +327,23 @@ class Lake:
     def _side(self, table: str, column: str) -> Side:
         return Side(self.location(table), str(self._table(table)["format"]), column)
 
-    def _query(self, query: Any, on: str | None) -> tuple[list[QueryColumn], str | None]:
-        """The columns of a query, or the one that is named, and the table it is, if it is one of the lake."""
+    def _query(self, query: Any, on: str | None, *, plausible: bool = False) -> tuple[list[QueryColumn], str | None]:
+        """The columns of a query (those it makes sense to join on, if ``plausible``), or the one that is named.
+
+        And the table it is, if it is one of the lake.
+        """
         if self._is_table(query):
             numbers = {self._joins.name_of(number): number for number in self._joins.columns_of(query)}
-            chosen = numbers if on is None else [_known(on, numbers)]
-            return [self._joins.lake_column(numbers[name]) for name in chosen], query
+            if on is not None:
+                return [self._joins.lake_column(numbers[_known(on, numbers)])], query
+            chosen = self._joins.plausible(numbers.values()) if plausible else numbers.values()
+            return [self._joins.lake_column(number) for number in chosen], query
         from lakescope.search.reading import read_query
 
         columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
-        return [*columns.values()] if on is None else [columns[_known(on, columns)]], None
+        if on is not None:
+            return [columns[_known(on, columns)]], None
+        return [column for column in columns.values() if column.plausible or not plausible], None
 
     def autojoin(
         self,

@@ -33,6 +33,7 @@ from lakescope.sketches.partitions import Partition, partition
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
+U32 = npt.NDArray[np.uint32]
 F64 = npt.NDArray[np.float64]
 Engine = Literal["auto", "exact", "lsh"]
 Rank = Literal["overlap", "significance"]
@@ -46,8 +47,9 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
-#: Fields of a column's record that are needed to search with it, and to judge it.
-_FACTS = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum", "sample", "top"]
+#: Fields of a column's record that are needed to judge it, and those that are needed as well to search with it.
+_JUDGED_BY = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum"]
+_SEARCHED_BY = [*_JUDGED_BY, "sample", "top"]
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
 _SHOWN = (
@@ -150,12 +152,15 @@ class JoinSearch:
         return catalog["table"].to_pylist(), catalog["column"].to_pylist()
 
     @cached_property
-    def _facts(self) -> pa.Table:
-        """What is needed of a column's record: a whole one takes a millisecond to unpack."""
-        return self._index.catalog("columns").select(_FACTS)
+    def _judged_by(self) -> dict[str, pa.Array]:
+        """What is needed of a column's record to judge it: a whole one takes a millisecond to unpack."""
+        catalog = self._index.catalog("columns")
+        return {name: pa.concat_arrays(catalog[name].chunks) for name in _JUDGED_BY}
 
-    def _record(self, number: int) -> dict[str, Any]:
-        return dict(self._facts.slice(number, 1).to_pylist()[0])
+    @cached_property
+    def _searched_by(self) -> pa.Table:
+        """What is needed of it to search with the column."""
+        return self._index.catalog("columns").select(_SEARCHED_BY)
 
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
@@ -177,9 +182,12 @@ class JoinSearch:
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
-        record = self._record(number)
-        signature = self._index.sketch(record["table"], record["column"])["signature"]
-        return lake_column(self.inverted, number, record, signature)
+        record = self._searched_by.slice(number, 1).to_pylist()[0]
+
+        def sign() -> U32:
+            return np.frombuffer(self._index.sketch(record["table"], record["column"])["signature"], np.uint32)
+
+        return lake_column(self.inverted, number, record, sign)
 
     def missing(self, number: int, other: int) -> tuple[str, ...]:
         """Examples of values of a column of the lake that another does not hold."""
@@ -309,7 +317,7 @@ class JoinSearch:
 
     def _judged(self, query: QueryColumn, found: _Found, place: int) -> Joinable:
         number = int(found.sets[place])
-        record = self._record(number)
+        record = {name: values[number].as_py() for name, values in self._judged_by.items()}
         size = int(self.inverted.sizes[number])
         containment = float(found.containments[place])
         common = self.inverted.held(query.groups.groups, number)

@@ -63,7 +63,7 @@ def _file_of(bounds, number):
     return low
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
     """The groups of tokens, in order, and how many of the tokens each holds."""
     found = np.empty(tokens.size, np.int32)
@@ -93,7 +93,7 @@ def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
     return found[:kept], weights[:kept]
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def locate(numbers, bounds, starts, items, sizes):
     """Where in memory the items of each number lie, and how many; a size of ``DAMAGED`` if not in the file."""
     places = np.empty(numbers.size, np.uint64)
@@ -111,7 +111,7 @@ def locate(numbers, bounds, starts, items, sizes):
     return places, counts
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _read_list(place, length, weight, counts):
     """Add a weight to the count of every set of a list; False if the list holds a number that is no set."""
     sets = np.uint32(counts.size)
@@ -125,7 +125,7 @@ def _read_list(place, length, weight, counts):
     return whole
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def note_lists(places, lengths, weights, begin, end, counts, met, n):
     """MergeList-D over short lists: notes sets when it first meets them. How many are noted, or ``DAMAGED``."""
     sets = np.uint32(counts.size)
@@ -144,7 +144,7 @@ def note_lists(places, lengths, weights, begin, end, counts, met, n):
     return n
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def merge_lists(places, lengths, weights, begin, end, counts):
     """MergeList-D: adds to the overlap of every set of the lists, one list a group (spec 3.4). False of damage."""
     whole = True
@@ -153,7 +153,7 @@ def merge_lists(places, lengths, weights, begin, end, counts):
     return whole
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def take_largest(counts, room, k):
     """The ``k`` sets with the largest counts, equal ones by number; forgets all counts."""
     kth = _kth_largest(counts, k, np.int32(0))
@@ -163,7 +163,7 @@ def take_largest(counts, room, k):
     return largest(sets, overlaps, k)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def largest(sets, counts, k):
     """The ``k`` sets with the largest counts, equal ones by number."""
     n = sets.size
@@ -206,7 +206,7 @@ def _replace_least(heap, c):
     heap[i] = c
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _kth_largest(counts, k, floor):
     """The ``k``-th largest count if it is more than ``floor``, else ``floor``. Cheap if few counts come near it."""
     heap = np.full(k, floor, np.int32)
@@ -223,7 +223,7 @@ def _kth_largest(counts, k, floor):
     return heap[0]
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _kth_largest_of(sets, counts, k, floor):
     """The same among some sets."""
     heap = np.full(k, floor, np.int32)
@@ -245,7 +245,7 @@ def _any_above(counts, begin, bound):
     return above > 0
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _overlap(groups, weights, left_weight, begin, place, size, enough):
     """Tokens of the query from its ``begin``-th group on that a set holds, galloping through the set.
 
@@ -280,7 +280,7 @@ def _worse(overlap, number, than_overlap, than_number):
     return overlap < than_overlap or (overlap == than_overlap and number > than_number)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _push(heap_overlaps, heap_sets, used, overlap, number):
     """Put a set into a heap of the best ones, whose root is the worst of them; returns how many it holds."""
     k = heap_overlaps.size
@@ -314,7 +314,7 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
     return used
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
@@ -338,7 +338,7 @@ def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_
     return _overlap(groups, weights, left_weight, begin, place + np.uint64(4 * high), size - high, enough)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _left(amounts):
     """What is left from each place on: sums of all that follow."""
     left = np.zeros(amounts.size + 1, amounts.dtype)
@@ -347,7 +347,7 @@ def _left(amounts):
     return left
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _closing(kth, seen, left_weight, at):
     """Where lists will have been read until no new set can win, if the best counts go on growing as they did."""
     rate = kth / max(1, seen)
@@ -357,7 +357,7 @@ def _closing(kth, seen, left_weight, at):
     return until
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _closed(kth, left_weight, at):
     """Where fewer of the query's tokens are left than the ``k``-th best set holds: no new set can win."""
     while at < left_weight.size - 1 and kth <= left_weight[at]:
@@ -365,7 +365,7 @@ def _closed(kth, left_weight, at):
     return at
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _at_least(counts, least, most, out):
     """Sets with at least such a count, in order. Returns how many, or more than ``most`` as soon as it is known."""
     below = np.int32(least - 1)
@@ -390,7 +390,7 @@ def _note_above(counts, begin, end, below, out, n):
     return n
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, best, counts, k, read):
     """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
     heap = np.zeros(k, np.int32)
@@ -402,7 +402,7 @@ def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_item
     return np.int64(heap[0])
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _leaders(sets, counts, kth, out):
     """Those of some sets that count more than the ``k``-th best, then those that count as much."""
     n = 0
@@ -419,7 +419,7 @@ def _leaders(sets, counts, kth, out):
     return out[:n]
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _alive(sets, counts, sizes, left, kth, out):
     """Those of some sets that can still reach the ``k``-th best: enough counted, and large enough. How many."""
     n = 0
@@ -431,7 +431,7 @@ def _alive(sets, counts, sizes, left, kth, out):
     return n
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
     """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5)."""
     if kth == left + seen:
@@ -446,7 +446,7 @@ def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
     return cost
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _by_count(candidates, counts):
     """Sets by their counts, the largest first, equal ones by number; as they are if they are in order."""
     ordered = True
@@ -458,7 +458,7 @@ def _by_count(candidates, counts):
     return candidates[np.argsort((-counts[candidates].astype(np.int64) << 32) + candidates)]
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _finish(
     groups,
     weights,
@@ -502,7 +502,7 @@ def _finish(
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def josie(
     groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, sizes, counts, met, k, costs, read
 ):
@@ -596,7 +596,7 @@ def josie(
     return found, overlaps
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def _spent(left_cost, at, cost):
     """The first place after ``at`` by which so much has been spent since."""
     low, high = at, left_cost.size - 1
@@ -619,13 +619,13 @@ def _forget(counts, met, noted):
         counts[:] = 0
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def look_at(counts, room):
     """Looks at all sets as a decision does."""
     return _kth_largest(counts, 10, np.int32(0)) + _at_least(counts, 1, np.uint64(counts.size), room)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, enough, out):
     """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
     left_weight = _left(weights.astype(np.int64))
@@ -638,7 +638,7 @@ def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set
     return True
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, seen, k, read):
     """ProbeSet-D: read every set when it is first met, unless the position filter rules it out (spec 3.4)."""
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
@@ -683,7 +683,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def agreements(signature, position_bounds, values, sets, count, slots, found, masks):
     """Which sets agree with a signature in which positions.
 
@@ -819,7 +819,7 @@ def _up_to(numbers, limit):
     return high
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def join_sketches(
     query, values, rows, bounds, pairs, owners, hashes, sizes, counts, numbers, aggregates, aggregate, out
 ):
@@ -865,7 +865,7 @@ def join_sketches(
         found[at] = m
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def moments(x, y, n, constant, out):
     """What coefficients, their errors and their doubts rest on, of samples that are rows of padded arrays.
 
@@ -920,7 +920,7 @@ def _spread(values, row, size, constant):
     return scale, mean, spread if spread > constant else 0.0
 
 
-@njit(cache=True)
+@njit(nogil=True, cache=True)
 def shared_ranks(values, order, n, out):
     """Ranks from 1 of samples whose order is known, equal values sharing the middle of theirs; 0 beyond a sample."""
     for row in range(n.size):

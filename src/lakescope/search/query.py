@@ -5,6 +5,7 @@ A query is a column of a table of the user's (see ``reading``), or one of the la
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,8 @@ class QueryColumn:
     ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
     known. ``texts`` are some of its values, ``text_groups`` their groups in every part of the index. ``whole`` are its
     whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns of the lake hold its
-    values, and how many of these are held by so many. ``number`` is there if it is a column of the lake.
+    values, and how many of these are held by so many. ``sign`` makes its MinHash signature, which few searches need.
+    ``number`` is there if it is a column of the lake.
     """
 
     name: str
@@ -48,9 +50,14 @@ class QueryColumn:
     texts: list[str]
     text_groups: list[I32]
     whole: F64 | Range | None
-    signature: U32
+    sign: Callable[[], U32]
     popularity: tuple[I32, I32]
     number: int | None = None
+
+    @property
+    def signature(self) -> U32:
+        """Its MinHash signature."""
+        return self.sign()
 
     @property
     def size(self) -> int:
@@ -78,7 +85,7 @@ def is_plausible(size: int, kind: str) -> bool:
     return size >= _FEWEST and kind not in _MEASURES
 
 
-def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signature: bytes) -> QueryColumn:
+def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], sign: Callable[[], U32]) -> QueryColumn:
     """A column of the lake as a query; ``record`` is its catalog record."""
     groups = index.query_of_set(number)
     known = [*(record["sample"] or ()), *(entry["value"] for entry in record["top"] or ())]
@@ -87,7 +94,7 @@ def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signa
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
         *(texts, index.looked_up(tokens), range_of(record, groups.size)),
-        *(np.frombuffer(signature, np.uint32), index.popularity(groups), number),
+        *(sign, index.popularity(groups), number),
     )
 
 

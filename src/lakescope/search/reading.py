@@ -22,6 +22,7 @@ from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
 I64 = npt.NDArray[np.int64]
+U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
@@ -62,8 +63,6 @@ class _Growing:
         groups = search.query(tokens)
         whole = np.sort(numbers[~np.isnan(numbers)])
         kind = Kind(int(np.argmax(self.kinds))).name.lower() if self.kinds.any() else "empty"
-        signature = MinHash()
-        signature.update_hashes(tokens)
         return QueryColumn(
             name=name,
             kind=kind,
@@ -74,9 +73,15 @@ class _Growing:
             texts=list(self.texts.values()),
             text_groups=index.looked_up(np.array(list(self.texts), np.uint64)),
             whole=whole if whole.size == tokens.size else None,
-            signature=signature.values,
+            sign=lambda: _signed(tokens),
             popularity=index.popularity(groups),
         )
+
+
+def _signed(tokens: U64) -> U32:
+    signature = MinHash()
+    signature.update_hashes(tokens)
+    return signature.values
 
 
 def _whole_numbers(cells: Cells) -> F64:

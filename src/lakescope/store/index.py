@@ -6,8 +6,8 @@ import contextlib
 import json
 import mmap
 import os
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 _TRIES = 5
+#: Records of tables that are kept once they were asked for.
+_KEPT_TABLES = 4_096
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
 _ORDERS = {
@@ -174,11 +176,21 @@ class Index:
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
-        tables = self.catalog("tables")
-        found = rows_of(tables, name)
-        if found.num_rows == 0:
-            raise NotFound.among("table", name, tables["table"].to_pylist())
-        return dict(found.to_pylist()[0])
+        return dict(self._table(name))
+
+    @cached_property
+    def _table(self) -> Callable[[str], dict[str, Any]]:
+        """Finds records of tables; those of answers are asked for again and again."""
+
+        @lru_cache(_KEPT_TABLES)
+        def find(name: str) -> dict[str, Any]:
+            tables = self.catalog("tables")
+            found = rows_of(tables, name)
+            if found.num_rows == 0:
+                raise NotFound.among("table", name, tables["table"].to_pylist())
+            return dict(found.to_pylist()[0])
+
+        return find
 
     def batches(self, kind: str) -> list[Batch]:
         """All records of a kind whose files are mapped, as they lie in memory."""
