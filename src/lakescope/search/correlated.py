@@ -190,21 +190,21 @@ class CorrelationSearch:
 
     # --- first stage --------------------------------------------------------------------------------------------------
 
-    def _hits(self, hashes: U64) -> npt.NDArray[np.bool_]:
-        """Which sets share a value with some of the smallest hashes."""
+    def _hits(self, hashes: U64, least: int) -> npt.NDArray[np.bool_]:
+        """Which sets hold so many of the smallest hashes: no fewer than their sketches do."""
         found = np.zeros(self._inverted.count, np.bool_)
-        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), 1).sets] = True
+        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), least).sets] = True
         return found
 
     def _candidates(self, query: KeyedQuery) -> list[tuple[KeyedQuery, I64]]:
         """Keys of the lake that share values with the query's, by the order of its columns that fits."""
         if len(query.key) == 1:
-            keys = self._key_of_set[self._hits(query.hashes)]
+            keys = self._key_of_set[self._hits(query.hashes, FEWEST)]
             return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
             return [(query, pairs[:, 0])]
-        left, right = (self._hits(part) for part in query.parts)
+        left, right = (self._hits(part, 1) for part in query.parts)
         found = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
         if query.swapped is not None:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
