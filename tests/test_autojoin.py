@@ -474,6 +474,20 @@ def test_polars_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table]) ->
     assert sorted(scope["joined"].rows()) == as_rows(plan)
 
 
+def test_no_column_has_a_name_that_code_needs(tables: tuple[pa.Table, pa.Table]) -> None:
+    left = tables[0].rename_columns(["_c0", "__source"])
+    right = tables[1].rename_columns(["_meets", "_K0"])
+    plan = lakescope.autojoin(left, right)
+    assert len(plan.pairs())
+    with duckdb.connect() as connection:
+        connection.register("left", left)
+        connection.register("right", right)
+        assert sorted(connection.execute(plan.to_sql()).fetchall()) == as_rows(plan)
+    scope: dict[str, Any] = {"left": left, "right": right}
+    exec(plan.code("polars"), scope)
+    assert sorted(scope["joined"].rows()) == as_rows(plan)
+
+
 def test_python_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table]) -> None:
     scope: dict[str, Any] = {"left": tables[0].to_pylist(), "right": tables[1].to_pylist()}
     exec(plan.code("python"), scope)

@@ -222,43 +222,58 @@ def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> s
     def named(alias: str, name: str) -> str:
         return f"{alias}.{_identifier(name, dialect)}"
 
+    own = _free_prefix([*plan.left_names, *plan.right_names])
+    meets, met_key = f"{own}meets", f"{own}met"
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
-    cells = {name: f"_c{number}" for number, name in enumerate(plan.columns)}
+    cells = {name: f"{own}c{number}" for number, name in enumerate(plan.columns)}
     trimmed = ", ".join(f"{_sql_cell(name, dialect)} AS {cell}" for name, cell in cells.items())
-    made = [f"{_outputs_code(each.outputs, dialect, cells)} AS _k{number}" for number, each in enumerate(plan.programs)]
+    made = [
+        f"{_outputs_code(each.outputs, dialect, cells)} AS {own}k{number}" for number, each in enumerate(plan.programs)
+    ]
     key = _key_code(plan.programs[0].keys, dialect)
     parts = [
-        f"target AS (SELECT *, {key} AS _meets FROM {target})",
-        "keys0 AS (SELECT _meets FROM target WHERE _meets IS NOT NULL GROUP BY _meets HAVING COUNT(*) = 1)",
+        f"target AS (SELECT *, {key} AS {meets} FROM {target})",
+        f"keys0 AS (SELECT {meets} FROM target WHERE {meets} IS NOT NULL GROUP BY {meets} HAVING COUNT(*) = 1)",
         f"cells AS (SELECT *, {trimmed} FROM {source})",
         f"open0 AS (SELECT *, {', '.join(made)} FROM cells)",
     ]
     once = " HAVING COUNT(*) = 1" if plan.single else ""
     for number in range(len(plan.programs)):
-        hit = f"SELECT _meets FROM open{number} JOIN keys{number} ON _k{number} = _meets GROUP BY _meets{once}"
+        hit = f"SELECT {meets} FROM open{number} JOIN keys{number} ON {own}k{number} = {meets} GROUP BY {meets}{once}"
         parts.append(f"hit{number} AS ({hit})")
         if near or number + 1 < len(plan.programs):
-            met = f"SELECT 1 FROM hit{number} WHERE _meets = _k{number}"
+            met = f"SELECT 1 FROM hit{number} WHERE {meets} = {own}k{number}"
             parts.append(f"open{number + 1} AS (SELECT * FROM open{number} WHERE NOT EXISTS ({met}))")
-            met = f"SELECT 1 FROM hit{number} WHERE hit{number}._meets = keys{number}._meets"
+            met = f"SELECT 1 FROM hit{number} WHERE hit{number}.{meets} = keys{number}.{meets}"
             left_over = f" WHERE NOT EXISTS ({met})" if plan.single else ""
-            parts.append(f"keys{number + 1} AS (SELECT _meets FROM keys{number}{left_over})")
+            parts.append(f"keys{number + 1} AS (SELECT {meets} FROM keys{number}{left_over})")
     each = [
-        f"SELECT *, _k{n} AS _met FROM open{n} WHERE _k{n} IN (SELECT _meets FROM hit{n})" for n in range(len(made))
+        f"SELECT *, {own}k{n} AS {met_key} FROM open{n} WHERE {own}k{n} IN (SELECT {meets} FROM hit{n})"
+        for n in range(len(made))
     ]
     if near:
         rows = ", ".join(f"({_literal(text, dialect)}, {_literal(key, dialect)})" for text, key in near.items())
-        parts.append(f"near(_text, _key) AS (VALUES {rows})")
-        last, text = len(made), f"COALESCE({', '.join(f'_k{n}' for n in range(len(made)))}, '')"
-        free = f"_key IN (SELECT _meets FROM keys{last})"
-        each.append(f"SELECT open{last}.*, _key AS _met FROM open{last} JOIN near ON {text} = _text WHERE {free}")
+        parts.append(f"near({own}text, {own}key) AS (VALUES {rows})")
+        last, text = len(made), f"COALESCE({', '.join(f'{own}k{n}' for n in range(len(made)))}, '')"
+        free = f"{own}key IN (SELECT {meets} FROM keys{last})"
+        each.append(
+            f"SELECT open{last}.*, {own}key AS {met_key} FROM open{last} JOIN near ON {text} = {own}text WHERE {free}"
+        )
     parts.append("joined AS (" + "\n  UNION ALL ".join(each) + ")")
     mine, other = ("joined", "target") if forward else ("target", "joined")
     shown = [named(mine, name) for name in plan.left_names]
     shown += [f"{named(other, name)} AS {_identifier(free, dialect)}" for name, free in plan.right_names_free()]
     body = ",\n".join(parts)
-    return f"WITH {body}\nSELECT {', '.join(shown)}\nFROM joined JOIN target ON _met = _meets"
+    return f"WITH {body}\nSELECT {', '.join(shown)}\nFROM joined JOIN target ON {met_key} = {meets}"
+
+
+def _free_prefix(names: Sequence[str]) -> str:
+    """What no column begins with, in any case: names of the statement's own."""
+    prefix = "_"
+    while any(name.lower().startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _source(place: Any, name: str, dialect: str) -> str:
@@ -334,29 +349,31 @@ def _polars_join(plan: Plan, near: Near) -> str:
     key = _polars_key([_piece(piece, "polars") for piece in plan.programs[0].keys])
     names = f"programs = [\n    {f',{chr(10)}    '.join(made)},\n]\n"
     once = ".filter(pl.len().over('meets') == 1)" if plan.single else ""
-    sides = [("source", "source_row"), ("target", "target_row")][:: 1 if forward else -1]
+    own = _free_prefix([*plan.left_names, *plan.right_names])
+    from_row, to_row = f"{own}source", f"{own}target"
+    sides = [("source", from_row), ("target", to_row)][:: 1 if forward else -1]
     joined = "pairs" + "".join(f".join({name}, on='{row}', suffix='_right')" for name, row in sides)
     head = _polars_helpers([*made, key])
-    listed = _POLARS_NEAR.format(texts=list(near), keys=list(near.values())) if near else ""
+    listed = _POLARS_NEAR.format(texts=list(near), keys=list(near.values()), source=from_row, target=to_row)
     return f"""{head}
 
-source = {source}.with_row_index("source_row")
-target = {target}.with_row_index("target_row")
-{names}keys = target.select("target_row", ({key}).alias("meets")).drop_nulls().filter(pl.len().over("meets") == 1)
+source = {source}.with_row_index("{from_row}")
+target = {target}.with_row_index("{to_row}")
+{names}keys = target.select("{to_row}", ({key}).alias("meets")).drop_nulls().filter(pl.len().over("meets") == 1)
 waiting, found = source, []
 for program in programs:
-    met = waiting.select("source_row", program.alias("meets")).join(keys, on="meets"){once}
-    found.append(met.select("source_row", "target_row"))
-    waiting = waiting.join(met, on="source_row", how="anti")
-    {"keys = keys.join(met, on='target_row', how='anti')" if plan.single else "pass"}
-{listed}pairs = pl.concat(found)
-joined = {joined}.drop("source_row", "target_row")
+    met = waiting.select("{from_row}", program.alias("meets")).join(keys, on="meets"){once}
+    found.append(met.select("{from_row}", "{to_row}"))
+    waiting = waiting.join(met, on="{from_row}", how="anti")
+    {f"keys = keys.join(met, on='{to_row}', how='anti')" if plan.single else "pass"}
+{listed if near else ""}pairs = pl.concat(found)
+joined = {joined}.drop("{from_row}", "{to_row}")
 """
 
 
 _POLARS_NEAR = """near = pl.DataFrame({{"text": {texts!r}, "meets": {keys!r}}})
-written = waiting.select("source_row", pl.coalesce(programs).alias("text"))
-found.append(written.join(near, on="text").join(keys, on="meets").select("source_row", "target_row"))
+written = waiting.select("{source}", pl.coalesce(programs).alias("text"))
+found.append(written.join(near, on="text").join(keys, on="meets").select("{source}", "{target}"))
 """
 
 
