@@ -20,8 +20,8 @@ from lakescope.pipeline.correlations import WIDE_KEYS, TableSketches, is_wide
 from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
-from lakescope.sources.files import scrub
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
+from lakescope.sources.redact import scrub
 from lakescope.values.cells import Cells, understand
 from lakescope.values.hashed import U64
 

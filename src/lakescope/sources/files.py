@@ -3,7 +3,7 @@
 Local paths never touch more than the standard library and pyarrow. Remote addresses are URIs: their path is
 percent-encoded, their query carries options (``?endpoint_override=host:9000&scheme=http``), and both travel inside a
 work unit, so a worker needs nothing else to open its piece. A URI may therefore hold credentials: whatever is shown to
-a person goes through :func:`display`, :func:`reason_of` or :func:`scrub` first.
+a person goes through :func:`display` or :func:`reason_of`, which ask :mod:`lakescope.sources.redact`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from lakescope.sources.redact import USER, scrub, without_secrets
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _WEB = ("http", "https")
-#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
-_USER = re.compile(r"(://)([^\s'\"@/:]*)(:(?!\d+(?:/|$))[^\s'\"@?]*)?@")
-_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"?]*)\?[^\s'\"]*")
 _COPY_BYTES = 1 << 20
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
@@ -127,11 +126,6 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def scrub(text: str) -> str:
-    """Remove credentials from a text: user information and query of every URI in it."""
-    return _QUERY.sub(r"\1", _USER.sub(r"\1", text))
-
-
 def reason_of(error: BaseException) -> str:
     """What an error of a library says, in one line and without the credentials it may name."""
     lines = scrub(str(error)).strip().splitlines()
@@ -140,7 +134,7 @@ def reason_of(error: BaseException) -> str:
 
 def display(location: str) -> str:
     """How a location may be shown to a person."""
-    return readable(location if local_path(location) is not None else scrub(location))
+    return readable(location if local_path(location) is not None else without_secrets(location))
 
 
 def path_of(location: str) -> str:
@@ -270,7 +264,7 @@ def _split(uri: str) -> _Address:
         raise ValueError(f"not a URI: {display(uri)}")
     scheme = match[1].lower()
     # Not urlsplit: a '#' is an ordinary character in the name of an object.
-    user = _USER.match(uri, match.end() - 3)
+    user = USER.match(uri, match.end() - 3)
     rest, _, query = uri[user.end() if user else match.end() :].partition("?")
     netloc, _, path = rest.partition("/")
     if user:

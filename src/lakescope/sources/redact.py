@@ -1,0 +1,52 @@
+"""Taking secrets out of what is stored, shown or logged. No module but this one knows what a secret looks like.
+
+A URI may carry credentials in three places: before the host (``s3://KEY:SECRET@bucket``), in its query
+(``?sig=...``, ``?X-Amz-Signature=...``), and, at Spark Connect, behind semicolons (``sc://host/;token=...``). All
+three go as a whole: which option is a secret differs from service to service, and a list of their names would miss
+one. Errors of libraries also quote settings (``password=...``, ``Authorization: Bearer ...``): there the value goes.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
+#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
+USER = re.compile(r"(://)([^\s'\"@/:?]*)(:(?!\d+(?:[/?]|$))[^\s'\"@]*)?@")
+#: A URI within a text.
+_WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>`]+")
+_QUERY = re.compile(r"\?.*", re.DOTALL)
+_PARAMETERS = re.compile(r"^(sc://[^;]*);.*", re.DOTALL | re.IGNORECASE)
+#: Names of settings whose values are secrets, as libraries and connection strings spell them.
+_NAMED = re.compile(
+    r"""(?P<name>\b[\w.\-]*(?:password|passwd|passphrase|pwd|secret|token|credential|signature|(?:access|account|api|shared)
+        [_.\-]?key)[\w.\-]*|\bsig)
+        (?P<mark>(?:["']\s*:|["']?\s*=>?)\s*)
+        (?P<value>"[^"]*"|'[^']*'|[^\s,;&"')\]}]+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~\-]{8,}", re.IGNORECASE)
+_HIDDEN = "***"
+
+
+def without_secrets(uri: str) -> str:
+    """A URI without user information, query and parameters; a path, which has none of them, stays what it is."""
+    if _SCHEME.match(uri) is None:
+        return uri
+    return _PARAMETERS.sub(r"\1", _QUERY.sub("", USER.sub(r"\1", uri, count=1)))
+
+
+def scrub(text: str) -> str:
+    """A text without the secrets of the URIs and settings it quotes."""
+    pieces, end = [], 0
+    # The user information of a URI goes first: a secret may hold what would end a URI.
+    bare = USER.sub(r"\1", text)
+    for match in _WITHIN.finditer(bare):
+        pieces += [_without_settings(bare[end : match.start()]), without_secrets(match[0])]
+        end = match.end()
+    return "".join([*pieces, _without_settings(bare[end:])])
+
+
+def _without_settings(text: str) -> str:
+    hidden = _NAMED.sub(lambda match: f"{match['name']}{match['mark']}{_HIDDEN}", text)
+    return _BEARER.sub(rf"\1 {_HIDDEN}", hidden)
