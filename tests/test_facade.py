@@ -213,8 +213,10 @@ def test_a_column_that_cannot_be_profiled_stops_nothing(
     for part in parts:
         part.write_text("bad,good\n1,2\n")
     units = [sources.plan(found, 1 << 20) for found in discover([str(tmp_path / "whole.csv"), str(parts[0])])[0]]
-    write_plan([[unit] for (unit,) in units], tmp_path)
-    rows = list(tasks.ScanBins(str(tmp_path), 1, TokenCut(1, 1))(iter([pa.record_batch([[0, 1]], names=["id"])])))
+    secrets = write_plan([[unit] for (unit,) in units], tmp_path)
+    rows = list(
+        tasks.ScanBins(str(tmp_path), 1, TokenCut(1, 1), secrets)(iter([pa.record_batch([[0, 1]], names=["id"])]))
+    )
     list(tasks.MergeStates(str(tmp_path), 1, TokenCut(1, 1))(iter(rows)))
     kept = [pq.read_table(path).column("column").to_pylist() for path in tmp_path.glob("columns-*.parquet")]
     assert kept == [["good", "good"]]
@@ -594,7 +596,7 @@ ROOMS: dict[str, set[str]] = {
     "mcp": {"lake", "report", "results", "fds"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
-        *("mcp", "server"),
+        *("mcp", "server", "sources"),
     },
     "demo": {"sources"},
 }

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lakescope import sources
 from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
+from lakescope.pipeline.tasks import ScanBins
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Unit
 
@@ -59,8 +60,19 @@ def test_compressed_bytes_weigh_more() -> None:
 def test_the_plan_survives_the_trip_to_a_worker(tmp_path: Path) -> None:
     odd = Unit('a "b"\nc', "csv", "/x\udcff", 5, 1, 2, {"range": [0, 10], "names": ["ä", "\u0000"]})
     bins = [[odd], [unit(1, 2), unit(2, 3)]]
-    write_plan(bins, tmp_path)
-    assert [read_bin(str(tmp_path), number) for number in range(2)] == bins
+    secrets = write_plan(bins, tmp_path)
+    assert [read_bin(str(tmp_path), number, secrets) for number in range(2)] == bins
+
+
+def test_the_plan_on_disk_holds_no_secrets(tmp_path: Path) -> None:
+    addresses = ["s3://KEY:SEKRET@bucket/a.csv?scheme=http", "https://host/b.csv?sig=SEKRET", "/c.csv"]
+    bins = [[Unit("t", "csv", uri, 5) for uri in addresses] for _ in range(2)]
+    secrets = write_plan(bins, tmp_path)
+    assert len(secrets) == 3
+    assert [read_bin(str(tmp_path), number, secrets) for number in range(2)] == bins
+    (written,) = tmp_path.iterdir()
+    assert b"SEKRET" not in written.read_bytes()
+    assert "SEKRET" not in repr(ScanBins(str(tmp_path), 1, None, secrets))
 
 
 @pytest.mark.parametrize("target", [1000, 7777, 1 << 30])

@@ -830,8 +830,8 @@ def _handle(error: Exception) -> None:
 
 
 def _fail(error: Exception, message: str, code: int) -> None:
-    if _state["debug"]:
-        traceback.print_exception(error)
-    else:
-        typer.echo(f"error: {message}", err=True)
+    from lakescope.sources.redact import scrub
+
+    told = "".join(traceback.format_exception(error)) if _state["debug"] else f"error: {message}"
+    typer.echo(scrub(told), err=True)
     sys.exit(code)

@@ -44,6 +44,7 @@ from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.model import Problem
+from lakescope.sources.redact import Secret, scrub
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
@@ -160,11 +161,11 @@ def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
     """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
 
     def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
-        write_plan(plan.bins, staging)
+        secrets = write_plan(plan.bins, staging)
         place = str(staging.absolute())
         # A bin at a time, as on Spark: records that travel together are in order of their tables.
         numbers = [pa.record_batch([pa.array([number])], ["id"]) for number in range(len(plan.bins))]
-        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut)(iter([each]))]
+        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut, secrets)(iter([each]))]
         states = pa.Table.from_batches(scanned, STATE_SCHEMA)
         order = [(name, "ascending") for name in ("table", "target", "part", "name", "ordinal")]
         merged = MergeStates(place, 1, cut)(iter(states.sort_by(order).to_batches()))
@@ -253,14 +254,14 @@ def _job(
     bins = plan.bins + pack(declare(frames, staging))
     if not bins:
         return []
-    write_plan(bins, staging)
+    secrets = write_plan(bins, staging)
     units = [unit for units in plan.bins for unit in units]
     tables = len({unit.table for unit in units})
     watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress) if progress and units else None
     if watch:
         watch.start()
     try:
-        merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut)
+        merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut, secrets)
         return [row.result for row in collect(session, merged)]
     finally:
         if watch:
@@ -268,11 +269,17 @@ def _job(
 
 
 def _dataflow(
-    session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut | None
+    session: SparkSession,
+    bins: int,
+    frames: list[SparkFrame],
+    staging: str,
+    cut: TokenCut | None,
+    secrets: tuple[Secret, ...],
 ) -> DataFrame:
     """Scan bins and frames, bring together what belongs together, merge it."""
     shards = min(64, max(1, bins // 4 + len(frames)))
-    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards, cut)), STATE_DDL)
+    task = ScanBins(staging, shards, cut, secrets)
+    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(task), STATE_DDL)
     for frame in frames:
         scanned = scanned.unionAll(_scan_frame(frame, shards, cut))
     return (
@@ -339,7 +346,7 @@ def few_rows_per_batch(session: SparkSession) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """The line of a Spark error that says what went wrong, not the hundred around it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in scrub(str(error)).splitlines() if line.strip()]
     telling = [line for line in lines if "Error:" in line or "Exception:" in line]
     return (telling or lines or [type(error).__name__])[-1][:500]
 

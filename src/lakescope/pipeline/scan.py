@@ -21,7 +21,7 @@ from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
-from lakescope.sources.redact import scrub
+from lakescope.sources.redact import scrub, without_secrets
 from lakescope.values.cells import Cells, understand
 from lakescope.values.hashed import U64
 
@@ -171,7 +171,7 @@ class TableScan:
             ordinal, uri, start, _ = spans[-1]
             spans[-1] = (ordinal, uri, start, span[1])
         else:
-            spans.append((unit.ordinal, unit.uri, *span))
+            spans.append((unit.ordinal, without_secrets(unit.uri), *span))
 
 
 def broken_spans(parts: list[TablePart]) -> bool:

@@ -37,6 +37,7 @@ import lakescope
 from lakescope.errors import BuildFailed
 from lakescope.pipeline.cache import cache_folder
 from lakescope.pipeline.session import is_connect
+from lakescope.sources.redact import scrub
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +92,7 @@ def ship_package(session: SparkSession) -> None:
         session.addArtifacts(str(package_archive()), pyfile=True)
     except Exception as error:
         raise BuildFailed(
-            f"could not send the package to the executors: {error}",
+            f"could not send the package to the executors: {scrub(str(error))}",
             hint="install lakescope on the cluster's Python, or pass it with --py-files",
         ) from error
 

@@ -15,8 +15,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
 USER = re.compile(r"(://)([^\s'\"@/:?]*)(:(?!\d+(?:[/?]|$))[^\s'\"@]*)?@")
 #: A URI within a text.
 _WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>`]+")
-_QUERY = re.compile(r"\?.*", re.DOTALL)
-_PARAMETERS = re.compile(r"^(sc://[^;]*);.*", re.DOTALL | re.IGNORECASE)
+_QUERY = re.compile(r"\?")
+_PARAMETERS = re.compile(r"[;?]")
 #: Names of settings whose values are secrets, as libraries and connection strings spell them.
 _NAMED = re.compile(
     r"""(?P<name>\b[\w.\-]*(?:password|passwd|passphrase|pwd|secret|token|credential|signature|(?:access|account|api|shared)
@@ -28,12 +28,31 @@ _NAMED = re.compile(
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~\-]{8,}", re.IGNORECASE)
 _HIDDEN = "***"
 
+#: What is before the host of a URI, and what comes after its path.
+Secret = tuple[str, str]
+NO_SECRET: Secret = ("", "")
+
 
 def without_secrets(uri: str) -> str:
     """A URI without user information, query and parameters; a path, which has none of them, stays what it is."""
-    if _SCHEME.match(uri) is None:
-        return uri
-    return _PARAMETERS.sub(r"\1", _QUERY.sub("", USER.sub(r"\1", uri, count=1)))
+    return parted(uri)[0]
+
+
+def parted(uri: str) -> tuple[str, Secret]:
+    """A URI without its secrets, and these: what was before the host and what comes after the path."""
+    if (scheme := _SCHEME.match(uri)) is None:
+        return uri, NO_SECRET
+    user = USER.match(uri, scheme.end() - len("://"))
+    begin = user.end() if user else scheme.end()
+    tail = (_PARAMETERS if scheme[0].lower() == "sc://" else _QUERY).search(uri, begin)
+    end = tail.start() if tail else len(uri)
+    return scheme[0] + uri[begin:end], (uri[scheme.end() : begin], uri[end:])
+
+
+def whole(bare: str, secret: Secret) -> str:
+    """The URI that :func:`parted` took apart."""
+    begin = bare.find("://") + len("://")
+    return bare[:begin] + secret[0] + bare[begin:] + secret[1] if secret != NO_SECRET else bare
 
 
 def scrub(text: str) -> str:
