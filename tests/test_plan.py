@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -131,15 +132,13 @@ def test_sheets_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from lakescope.sources import excel
 
     write_xlsx(tmp_path / "b.xlsx", {name: pa.table({"a": [name]}) for name in ("x", "y", "z")})
-    load = excel._workbook
+    ask = excel._HELPER.ask
 
-    class Workbook:
-        sheet_names = ("x", "x", "x~2")
+    def renamed(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        answer, payload = ask(name, question)
+        return ({**answer, "sheets": ["x", "x", "x~2"]} if "sheets" in answer else answer), payload
 
-        def __init__(self, uri: str, compression: str | None) -> None:
-            self.load_sheet = load(uri, compression).load_sheet
-
-    monkeypatch.setattr(excel, "_workbook", Workbook)
+    monkeypatch.setattr(excel._HELPER, "ask", renamed)
     expected = {"b.xlsx::x": ["x"], "b.xlsx::x~3": ["y"], "b.xlsx::x~2": ["z"]}
     assert_told_apart(tmp_path, expected, "b.xlsx::x~3")
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope.sources.model import Problem
 from lakescope.sources.redact import scrub, without_secrets
+from lakescope.store.index import Index
+from lakescope.store.segment import ShardWriter
+from lakescope.store.writer import IndexWriter
 
 # Secrets --------------------------------------------------------------------------------------------------------------
 
@@ -67,3 +77,53 @@ def test_whatever_a_secret_is_made_of_it_goes(scheme: str, user: str, secret: st
     for uri in (f"{scheme}://{user}:{secret}@{place}", f"{scheme}://{place}?{user}={secret}"):
         assert without_secrets(uri) == f"{scheme}://{place}"
         assert "SEKRET" not in scrub(f"cannot read {uri}: no such host")
+
+
+# Whose index it is ----------------------------------------------------------------------------------------------------
+
+
+def _published(path: Path, *, share: bool = False) -> None:
+    with IndexWriter(path, share=share) as writer:
+        shard = ShardWriter(writer.staging, "problems")
+        shard.add(asdict(Problem("t", "info", "nested", "as good as any")))
+        file = shard.close()
+        assert file is not None
+        writer.publish([file], version="test", sources=[], summary={})
+
+
+def _rights(path: Path) -> set[int]:
+    return {stat.S_IMODE(each.stat().st_mode) for each in [path, *path.rglob("*")] if each.name != ".lock"}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_an_index_is_its_owners_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        (tmp_path / "there.idx").mkdir()
+        for name in ("new.idx", "there.idx"):
+            for _ in range(2):
+                _published(tmp_path / name)
+                assert _rights(tmp_path / name) == {0o700, 0o600}
+                index = Index(tmp_path / name)
+                index.remember("found", {})
+                index.remember_arrays("more", {"a": np.zeros(3)})
+                assert _rights(tmp_path / name) == {0o700, 0o600}
+        with IndexWriter(tmp_path / "new.idx") as writer:
+            assert _rights(writer.staging.parent) == {0o700}
+    finally:
+        os.umask(before)
+
+
+def test_an_index_that_is_shared_stays_so(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        _published(tmp_path / "x.idx", share=True)
+        assert _rights(tmp_path / "x.idx") == {0o750, 0o640}
+        os.umask(0o077)
+        _published(tmp_path / "x.idx")
+        assert _rights(tmp_path / "x.idx") == {0o750, 0o640}
+        (tmp_path / "x.idx").chmod(0o700)
+        _published(tmp_path / "x.idx")
+        assert _rights(tmp_path / "x.idx") == {0o700, 0o600}
+    finally:
+        os.umask(before)

@@ -23,7 +23,7 @@ _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
-    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "lakescope-warehouse"),
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"lakescope-warehouse-{os.getuid()}"),
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.driver.extraJavaOptions": _LOCAL_JVM,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCu
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
+from lakescope.sources.limits import bounded_memory
 from lakescope.sources.model import Problem
 from lakescope.sources.redact import Secret, scrub
 from lakescope.store.manifest import SegmentFile
@@ -185,6 +187,10 @@ class ScanBins:
     secrets: tuple[Secret, ...] = field(repr=False)
 
     def __call__(self, batches: Arrow) -> Arrow:
+        with bounded_memory():
+            yield from self._scan(batches)
+
+    def _scan(self, batches: Arrow) -> Arrow:
         rows = _Rows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:
@@ -196,10 +202,12 @@ class ScanBins:
                     pieces = list(group)
                     scan = TableScan(table, pieces[0].ordinal, tokens=self.cut is not None)
                     for unit in pieces:
+                        before, began = (scan.part.rows, scan.part.failed), time.monotonic()
                         for _ in scan.scan(unit):
                             if scan.full:
                                 yield from rows.add_tokens(scan)
-                        log.done(unit.size)
+                        read, failed = scan.part.rows - before[0], scan.part.failed > before[1]
+                        log.done(unit, read, time.monotonic() - began, failed=failed)
                     if len(pieces) == pieces[0].count and not broken_spans([scan.part]):
                         yield from rows.add_whole(scan)
                     else:

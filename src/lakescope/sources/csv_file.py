@@ -24,6 +24,7 @@ from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
 from lakescope.sources.files import Stream
 from lakescope.sources.formats import Name
+from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
 from lakescope.sources.names import unique_names
 
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
 #: Bytes read at a time; a batch never holds more text than this unless one record is longer.
 CHUNK = 4 * 1024 * 1024
-#: Longest record: a quote still open after this many bytes is taken literally.
-LONGEST_RECORD = 64 * 1024 * 1024
+#: Longest record: a quote still open after this many bytes is taken literally, a longer record is left out.
+LONGEST_RECORD = LONGEST
+#: Longest header: that of as many columns as a table may have, with long names.
+LONGEST_HEADER = 16 * 1024 * 1024
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
 _LOOK_BACK = 256
@@ -117,7 +120,7 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
         raise SourceError(
             f"{unit.table} cannot be read: {files.reason_of(error)}",
             hint="the file may be cut off or not be compressed as its name says",
-            code="truncated",
+            code=files.code_of(error),
         ) from error
     if converted:
         _tell(unit, report, "info", "encoding", f"{converted} text, read as such")
@@ -210,6 +213,18 @@ class _Window:
         self.failure = self.stream.failure
         self.final = self.fill < self.data.size and self.failure is None
 
+    def skip_record(self, newline: int) -> None:
+        """Go behind the next end of a line, keeping nothing of what is before it."""
+        while True:
+            ends = np.flatnonzero(self.data[self.position : self.fill] == newline)
+            if ends.size:
+                self.position += int(ends[0]) + 1
+                return
+            self.position = self.fill
+            if self.final or self.failure is not None:
+                return
+            self.read_on()
+
     def at_end(self) -> bool:
         """Whether nothing comes after what was consumed."""
         if self.position >= self.fill and not self.final and self.failure is None:
@@ -228,7 +243,7 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
     surplus = unique_names([*dialect.names, SURPLUS])[0][-1]
     counted = window.base + window.position
     blank_end = -1
-    total = 0
+    total = giants = 0
     while True:
         limit = window.fill if stop is None else max(0, min(window.fill, stop - window.base))
         long_before = counters[csv_kernel.LONG]
@@ -261,7 +276,14 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         cut = window.failure is not None and (starved or position >= window.fill)
         if done or exhausted or cut:
             break
-        if starved or position >= window.fill:
+        if starved and window.fill - position > LONGEST_RECORD:
+            begin = window.base + position
+            window.skip_record(dialect.newline)
+            giants += 1
+            counted = window.base + window.position
+            if stop is not None:
+                yield Batch(0, [], dialect.fallback, (begin, counted))
+        elif starved or position >= window.fill:
             window.read_on()
     if total == 0 and stop is None and window.failure is None:
         # A header without rows is a table of no rows, not a broken file.
@@ -271,9 +293,14 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         # Many a file ends in a blank line, which is not worth telling.
         counters[csv_kernel.BLANK] -= 1
     _tell_counters(unit, counters, surplus, report)
+    if giants:
+        detail = f"records longer than {LONGEST_RECORD >> 20} MB were left out"
+        _tell(unit, report, "warning", "giant-cell", detail, giants)
     if window.failure is not None:
         reason = f"{unit.table} cannot be read beyond row {total}: {files.reason_of(window.failure)}"
-        raise SourceError(reason, hint="the rows before are kept", code="truncated") from window.failure
+        raise SourceError(
+            reason, hint="the rows before are kept", code=files.code_of(window.failure)
+        ) from window.failure
 
 
 def _nuls(data: npt.NDArray[np.uint8]) -> int:
@@ -302,9 +329,16 @@ def _read_head(stream: Stream) -> tuple[bytes, bool]:
                 raise
         if len(head) < wanted:
             return head, stream.failure is None
-        if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
+        lines = head.count(b"\n") + head.count(b"\r")
+        if lines > 1 or (lines and len(head) >= LONGEST_HEADER):
             return head, False
-        wanted *= 8
+        if len(head) >= LONGEST_HEADER:
+            raise SourceError(
+                f"the first line is longer than {LONGEST_HEADER >> 20} MB",
+                hint="is it a table? A record may have 64 MB, a header less",
+                code="giant-cell",
+            )
+        wanted = min(8 * wanted, LONGEST_HEADER)
 
 
 class _Utf8:

@@ -24,6 +24,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from lakescope.sources.limits import Unbelievable, Unpacking
 from lakescope.sources.redact import USER, scrub, without_secrets
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
@@ -66,12 +67,13 @@ class Stream:
 
     Damage is told late: all that could be read is given first, the error is raised when there is nothing else to give.
     ``source`` is anything with ``readinto``, asked for ``piece`` bytes at a time if that is given, since whatever is in
-    the piece that fails is lost.
+    the piece that fails is lost. ``unpacking`` knows how much is believed.
     """
 
-    def __init__(self, source: Any, piece: int | None = None) -> None:
+    def __init__(self, source: Any, piece: int | None = None, unpacking: Unpacking | None = None) -> None:
         self._source = source
         self._piece = piece
+        self._unpacking = unpacking
         self.failure: Exception | None = None
 
     def readinto(self, room: memoryview) -> int:
@@ -81,6 +83,8 @@ class Stream:
             end = len(room) if self._piece is None else filled + self._piece
             try:
                 got = self._source.readinto(room[filled:end])
+                if self._unpacking is not None:
+                    self._unpacking.add(got)
             except (OSError, EOFError) as error:
                 self.failure = error
                 break
@@ -130,6 +134,11 @@ def reason_of(error: BaseException) -> str:
     """What an error of a library says, in one line and without the credentials it may name."""
     lines = scrub(str(error)).strip().splitlines()
     return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
+
+
+def code_of(error: BaseException) -> str:
+    """The code that a file which cannot be read to its end is filed under."""
+    return "archive-bomb" if isinstance(error, Unbelievable) else "truncated"
 
 
 def display(location: str) -> str:
@@ -194,11 +203,16 @@ def listing(location: str) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.path)
 
 
-def open_stream(location: str, compression: str | None = None) -> Stream:
-    """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``."""
+def open_stream(location: str, compression: str | None = None, *, on_disk: bool = False) -> Stream:
+    """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``.
+
+    ``on_disk``: what is unpacked will lie on a disk, which has less room than a stream.
+    """
     path = local_path(location)
     if compression is not None:
-        return Stream(pa.CompressedInputStream(open_random(location), compression), _PIECE)
+        packed = open_random(location)
+        unpacking = Unpacking.of(packed.size(), on_disk=on_disk)
+        return Stream(pa.CompressedInputStream(packed, compression), _PIECE, unpacking)
     return Stream(open_random(location) if path is None else Path(path).open("rb", buffering=0))
 
 
@@ -230,7 +244,7 @@ def as_local(location: str, compression: str | None = None) -> Iterator[str]:
         if path is not None and compression is None:
             copy.symlink_to(Path(path).absolute())
         else:
-            with open_stream(location, compression) as source, copy.open("wb") as target:
+            with open_stream(location, compression, on_disk=True) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
         yield str(copy)
 
@@ -252,7 +266,7 @@ def _encodable(path: str) -> bool:
 
 def _unpacked(location: str, compression: str) -> Any:
     target = tempfile.TemporaryFile(prefix="lakescope-")  # noqa: SIM115 - closed with the file returned
-    with open_stream(location, compression) as source:
+    with open_stream(location, compression, on_disk=True) as source:
         shutil.copyfileobj(source, target, _COPY_BYTES)
     target.seek(0)
     return pa.PythonFile(target, mode="r")
