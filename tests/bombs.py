@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import sqlite3
@@ -253,92 +252,83 @@ def giant_cell_of_a_database(path: Path, scale: float) -> None:
 # Reading them ---------------------------------------------------------------------------------------------------------
 
 _CHILD = """
-import json, resource, sys, time
+import json, sys, time
 from lakescope.pipeline.plan import make_plan
 from lakescope.pipeline.scan import TableScan
 from lakescope.sources.discover import discover
 from lakescope.sources.limits import bounded_memory
 
-import pyarrow, numba, fastexcel, lakescope.sources.csv_file, lakescope.sources.json_lines, lakescope.sources.parquet
-tiny = TableScan("tiny", 0)
-for unit in [unit for units in make_plan(discover([sys.argv[2]])[0]).bins for unit in units]:
-    list(tiny.scan(unit))
+
 def peak():
     # Not ru_maxrss, which a child inherits from its parent.
-    status = open("/proc/self/status").read()
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
-before, began = peak(), time.process_time()
-found, problems = discover([sys.argv[1]])
-plan = make_plan(found)
-problems += plan.problems
-rows = 0
-for unit in [unit for units in plan.bins for unit in units]:
-    scan = TableScan(unit.table, 0)
-    with bounded_memory():
-        for _ in scan.scan(unit):
-            if scan.full:
-                list(scan.take_tokens())
-    problems += scan.part.problems
-    rows += scan.part.rows
-print(json.dumps({
-    "problems": [[each.severity, each.code, each.detail] for each in problems], "rows": rows,
-    "grown": peak() - before, "seconds": time.process_time() - began,
-    "children": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
-}))
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024
+
+
+def read(path):
+    found, problems = discover([path])
+    plan = make_plan(found)
+    problems, rows = problems + plan.problems, 0
+    for unit in [unit for units in plan.bins for unit in units]:
+        scan = TableScan(unit.table, 0)
+        with bounded_memory():
+            for _ in scan.scan(unit):
+                if scan.full:
+                    list(scan.take_tokens())
+        problems += scan.part.problems
+        rows += scan.part.rows
+    return {"rows": rows, "problems": [[each.severity, each.code, each.detail] for each in problems]}
+
+
+read(sys.argv[1])
+before = peak()
+for path in sys.argv[2:]:
+    began = time.process_time()
+    told = read(path)
+    print(json.dumps({**told, "grown": peak() - before, "seconds": time.process_time() - began}), flush=True)
 """
 
 
 @dataclass(frozen=True)
 class Read:
-    """What became of a file in a process of its own; ``grown`` is the memory it took on top of an ordinary file's."""
+    """What became of a file; ``grown`` is the memory that it, and those before it, took on top of an ordinary one."""
 
-    code: int
     grown: int
     seconds: float
     rows: int
     problems: list[list[str]]
-    said: str
 
     @property
     def codes(self) -> set[str]:
-        return {code for severity, code, _ in self.problems if severity == "error"}
+        return {code for _, code, _ in self.problems}
 
 
-def read(path: Path, ordinary: Path, *, timeout: float = 300, **environment: str) -> Read:
-    """Plan and scan a file in a child process."""
+def read(paths: list[Path], folder: Path, *, timeout: float = 300, **environment: str) -> list[Read]:
+    """Plan and scan files, one after the other, in a child process; fails if that does not survive one."""
+    ordinary = folder / "ordinary.csv"
+    ordinary.write_text("a,b\n1,2\n")
     ran = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(path), str(ordinary)],
+        [sys.executable, "-c", _CHILD, str(ordinary), *map(str, paths)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
     )
-    if ran.returncode:
-        return Read(ran.returncode, 0, 0.0, 0, [], ran.stderr[-2000:])
-    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    return Read(0, told["grown"], told["seconds"], told["rows"], told["problems"], "")
-
-
-def _table(results: dict[str, Read]) -> str:
-    out = io.StringIO()
-    for name, result in results.items():
-        problems = "; ".join(f"{code}: {detail[:110]}" for _, code, detail in result.problems)
-        print(f"{name:20} {result.code:4} {result.grown / MB:8.0f} MB {result.seconds:7.1f} s {problems}", file=out)
-        if result.said:
-            print(result.said, file=out)
-    return out.getvalue()
+    told: list[dict[str, Any]] = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert ran.returncode == 0, (paths[len(told)], ran.returncode, ran.stderr[-2000:])
+    return [Read(**each) for each in told]
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     folder.mkdir(exist_ok=True, parents=True)
-    (folder / "ordinary.csv").write_text("a,b\n1,2\n")
     for name in sys.argv[3:] or MAKERS:
         MAKERS[name](folder / name, float(sys.argv[2]))
         try:
-            print(_table({name: read(folder / name, folder / "ordinary.csv")}), end="", flush=True)
-        except subprocess.TimeoutExpired:
-            print(f"{name:20} timeout", flush=True)
+            (result,) = read([folder / name], folder)
+            problems = "; ".join(f"{code}: {detail[:110]}" for _, code, detail in result.problems)
+            print(f"{name:20} {result.grown / MB:8.0f} MB {result.seconds:7.1f} s {problems}", flush=True)
+        except (subprocess.TimeoutExpired, AssertionError) as error:
+            print(f"{name:20} {error}", flush=True)
         finally:
             (folder / name).unlink()

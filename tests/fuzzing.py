@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
@@ -221,7 +220,7 @@ def _random_array(dice: Dice, rows: int) -> pa.Array:
         lambda: pa.array([None if value is None else value / 3 for value in values]),
         lambda: pa.array([None if value is None else "é" * (value % 40) for value in values]),
         lambda: pa.array([None if value is None else dice.randbytes(value % 20) for value in values]),
-        lambda: pc.cast(pa.array([None if value is None else value % 90 for value in values]), pa.date32()),
+        lambda: pa.array([None if value is None else value % 90 for value in values], pa.int32()).cast(pa.date32()),
         lambda: pa.array([None if value is None else [value] * (value % 5) for value in values]),
         lambda: pa.array([None if value is None else {"x": value, "y": [str(value)]} for value in values]),
         lambda: pa.array([None if value is None else str(value % 4) for value in values]).dictionary_encode(),

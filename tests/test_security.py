@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import gzip
 import os
 import stat
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,6 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bombs
+from lakescope import sources
+from lakescope.errors import BadRequest
+from lakescope.sources import csv_file, limits
+from lakescope.sources.discover import discover
 from lakescope.sources.model import Problem
 from lakescope.sources.redact import scrub, without_secrets
 from lakescope.store.index import Index
@@ -127,3 +136,166 @@ def test_an_index_that_is_shared_stays_so(tmp_path: Path) -> None:
         assert _rights(tmp_path / "x.idx") == {0o700, 0o600}
     finally:
         os.umask(before)
+
+
+# Bombs ----------------------------------------------------------------------------------------------------------------
+
+#: What each bomb is told as, if it is one that cannot be read to its end.
+TOLD = {
+    "rows.csv.gz": "archive-bomb",
+    "line.csv.gz": "archive-bomb",
+    "cell.csv": "giant-cell",
+    "quoted.csv": "unclosed-quote",
+    "header.csv": "giant-cell",
+    "columns.csv": "giant-cell",
+    "wide.csv.gz": "giant-cell",
+    "line.jsonl": "broken-json",
+    "text.json": "broken-json",
+    "deep.json": "broken-json",
+    "deep.jsonl": "broken-json",
+    "empties.json": "broken-json",
+    "keys.json.gz": "broken-json",
+    "dictionary.parquet": "archive-bomb",
+    "page.parquet": "too-large",
+    "nulls.parquet": "too-many-rows",
+    "nulls.arrow": "too-many-rows",
+    "runs.arrow": "too-many-rows",
+    "dictionary.arrow": "archive-bomb",
+    "corners.xlsx": "damaged",
+    "packed.xlsx": "archive-bomb",
+    "lying.xlsx": "damaged",
+    "view.sqlite": "giant-cell",
+    "cell.sqlite.gz": "giant-cell",
+}
+#: Those that are made and refused in no time.
+QUICK = ["corners.xlsx", "view.sqlite", "deep.json", "nulls.arrow", "runs.arrow"]
+
+
+def test_bombs_are_problems_and_take_little_memory(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in [*QUICK, "rows.csv.gz", "cell.sqlite.gz"]]
+    for path in paths:
+        bombs.MAKERS[path.name](path, 0.02 if path.suffix == ".gz" else 1.0)
+    limits = {"LAKESCOPE_FREE_UNPACKED": "4M", "LAKESCOPE_MEMORY": "2G"}
+    for path, told in zip(paths, bombs.read(paths, tmp_path, **limits), strict=True):
+        expected = TOLD[path.name] if path.name != "cell.sqlite.gz" else "archive-bomb"
+        assert expected in told.codes, (path.name, told.problems)
+        assert told.grown < 600 * bombs.MB, path.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bombs.MAKERS)
+def test_every_bomb_at_its_full_size(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    bombs.MAKERS[name](path, 1.0)
+    (told,) = bombs.read([path], tmp_path, timeout=600)
+    assert TOLD.get(name) in {*told.codes, None}, told.problems
+    assert told.grown < 1200 * bombs.MB
+    assert told.seconds < 120
+
+
+def test_honest_files_that_pack_well_are_read(tmp_path: Path) -> None:
+    """A thousand to one, but no more than any file may have."""
+    (tmp_path / "zeros.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 2_000_000))
+    found, _ = discover([str(tmp_path)])
+    (unit,) = sources.plan(found[0], 1 << 30)
+    assert sum(batch.rows for batch in sources.read(unit, lambda problem: None)) == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("", 7), ("100", 100), ("1.5K", 1536), ("2g", 2 << 30), ("1TB", 1 << 40), ("0", 0)]
+)
+def test_limits_are_set_in_the_environment(monkeypatch: pytest.MonkeyPatch, text: str, size: int) -> None:
+    monkeypatch.setenv("LAKESCOPE_ANY", text)
+    assert limits.setting("ANY", 7) == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1X", "1e999"])
+def test_limits_that_are_no_sizes(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("LAKESCOPE_ANY", text)
+    with pytest.raises(BadRequest, match="is no size"):
+        limits.setting("ANY", 7)
+
+
+def test_a_compressed_file_may_give_so_much_and_no_more() -> None:
+    unpacking = limits.Unpacking(100)
+    unpacking.add(100)
+    with pytest.raises(limits.Unbelievable):
+        unpacking.add(1)
+    assert limits.Unpacking.of(10).most == limits.FREE_UNPACKED
+    assert limits.Unpacking.of(1 << 30).most == limits.MOST_RATIO << 30
+    assert limits.Unpacking.of(1 << 40).most == limits.MOST_UNPACKED
+    assert limits.Unpacking.of(1 << 40, on_disk=True).most == limits.MOST_UNPACKED_ON_DISK
+
+
+def test_a_record_that_is_too_long_is_left_out_wherever_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a file is cut into ranges: the others are all there, each once."""
+    monkeypatch.setattr(csv_file, "LONGEST_RECORD", 3000)
+    monkeypatch.setattr(csv_file, "CHUNK", 1000)
+    rows = [f"{number},{'x' * (20_000 if number in (0, 40, 99) else 30)}" for number in range(100)]
+    (tmp_path / "t.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
+    found, _ = discover([str(tmp_path)])
+    problems: list[Problem] = []
+    for target in (1 << 30, 30_000):
+        problems.clear()
+        cells: list[str] = []
+        for unit in sources.plan(found[0], target):
+            for batch in sources.read(unit, problems.append):
+                for column in batch.columns[:1]:
+                    ends = zip(column.starts, column.ends, strict=True)
+                    cells += [column.data[start:end].tobytes().decode() for start, end in ends]
+        assert cells == [str(number) for number in range(100) if number not in (0, 40, 99)]
+        told = [(each.code, each.count) for each in problems if each.code == "giant-cell"]
+        assert sum(count for _, count in told) == 3
+
+
+# Pickles --------------------------------------------------------------------------------------------------------------
+
+_AUDITED = """
+import pickle, sys
+from collections import OrderedDict
+from pathlib import Path
+
+seen = []
+
+def hook(event, arguments):
+    if event == "pickle.find_class":
+        frame, files = sys._getframe(1), []
+        while frame is not None:
+            files.append(frame.f_code.co_filename)
+            frame = frame.f_back
+        # numba keeps what it compiled in pickles of its own, beside the source.
+        if not any("numba" in Path(file).parts for file in files):
+            seen.append(arguments)
+
+sys.addaudithook(hook)
+pickle.loads(pickle.dumps(OrderedDict()))
+assert len(seen) == 1, seen
+seen.clear()
+import fuzzing
+print(fuzzing._ask(fuzzing.build_index(Path(sys.argv[1]))))
+assert not seen, seen
+"""
+
+
+def test_building_and_asking_loads_no_pickle(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    program = [sys.executable, "-c", _AUDITED, str(tmp_path)]
+    ran = subprocess.run(program, capture_output=True, text=True, env=environment, timeout=170, check=False)
+    assert ran.stdout.split() == ["answered"], ran.stderr[-2000:]
+
+
+def test_no_module_unpickles_but_the_one_that_ships_tasks() -> None:
+    """A task comes from this very build; no file is ever unpickled."""
+    root = Path(sources.__file__).parent.parent
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            module, _, name = called.rpartition(".")
+            dangerous = module in ("pickle", "marshal", "shelve", "cloudpickle", "dill", "joblib") and "load" in name
+            lenient = isinstance(node, ast.keyword) and node.arg in ("allow_pickle", "unsafe_allow_object")
+            if dangerous or lenient or called in ("eval", "exec", "np.load", "numpy.load"):
+                found.append(f"{path.relative_to(root)}: {ast.unparse(node)}")
+    assert found == ["pipeline/shipping.py: pickle.loads(self.pickled)"]

@@ -213,7 +213,7 @@ class _Window:
         self.failure = self.stream.failure
         self.final = self.fill < self.data.size and self.failure is None
 
-    def skip_record(self, newline: int) -> None:
+    def skip_line(self, newline: int) -> None:
         """Go behind the next end of a line, keeping nothing of what is before it."""
         while True:
             ends = np.flatnonzero(self.data[self.position : self.fill] == newline)
@@ -243,7 +243,7 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
     surplus = unique_names([*dialect.names, SURPLUS])[0][-1]
     counted = window.base + window.position
     blank_end = -1
-    total = giants = 0
+    total = 0
     while True:
         limit = window.fill if stop is None else max(0, min(window.fill, stop - window.base))
         long_before = counters[csv_kernel.LONG]
@@ -278,8 +278,9 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
             break
         if starved and window.fill - position > LONGEST_RECORD:
             begin = window.base + position
-            window.skip_record(dialect.newline)
-            giants += 1
+            window.position += LONGEST_RECORD
+            window.skip_line(dialect.newline)
+            counters[csv_kernel.GIANT] += 1
             counted = window.base + window.position
             if stop is not None:
                 yield Batch(0, [], dialect.fallback, (begin, counted))
@@ -293,9 +294,6 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         # Many a file ends in a blank line, which is not worth telling.
         counters[csv_kernel.BLANK] -= 1
     _tell_counters(unit, counters, surplus, report)
-    if giants:
-        detail = f"records longer than {LONGEST_RECORD >> 20} MB were left out"
-        _tell(unit, report, "warning", "giant-cell", detail, giants)
     if window.failure is not None:
         reason = f"{unit.table} cannot be read beyond row {total}: {files.reason_of(window.failure)}"
         raise SourceError(
@@ -405,6 +403,7 @@ def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, re
         ),
         (csv_kernel.STRAY, "warning", "stray-quotes", "cells with text after their closing quote; kept as written"),
         (csv_kernel.UNCLOSED, "warning", "unclosed-quote", "quotes that are never closed; taken literally"),
+        (csv_kernel.GIANT, "warning", "giant-cell", f"records longer than {LONGEST_RECORD >> 20} MB were left out"),
         (csv_kernel.NUL, "warning", "nul-bytes", "NUL bytes in the text; kept"),
         (csv_kernel.BLANK, "info", "blank-lines", "blank lines were passed over"),
     ]
