@@ -40,7 +40,7 @@ def _pieces(size: float, piece: bytes = b"x" * MB) -> Iterator[bytes]:
 
 
 def _write(path: Path, head: bytes, size: float, piece: bytes, tail: bytes, *, packed: bool = False) -> None:
-    with gzip.open(path, "wb", compresslevel=1) if packed else path.open("wb") as out:
+    with gzip.open(path, "wb", compresslevel=6) if packed else path.open("wb") as out:
         out.write(head)
         for each in _pieces(size, piece):
             out.write(each)

@@ -117,11 +117,7 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
     try:
         stream, head, whole, encoding, converted = _text_head(stream)
     except (OSError, EOFError) as error:
-        raise SourceError(
-            f"{unit.table} cannot be read: {files.reason_of(error)}",
-            hint="the file may be cut off or not be compressed as its name says",
-            code=files.code_of(error),
-        ) from error
+        raise files.cut_off(unit.table, error, 0) from error
     if converted:
         _tell(unit, report, "info", "encoding", f"{converted} text, read as such")
     if whole and not (np.frombuffer(head, np.uint8)[encoding.bom :] > 32).any():
@@ -295,10 +291,7 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         counters[csv_kernel.BLANK] -= 1
     _tell_counters(unit, counters, surplus, report)
     if window.failure is not None:
-        reason = f"{unit.table} cannot be read beyond row {total}: {files.reason_of(window.failure)}"
-        raise SourceError(
-            reason, hint="the rows before are kept", code=files.code_of(window.failure)
-        ) from window.failure
+        raise files.cut_off(unit.table, window.failure, total) from window.failure
 
 
 def _nuls(data: npt.NDArray[np.uint8]) -> int:

@@ -24,6 +24,7 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from lakescope.errors import SourceError
 from lakescope.sources.limits import Unbelievable, Unpacking
 from lakescope.sources.redact import USER, scrub, without_secrets
 
@@ -136,9 +137,13 @@ def reason_of(error: BaseException) -> str:
     return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
 
 
-def code_of(error: BaseException) -> str:
-    """The code that a file which cannot be read to its end is filed under."""
-    return "archive-bomb" if isinstance(error, Unbelievable) else "truncated"
+def cut_off(table: str, error: BaseException, rows: int) -> SourceError:
+    """The error for a table that cannot be read to its end, of which ``rows`` were read."""
+    beyond, hint = "", "the file may be cut off or not be compressed as its name says"
+    if rows:
+        beyond, hint = f" beyond row {rows}", "the rows before are kept"
+    code = "archive-bomb" if isinstance(error, Unbelievable) else "truncated"
+    return SourceError(f"{table} cannot be read{beyond}: {reason_of(error)}", hint=hint, code=code)
 
 
 def display(location: str) -> str:
@@ -213,7 +218,7 @@ def open_stream(location: str, compression: str | None = None, *, on_disk: bool 
         packed = open_random(location)
         unpacking = Unpacking.of(packed.size(), on_disk=on_disk)
         return Stream(pa.CompressedInputStream(packed, compression), _PIECE, unpacking)
-    return Stream(open_random(location) if path is None else Path(path).open("rb", buffering=0))
+    return Stream(open_random(location) if path is None else open(path, "rb", buffering=0, opener=_regular))
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -228,7 +233,8 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
         filesystem, place = _open_filesystem(location)
         return filesystem.open_input_file(place)
     if not _encodable(path):
-        return pa.PythonFile(Path(path).open("rb"), mode="r")
+        return pa.PythonFile(open(path, "rb", opener=_regular), mode="r")
+    _check_regular(Path(path).stat())
     return pa.memory_map(path) if mapped and Path(path).stat().st_size else pa.OSFile(path)
 
 
@@ -236,6 +242,8 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
 def as_local(location: str, compression: str | None = None) -> Iterator[str]:
     """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
     path = local_path(location)
+    if path is not None:
+        _check_regular(Path(path).stat())
     if path is not None and compression is None and _encodable(path):
         yield path
         return
@@ -253,6 +261,22 @@ def read_head(location: str, size: int, compression: str | None = None) -> bytes
     """The first bytes of a file, fewer only where it ends."""
     with open_stream(location, compression) as stream:
         return stream.read(size)
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file, not what may have taken its place since it was found: a pipe would block, a device never end."""
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _check_regular(os.fstat(handle))
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _check_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("not a regular file but a directory, pipe, socket or device")
 
 
 def _encodable(path: str) -> bool:

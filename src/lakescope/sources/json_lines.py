@@ -183,12 +183,7 @@ class _Rows:
         """The rows that are left, then why there are no more."""
         yield from self._flush()
         self._tell_counts()
-        reason = files.reason_of(error)
-        if not self.total:
-            message, hint = f"cannot be read: {reason}", "the file may be cut off or not be compressed as its name says"
-        else:
-            message, hint = f"cannot be read beyond row {self.total}: {reason}", "the rows before are kept"
-        raise SourceError(f"{self.unit.table} {message}", hint=hint, code=files.code_of(error)) from error
+        raise files.cut_off(self.unit.table, error, self.total) from error
 
     def _flush(self) -> Iterator[Batch]:
         if self._rows:
