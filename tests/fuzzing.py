@@ -223,7 +223,9 @@ def _random_array(dice: Dice, rows: int) -> pa.Array:
         lambda: pa.array([None if value is None else value % 90 for value in values], pa.int32()).cast(pa.date32()),
         lambda: pa.array([None if value is None else [value] * (value % 5) for value in values]),
         lambda: pa.array([None if value is None else {"x": value, "y": [str(value)]} for value in values]),
-        lambda: pa.array([None if value is None else str(value % 4) for value in values]).dictionary_encode(),
+        lambda: pa.array(
+            [None if value is None else str(value % 4) for value in values], pa.string()
+        ).dictionary_encode(),
         lambda: pa.nulls(rows),
     ]
     return dice.choice(kinds)()
