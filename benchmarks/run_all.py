@@ -26,6 +26,7 @@ QUICK = {
     "headers": "--split 0.02 --corpora 100 --growth-splits 1 --sketched 3 --files 10",
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
     "report": "--sizes 10 20 --repeats 1",
+    "fuzz": "--minutes 0.2",
 }
 
 

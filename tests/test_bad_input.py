@@ -242,11 +242,13 @@ def scan(folder: Path) -> tuple[list[Record], list[Record]]:
     found, discovered = discover([str(folder)])
     with tempfile.TemporaryDirectory() as staging:
         plan = make_plan(found)
-        write_plan(plan.bins, staging)
+        secrets = write_plan(plan.bins, staging)
         states: list[Record] = []
         for number in range(len(plan.bins)):
             batch = pa.RecordBatch.from_pylist([{"id": number}])
-            states += [row for rows in ScanBins(staging, 1, TokenCut(1, 1))(iter([batch])) for row in rows.to_pylist()]
+            states += [
+                row for rows in ScanBins(staging, 1, TokenCut(1, 1), secrets)(iter([batch])) for row in rows.to_pylist()
+            ]
         states.sort(key=lambda row: (row["table"], row["target"], row["part"], row["name"], row["ordinal"]))
         merged = MergeStates(staging, 1, TokenCut(1, 1))(iter([pa.RecordBatch.from_pylist(states, STATE_SCHEMA)]))
         files, _, again = parse_result(next(iter(merged)).column(0)[0].as_py())

@@ -493,10 +493,6 @@ def test_credentials_are_never_shown(uri: str, shown: str) -> None:
     assert files.display(uri) == shown
 
 
-def test_credentials_in_messages_are_removed() -> None:
-    assert files.scrub("cannot open 's3://K:S@b/x?y=1' now") == "cannot open 's3://b/x' now"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

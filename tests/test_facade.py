@@ -213,8 +213,10 @@ def test_a_column_that_cannot_be_profiled_stops_nothing(
     for part in parts:
         part.write_text("bad,good\n1,2\n")
     units = [sources.plan(found, 1 << 20) for found in discover([str(tmp_path / "whole.csv"), str(parts[0])])[0]]
-    write_plan([[unit] for (unit,) in units], tmp_path)
-    rows = list(tasks.ScanBins(str(tmp_path), 1, TokenCut(1, 1))(iter([pa.record_batch([[0, 1]], names=["id"])])))
+    secrets = write_plan([[unit] for (unit,) in units], tmp_path)
+    rows = list(
+        tasks.ScanBins(str(tmp_path), 1, TokenCut(1, 1), secrets)(iter([pa.record_batch([[0, 1]], names=["id"])]))
+    )
     list(tasks.MergeStates(str(tmp_path), 1, TokenCut(1, 1))(iter(rows)))
     kept = [pq.read_table(path).column("column").to_pylist() for path in tmp_path.glob("columns-*.parquet")]
     assert kept == [["good", "good"]]
@@ -570,7 +572,7 @@ def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
 
 # How the house is built -----------------------------------------------------------------------------------------------
 
-#: The table of the design: which rooms a room may use. Errors and the version belong to everybody.
+#: The table of the design: which rooms a room may use. Errors, logs, timings and the version belong to everybody.
 ROOMS: dict[str, set[str]] = {
     "values": set(),
     "results": {"report"},
@@ -594,11 +596,11 @@ ROOMS: dict[str, set[str]] = {
     "mcp": {"lake", "report", "results", "fds"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
-        *("mcp", "server"),
+        *("mcp", "server", "sources"),
     },
     "demo": {"sources"},
 }
-EVERYBODY = {"errors", "_version"}
+EVERYBODY = {"errors", "_version", "logs", "stages"}
 
 
 def _imports(path: Path) -> Iterator[tuple[str, str]]:

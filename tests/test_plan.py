@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from lakescope import sources
 from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
+from lakescope.pipeline.tasks import ScanBins
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Unit
 
@@ -59,8 +61,19 @@ def test_compressed_bytes_weigh_more() -> None:
 def test_the_plan_survives_the_trip_to_a_worker(tmp_path: Path) -> None:
     odd = Unit('a "b"\nc', "csv", "/x\udcff", 5, 1, 2, {"range": [0, 10], "names": ["ä", "\u0000"]})
     bins = [[odd], [unit(1, 2), unit(2, 3)]]
-    write_plan(bins, tmp_path)
-    assert [read_bin(str(tmp_path), number) for number in range(2)] == bins
+    secrets = write_plan(bins, tmp_path)
+    assert [read_bin(str(tmp_path), number, secrets) for number in range(2)] == bins
+
+
+def test_the_plan_on_disk_holds_no_secrets(tmp_path: Path) -> None:
+    addresses = ["s3://KEY:SEKRET@bucket/a.csv?scheme=http", "https://host/b.csv?sig=SEKRET", "/c.csv"]
+    bins = [[Unit("t", "csv", uri, 5) for uri in addresses] for _ in range(2)]
+    secrets = write_plan(bins, tmp_path)
+    assert len(secrets) == 3
+    assert [read_bin(str(tmp_path), number, secrets) for number in range(2)] == bins
+    (written,) = tmp_path.iterdir()
+    assert b"SEKRET" not in written.read_bytes()
+    assert "SEKRET" not in repr(ScanBins(str(tmp_path), 1, None, secrets))
 
 
 @pytest.mark.parametrize("target", [1000, 7777, 1 << 30])
@@ -119,15 +132,13 @@ def test_sheets_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from lakescope.sources import excel
 
     write_xlsx(tmp_path / "b.xlsx", {name: pa.table({"a": [name]}) for name in ("x", "y", "z")})
-    load = excel._workbook
+    ask = excel._HELPER.ask
 
-    class Workbook:
-        sheet_names = ("x", "x", "x~2")
+    def renamed(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        answer, payload = ask(name, question)
+        return ({**answer, "sheets": ["x", "x", "x~2"]} if "sheets" in answer else answer), payload
 
-        def __init__(self, uri: str, compression: str | None) -> None:
-            self.load_sheet = load(uri, compression).load_sheet
-
-    monkeypatch.setattr(excel, "_workbook", Workbook)
+    monkeypatch.setattr(excel._HELPER, "ask", renamed)
     expected = {"b.xlsx::x": ["x"], "b.xlsx::x~3": ["y"], "b.xlsx::x~2": ["z"]}
     assert_told_apart(tmp_path, expected, "b.xlsx::x~3")
 

@@ -70,6 +70,7 @@ def index(
     spark: SparkSession | None = None,
     master: str | None = None,
     joins: bool = True,
+    share: bool = False,
     progress: Listener | None = None,
 ) -> Lake:
     """Scan tables once on Spark, write the index to ``out`` and open it.
@@ -78,12 +79,13 @@ def index(
     catalog, or a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to
     use (also a Spark Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by
     default a local session with all cores is started and stopped. An index that is already at ``out`` answers until
-    the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and space.
+    the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and space. Only its owner
+    may read an index, unless it is made to ``share``: then whoever the umask allows.
     """
     from lakescope.lake import Lake
     from lakescope.pipeline.build import build
 
-    build(source, out, spark=spark, master=master, joins=joins, progress=progress)
+    build(source, out, spark=spark, master=master, joins=joins, share=share, progress=progress)
     return Lake.open(out)
 
 

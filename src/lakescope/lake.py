@@ -32,6 +32,7 @@ from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_o
 from lakescope.search.keyed import KeyedQuery, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
+from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.segment import chosen, rows_of
 
@@ -135,6 +136,10 @@ class Lake:
             "seconds": manifest.summary["seconds"],
             "index_bytes": sum(file.size for file in manifest.files),
         }
+
+    def timings(self) -> Results[Stage]:
+        """Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage."""
+        return Results(Stage, [Stage(**each) for each in self._index.manifest.summary.get("stages", [])])
 
     def tables(self) -> pa.Table:
         """One row per table: name, location, format, size, rows, columns, number of problems."""
@@ -340,7 +345,9 @@ class Lake:
             return [self._joins.lake_column(number) for number in chosen], query
         from lakescope.search.reading import read_query
 
-        columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
+        with COMMAND.measure("read the query") as stage:
+            columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
+            stage.rows = max((column.rows for column in columns.values()), default=0)
         if on is not None:
             return [columns[_known(on, columns)]], None
         return [column for column in columns.values() if column.plausible or not plausible], None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import sys
+import time
 import traceback
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +16,7 @@ import typer
 from lakescope._version import __version__
 from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
 from lakescope.errors import BadRequest, LakescopeError
+from lakescope.report.text import aligned, cell_text
 
 app = typer.Typer(
     name="lakescope",
@@ -34,6 +39,7 @@ _LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Print a
 _SEVERITIES = ["error", "warning", "info"]
 _TABLE_FIELDS = ["table", "format", "bytes", "rows", "columns", "problems"]
 _COLUMN_FIELDS = ["table", "column", "type", "rows", "nulls", "distinct", "key", "minimum", "maximum"]
+_STAGE_FIELDS = ["stage", "wall", "cpu", "workers", "rows", "bytes"]
 _PROBLEM_FIELDS = ["severity", "table", "code", "count", "detail"]
 
 
@@ -45,15 +51,27 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    log_file: Annotated[
+        str | None,
+        typer.Option("--log-file", envvar="LAKESCOPE_LOG", help="Log what is done, as JSON lines; -: to stderr."),
+    ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time went, stage by stage, on standard error.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    _state["debug"] = debug
+    _state.update(debug=debug, profile=profile, command=context.invoked_subcommand)
+    if log_file:
+        from lakescope import logs
+
+        logs.write_to(log_file)
 
 
-_state: dict[str, Any] = {"debug": False}
+_state: dict[str, Any] = {"debug": False, "profile": False, "command": None}
 
 
 @app.command(
@@ -74,6 +92,10 @@ def index_command(
         typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*]."),
     ] = None,
     joins: Annotated[bool, typer.Option("--joins/--no-joins", help="Also for joins, or only profiles.")] = True,
+    share: Annotated[
+        bool,
+        typer.Option("--share", help="Let others read the index, as far as the umask does."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
@@ -85,7 +107,7 @@ def index_command(
     if line:
         typer.echo("starting Spark ...", err=True)
     try:
-        lakescope.index(paths, out, master=master, joins=joins, progress=line)
+        lakescope.index(paths, out, master=master, joins=joins, share=share, progress=line)
     finally:
         if line:
             line.close()
@@ -184,10 +206,17 @@ def _print_summary(path: str, form: Format) -> None:
     typer.echo(f"see them all: lakescope problems {path}")
 
 
-@app.command(epilog="Example: lakescope info lake.idx --format json")
-def info(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
+@app.command(epilog="Examples: lakescope info lake.idx --format json | lakescope info lake.idx --timings")
+def info(
+    index: _IndexArgument,
+    timings: Annotated[bool, typer.Option("--timings", help="Where the time of the last build went.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
     """The lake at a glance."""
-    print_record(_lake(index).info(), form)
+    if timings:
+        print_records(_lake(index).timings().to_dicts(), _STAGE_FIELDS, form, empty="it was not measured")
+    else:
+        print_record(_lake(index).info(), form)
 
 
 @app.command(epilog="Examples: lakescope tables lake.idx | lakescope tables lake.idx --like sales --format csv")
@@ -774,9 +803,12 @@ def demo(
 
 
 def _lake(path: str) -> Any:
-    from lakescope.lake import Lake
+    from lakescope.stages import COMMAND
 
-    return Lake.open(path)
+    with COMMAND.measure("open"):
+        from lakescope.lake import Lake
+
+        return Lake.open(path)
 
 
 def _contains(text: str, part: str | None) -> bool:
@@ -803,6 +835,33 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows a question mark instead.
             stream.reconfigure(errors="replace")
+    with _observed():
+        _run()
+
+
+@contextlib.contextmanager
+def _observed() -> Iterator[None]:
+    """Measure the whole of a command; log how it ended, and say where its time went if that is asked for."""
+    from lakescope.logs import log
+    from lakescope.stages import COMMAND, Stage
+
+    began, code = time.monotonic(), 1
+    try:
+        yield
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        raise
+    finally:
+        wall = time.monotonic() - began
+        log("command", command=_state["command"], exit=code, seconds=wall)
+        if _state["profile"]:
+            COMMAND.add([Stage("all", round(wall, 4), round(time.process_time(), 4))])
+            rows = [[cell_text(record[field]) for field in _STAGE_FIELDS] for record in COMMAND.records()]
+            typer.echo("\n".join(aligned(_STAGE_FIELDS, rows)), err=True)
+
+
+def _run() -> None:
     try:
         ended = app(standalone_mode=False)
         if isinstance(ended, int) and ended:
@@ -830,8 +889,11 @@ def _handle(error: Exception) -> None:
 
 
 def _fail(error: Exception, message: str, code: int) -> None:
-    if _state["debug"]:
-        traceback.print_exception(error)
-    else:
-        typer.echo(f"error: {message}", err=True)
+    from lakescope.logs import log
+
+    log("failed", level=logging.ERROR, error=error)
+    from lakescope.sources.redact import scrub
+
+    told = "".join(traceback.format_exception(error)) if _state["debug"] else f"error: {message}"
+    typer.echo(scrub(told), err=True)
     sys.exit(code)

@@ -24,12 +24,13 @@ import pyarrow as pa
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, BuildFailed, LakescopeError
+from lakescope.logs import listened, log
 from lakescope.pipeline.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
 from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
-from lakescope.pipeline.progress import Listener, Progress, ProgressWatch
+from lakescope.pipeline.progress import Listener, Progress, ProgressWatch, finished_units
 from lakescope.pipeline.session import inheriting, spark_session
-from lakescope.pipeline.shipping import Shipped, ship_package
+from lakescope.pipeline.shipping import Shipped, ship_package, spent
 from lakescope.pipeline.tasks import (
     RESULT_DDL,
     STATE_DDL,
@@ -44,6 +45,8 @@ from lakescope.pipeline.warmup import start_warming
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.model import Problem
+from lakescope.sources.redact import Secret, scrub
+from lakescope.stages import COMMAND, Stages
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
@@ -56,6 +59,9 @@ _ROWS_PER_BATCH = "32"
 _BATCH_KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: What a Spark frame, whose size nobody knows, is taken for.
 _FRAME_BYTES = 1 << 30
+
+#: Stages of inverting the values of a lake.
+INVERTING = ("group values", "write the inverted index")
 
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
@@ -91,11 +97,13 @@ def build(
     master: str | None = None,
     unit_bytes: int = UNIT_BYTES,
     joins: bool = True,
+    share: bool = False,
     progress: Listener | None = None,
 ) -> Manifest:
     """Index what was given into ``out`` and publish it; the index that was there before stays until then.
 
-    Without ``joins`` it holds profiles only: no inverted index.
+    Without ``joins`` it holds profiles only: no inverted index. To ``share`` it is to let others read it, as far as
+    the umask does.
     """
     inputs = Inputs.of(given)
     if unit_bytes < 1:
@@ -103,24 +111,50 @@ def build(
     if "://" in str(out):
         raise BadRequest(f"the index must be a local or mounted directory, not {display(str(out))}")
     began = time.monotonic()
-    with IndexWriter(out) as writer:
-        plan = _plan(inputs, writer.staging, unit_bytes)
-        warming = start_warming()
-        with spark_session(spark, master) as session:
-            warming.join()
-            ship_package(session)
+    stages = Stages("index")
+    with IndexWriter(out, share=share) as writer:
+        with stages.measure("plan") as stage:
+            plan = _plan(inputs, writer.staging, unit_bytes)
+            stage.bytes = plan.bytes
+        with started(spark, master, stages) as session:
             frames, unreadable = inputs.spark_frames(session)
             plan.problems += unreadable
             _check(plan, frames, inputs)
-            outcome = scan(session, plan, frames, writer.staging, joins=joins, progress=progress)
+            outcome = scan(session, plan, frames, writer.staging, joins=joins, progress=progress, stages=stages)
         files = [
             *outcome.files,
             *write_problems("problems", outcome.problems, writer.staging),
             *write_problems("notices", plan.problems, writer.staging),
         ]
         summary = _summary(plan.problems + outcome.problems, outcome, time.monotonic() - began)
+        summary["stages"] = stages.records()
         asked = inputs.remembered(unit_bytes, joins=joins)
-        return writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
+        manifest = writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
+    told(stages, manifest, plan.problems + outcome.problems)
+    return manifest
+
+
+@contextlib.contextmanager
+def started(spark: SparkSession | None, master: str | None, stages: Stages) -> Iterator[SparkSession]:
+    """A session whose workers have this package; kernels are compiled while Spark starts."""
+    with contextlib.ExitStack() as stack:
+        with stages.measure("start Spark"):
+            warming = start_warming()
+            session = stack.enter_context(spark_session(spark, master))
+            warming.join()
+            ship_package(session)
+        yield session
+
+
+def told(stages: Stages, manifest: Manifest, problems: list[Problem]) -> None:
+    """Log what was published, and let the command line know its stages. No details of problems: they quote cells."""
+    for problem in problems:
+        log("problem", table=problem.table, severity=problem.severity, code=problem.code, count=problem.count)
+    figures: dict[str, Any] = {
+        name: manifest.summary.get(name) for name in ("tables", "columns", "rows", "bytes", "failed", "seconds")
+    }
+    log("published", work=stages.what, generation=manifest.generation, files=len(manifest.files), **figures)
+    COMMAND.add(stages.done)
 
 
 #: Runs the scan of a plan and of frames; returns the results of its merge tasks.
@@ -135,6 +169,7 @@ def scan(
     *,
     joins: bool,
     progress: Listener | None,
+    stages: Stages,
 ) -> Outcome:
     """Scan what was planned and invert it: all files of a segment, staged."""
     began = time.monotonic()
@@ -143,14 +178,25 @@ def scan(
         return _job(session, plan, frames, staging, cut, progress)
 
     with few_rows_per_batch(session):
-        outcome = _run(job, plan, frames, progress, joins=joins)
+        with stages.measure("scan") as stage:
+            outcome = _run(job, plan, frames, progress, joins=joins)
+            stage.rows, stage.bytes = outcome.counts.get("rows"), outcome.counts.get("bytes")
+            stage.workers = spent(staging)
+        if listened():
+            for unit in finished_units(staging):
+                log("unit", **unit)
         steps = itertools.count(1)
 
         def step(frame: DataFrame) -> list[Any]:
+            number = next(steps)
             if progress:
                 tables, size = outcome.counts.get("tables", 0), outcome.counts.get("bytes", 0)
-                progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=next(steps)))
-            return collect(session, frame)
+                progress(Progress(tables, 0, 0, size, size, time.monotonic() - began, step=number))
+            with stages.measure(INVERTING[number - 1]) as stage:
+                stage.rows = outcome.counts.get("pairs")
+                rows = collect(session, frame, f"{INVERTING[number - 1]} (step {number} of 2)")
+                stage.workers = spent(staging)
+            return rows
 
         _invert(spark_exchange(session, step), outcome, staging)
     return outcome
@@ -160,11 +206,11 @@ def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
     """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
 
     def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
-        write_plan(plan.bins, staging)
+        secrets = write_plan(plan.bins, staging)
         place = str(staging.absolute())
         # A bin at a time, as on Spark: records that travel together are in order of their tables.
         numbers = [pa.record_batch([pa.array([number])], ["id"]) for number in range(len(plan.bins))]
-        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut)(iter([each]))]
+        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut, secrets)(iter([each]))]
         states = pa.Table.from_batches(scanned, STATE_SCHEMA)
         order = [(name, "ascending") for name in ("table", "target", "part", "name", "ordinal")]
         merged = MergeStates(place, 1, cut)(iter(states.sort_by(order).to_batches()))
@@ -253,26 +299,32 @@ def _job(
     bins = plan.bins + pack(declare(frames, staging))
     if not bins:
         return []
-    write_plan(bins, staging)
+    secrets = write_plan(bins, staging)
     units = [unit for units in plan.bins for unit in units]
     tables = len({unit.table for unit in units})
     watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress) if progress and units else None
     if watch:
         watch.start()
     try:
-        merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut)
-        return [row.result for row in collect(session, merged)]
+        merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut, secrets)
+        return [row.result for row in collect(session, merged, f"scan {tables + len(frames)} tables")]
     finally:
         if watch:
             watch.end()
 
 
 def _dataflow(
-    session: SparkSession, bins: int, frames: list[SparkFrame], staging: str, cut: TokenCut | None
+    session: SparkSession,
+    bins: int,
+    frames: list[SparkFrame],
+    staging: str,
+    cut: TokenCut | None,
+    secrets: tuple[Secret, ...],
 ) -> DataFrame:
     """Scan bins and frames, bring together what belongs together, merge it."""
     shards = min(64, max(1, bins // 4 + len(frames)))
-    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(ScanBins(staging, shards, cut)), STATE_DDL)
+    task = ScanBins(staging, shards, cut, secrets)
+    scanned = session.range(0, bins, 1, bins).mapInArrow(Shipped.of(task), STATE_DDL)
     for frame in frames:
         scanned = scanned.unionAll(_scan_frame(frame, shards, cut))
     return (
@@ -289,11 +341,12 @@ def _scan_frame(given: SparkFrame, shards: int, cut: TokenCut | None) -> DataFra
     return plain.mapInArrow(Shipped.of(ScanFrame(given.table, given.source, names, shards, cut)), STATE_DDL)
 
 
-def collect(session: SparkSession, frame: DataFrame) -> list[Any]:
+def collect(session: SparkSession, frame: DataFrame, what: str) -> list[Any]:
     """Collect in a thread of its own: Ctrl-C then finds this thread waiting, and the job is cancelled.
 
     Else PySpark's handler of the signal would talk to Spark on a connection that is still waiting for an answer.
-    What fails in Spark fails as a build that failed, in one line.
+    What fails in Spark fails as a build that failed, in one line. ``what`` is what Spark's pages and its history call
+    the job: a tag, since descriptions are set through the Spark context, which Spark Connect has not.
     """
     rows: Future[list[Any]] = Future()
     tag = f"lakescope-{uuid.uuid4().hex}"
@@ -301,6 +354,7 @@ def collect(session: SparkSession, frame: DataFrame) -> list[Any]:
     def work() -> None:
         try:
             session.addTag(tag)
+            session.addTag(f"lakescope: {what}".replace(",", ""))
             rows.set_result(frame.collect())
         except BaseException as error:
             rows.set_exception(error)
@@ -339,7 +393,7 @@ def few_rows_per_batch(session: SparkSession) -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """The line of a Spark error that says what went wrong, not the hundred around it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in scrub(str(error)).splitlines() if line.strip()]
     telling = [line for line in lines if "Error:" in line or "Exception:" in line]
     return (telling or lines or [type(error).__name__])[-1][:500]
 

@@ -22,12 +22,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.pipeline.build import collect, few_rows_per_batch
+from lakescope.pipeline.build import INVERTING, collect, few_rows_per_batch, started, told
 from lakescope.pipeline.inverted import build_inverted, spark_exchange
-from lakescope.pipeline.session import spark_session
-from lakescope.pipeline.shipping import Shipped, ship_package
+from lakescope.pipeline.shipping import Shipped, spent
 from lakescope.pipeline.tasks import RESULT_DDL, RESULT_SCHEMA
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, RawTokens, TokenCut
+from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment
 from lakescope.store.manifest import Manifest, SegmentFile
@@ -35,7 +35,7 @@ from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
@@ -47,6 +47,7 @@ _COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "
 def compact(path: str | Path, *, spark: SparkSession | None = None, master: str | None = None) -> Manifest:
     """Make one segment of an index; what is published already answers until then."""
     began = time.monotonic()
+    stages = Stages("compact")
     with IndexWriter(path) as writer:
         index = Index(path)
         before = index.manifest
@@ -55,24 +56,35 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
         cut = TokenCut.for_bytes(int(before.summary["bytes"]))
         task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), tuple(files), cut)
-        with spark_session(spark, master) as session:
-            ship_package(session)
+        with started(spark, master, stages) as session:
+
+            def step(frame: DataFrame, name: str) -> list[Any]:
+                with stages.measure(name) as stage:
+                    rows = collect(session, frame, f"{name} (compaction)")
+                    stage.workers = spent(writer.staging)
+                return rows
+
             with few_rows_per_batch(session):
                 frame = session.range(0, len(files), 1, len(files)).mapInArrow(Shipped.of(task), RESULT_DDL)
-                made = [_Copied(**json.loads(row.result)) for row in collect(session, frame)]
+                made = [_Copied(**json.loads(row.result)) for row in step(frame, "copy what is left")]
                 copied = [SegmentFile(**each.file) for each in made if each.file]
                 raw, grams, sketches = (
                     [file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
                 )
                 figures = None
                 if before.summary["join"] is not None:
-                    exchange = spark_exchange(session, lambda frame: collect(session, frame))
+                    names = iter(INVERTING)
+                    exchange = spark_exchange(session, lambda frame: step(frame, next(names)))
                     pairs = sum(each.pairs for each in made)
                     built = build_inverted(exchange, writer.staging, raw, sketches, cut, pairs, grams)
                     copied = [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files
                     figures = built.figures
-        summary = {**before.summary, "join": figures, "seconds": round(time.monotonic() - began, 3)}
-        return writer.publish(copied, version=__version__, sources=before.sources, summary=summary, given=before.given)
+        seconds = round(time.monotonic() - began, 3)
+        summary = {**before.summary, "join": figures, "seconds": seconds, "stages": stages.records()}
+        asked: dict[str, Any] = {"sources": before.sources, "summary": summary, "given": before.given}
+        manifest = writer.publish(copied, version=__version__, **asked)
+    told(stages, manifest, [])
+    return manifest
 
 
 @dataclass(frozen=True, slots=True)

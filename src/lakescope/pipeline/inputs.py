@@ -18,6 +18,7 @@ from lakescope.sources import files
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Problem, Unit
+from lakescope.sources.redact import scrub
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -161,7 +162,7 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
 
 def first_line(error: Exception) -> str:
     """What an error says, without the pages that Spark adds."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in scrub(str(error)).splitlines() if line.strip()]
     return lines[0][:500] if lines else type(error).__name__
 
 

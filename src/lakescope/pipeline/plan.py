@@ -8,6 +8,7 @@ which workers map and read their own batch of: nothing of the lake's length trav
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from lakescope.sources import files
 from lakescope.sources.discover import Found
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
+from lakescope.sources.redact import Secret, parted, whole
 
 #: Bytes of a unit, and of a bin of small units.
 UNIT_BYTES = 64 * 1024 * 1024
@@ -118,16 +120,26 @@ def pack(units: list[Unit], unit_bytes: int = UNIT_BYTES) -> list[list[Unit]]:
     return [*bins, current] if current else bins
 
 
-def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> None:
-    """Write the bins where workers find them."""
-    schema = pa.schema([("unit", pa.string())])
+def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> tuple[Secret, ...]:
+    """Write the bins where workers find them; returns the secrets of their URIs, which no file may hold.
+
+    There are as many as locations that were given with one: they travel with the task.
+    """
+    schema = pa.schema([("unit", pa.string()), ("secret", pa.int32())])
+    secrets: dict[Secret, int] = {}
     with pa.ipc.new_file(str(Path(staging) / _PLAN_FILE), schema) as writer:
         for units in bins:
-            writer.write_batch(pa.record_batch([[unit.to_json() for unit in units]], schema=schema))
+            bare = [parted(unit.uri) for unit in units]
+            texts = [replace(unit, uri=uri).to_json() for unit, (uri, _) in zip(units, bare, strict=True)]
+            numbers = [secrets.setdefault(secret, len(secrets)) for _, secret in bare]
+            writer.write_batch(pa.record_batch([texts, pa.array(numbers, pa.int32())], schema=schema))
+    return tuple(secrets)
 
 
-def read_bin(staging: str, number: int) -> list[Unit]:
+def read_bin(staging: str, number: int, secrets: Sequence[Secret]) -> list[Unit]:
     """The units of one bin."""
     with pa.memory_map(str(Path(staging) / _PLAN_FILE)) as source:
         batch = pa.ipc.open_file(source).get_batch(number)
-        return [Unit.from_json(text) for text in batch.column(0).to_pylist()]
+        units = [Unit.from_json(text) for text in batch.column(0).to_pylist()]
+        secret_of = [secrets[place] for place in batch.column(1).to_pylist()]
+    return [replace(unit, uri=whole(unit.uri, secret)) for unit, secret in zip(units, secret_of, strict=True)]

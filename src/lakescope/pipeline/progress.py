@@ -5,13 +5,17 @@ Each task appends one line per finished unit to a file of its own in the staging
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from lakescope.sources.model import Unit
 
 _FOLDER = "progress"
 
@@ -44,9 +48,18 @@ class ProgressLog:
         folder.mkdir(exist_ok=True)
         self._path = folder / f"{uuid.uuid4().hex}.log"
 
-    def done(self, size: int) -> None:
+    def done(self, unit: Unit, rows: int, seconds: float, *, failed: bool) -> None:
+        about = {"table": unit.table, "unit": unit.ordinal, "units": unit.count, "bytes": unit.size, "rows": rows}
+        text = json.dumps({**about, "seconds": round(seconds, 4), "failed": failed})
         with self._path.open("a", encoding="ascii") as stream:
-            stream.write(f"{size}\n")
+            stream.write(f"{unit.size}\t{text}\n")
+
+
+def finished_units(staging: Path) -> Iterator[dict[str, Any]]:
+    """What tasks told of the units they finished; twice of a unit whose task was tried twice."""
+    for path in (staging / _FOLDER).glob("*.log"):
+        for line in path.read_text("ascii").split("\n")[:-1]:
+            yield json.loads(line.partition("\t")[2])
 
 
 class ProgressWatch(threading.Thread):
@@ -78,7 +91,11 @@ class ProgressWatch(threading.Thread):
 
     def tell(self) -> None:
         """Report the present state."""
-        sizes = [int(line) for log in self._folder.glob("*.log") for line in log.read_text("ascii").split("\n")[:-1]]
+        sizes = [
+            int(line.partition("\t")[0])
+            for log in self._folder.glob("*.log")
+            for line in log.read_text("ascii").split("\n")[:-1]
+        ]
         units, done = min(len(sizes), self._units), min(sum(sizes), self._bytes)
         now = time.monotonic()
         # Not counted from the start: before the first piece is done, workers start and kernels may be compiled.

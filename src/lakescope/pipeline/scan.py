@@ -20,8 +20,9 @@ from lakescope.pipeline.correlations import WIDE_KEYS, TableSketches, is_wide
 from lakescope.pipeline.tokens import PENDING_TOKENS
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
-from lakescope.sources.files import scrub
+from lakescope.sources.limits import too_large
 from lakescope.sources.model import Batch, Problem, TextColumn, Unit
+from lakescope.sources.redact import scrub, without_secrets
 from lakescope.values.cells import Cells, understand
 from lakescope.values.hashed import U64
 
@@ -102,7 +103,9 @@ class TableScan:
             self._fail(unit, error.code, error.message)
         except LakescopeError as error:
             self._fail(unit, "unreadable", error.message)
-        except (MemoryError, RecursionError, ArithmeticError, ValueError, LookupError, TypeError, OSError) as error:
+        except MemoryError:
+            self._fail(unit, "too-large", too_large(unit.table).message)
+        except (RecursionError, ArithmeticError, ValueError, LookupError, TypeError, OSError) as error:
             self._fail(unit, "unreadable", f"{type(error).__name__}: {error}")
 
     def _fail(self, unit: Unit, code: str, message: str) -> None:
@@ -171,7 +174,7 @@ class TableScan:
             ordinal, uri, start, _ = spans[-1]
             spans[-1] = (ordinal, uri, start, span[1])
         else:
-            spans.append((unit.ordinal, unit.uri, *span))
+            spans.append((unit.ordinal, without_secrets(unit.uri), *span))
 
 
 def broken_spans(parts: list[TablePart]) -> bool:

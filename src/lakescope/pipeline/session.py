@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakescope.errors import BadRequest, BuildFailed
 from lakescope.pipeline.java import find_java
+from lakescope.sources.redact import scrub, without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +23,7 @@ _LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1g",
-    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "lakescope-warehouse"),
+    "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / f"lakescope-warehouse-{os.getuid()}"),
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.driver.extraJavaOptions": _LOCAL_JVM,
@@ -41,7 +42,7 @@ def spark_session(spark: SparkSession | None = None, master: str | None = None) 
     if active is not None:
         if master is not None:
             raise BadRequest(
-                f"there is a Spark session already, so master={master!r} would be ignored",
+                f"there is a Spark session already, so master={without_secrets(master)!r} would be ignored",
                 hint="pass the session as spark=, or stop it first",
             )
         yield active
@@ -103,7 +104,7 @@ def _start(master: str, log: Path) -> SparkSession:
             return builder.getOrCreate()
         except Exception as error:
             raise BuildFailed(
-                f"could not start Spark at {master}: {_first_line(error)}{_tail(log)}",
+                f"could not start Spark at {without_secrets(master)}: {scrub(_first_line(error) + _tail(log))}",
                 hint="check the master's address, that Java 17 or newer runs, and that nothing blocks loopback",
             ) from error
 

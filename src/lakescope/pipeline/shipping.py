@@ -17,6 +17,7 @@ application, takes its place.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import hashlib
@@ -26,6 +27,8 @@ import pickle
 import shutil
 import sys
 import tempfile
+import time
+import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,6 +40,7 @@ import lakescope
 from lakescope.errors import BuildFailed
 from lakescope.pipeline.cache import cache_folder
 from lakescope.pipeline.session import is_connect
+from lakescope.sources.redact import scrub
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,16 +60,47 @@ class Shipped:
     """
 
     pickled: bytes
+    name: str
 
     @classmethod
     def of(cls, task: Task) -> Shipped:
-        return cls(pickle.dumps(task))
+        return cls(pickle.dumps(task), type(task).__name__)
+
+    @property
+    def __name__(self) -> str:
+        """What Spark's pages call the step: the task, not the parcel it travels in."""
+        return self.name
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         settle()
+        began = time.process_time()
         task: Task = pickle.loads(self.pickled)
         yield from task(batches)
+        _tell_cpu(task, time.process_time() - began)
         _spare_modules()
+
+
+#: Folder of the staging area in which tasks note the CPU seconds they took.
+_CPU = "cpu"
+
+
+def _tell_cpu(task: Task, seconds: float) -> None:
+    """Note what a task took, if it has a staging area; a task that was tried twice was paid for twice."""
+    staging = getattr(task, "staging", None)
+    if staging is not None:
+        folder = Path(staging) / _CPU
+        with contextlib.suppress(OSError):  # a figure less
+            folder.mkdir(exist_ok=True)
+            (folder / uuid.uuid4().hex).write_text(repr(seconds), "ascii")
+
+
+def spent(staging: Path) -> float | None:
+    """CPU seconds of the Python workers since the last time this was asked; None if no task told."""
+    told = list((staging / _CPU).glob("*"))
+    seconds = [float(each.read_text("ascii") or 0) for each in told]
+    for each in told:
+        each.unlink(missing_ok=True)
+    return round(sum(seconds), 4) if told else None
 
 
 _FIRST_TASKS = 3
@@ -91,7 +126,7 @@ def ship_package(session: SparkSession) -> None:
         session.addArtifacts(str(package_archive()), pyfile=True)
     except Exception as error:
         raise BuildFailed(
-            f"could not send the package to the executors: {error}",
+            f"could not send the package to the executors: {scrub(str(error))}",
             hint="install lakescope on the cluster's Python, or pass it with --py-files",
         ) from error
 

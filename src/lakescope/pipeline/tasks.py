@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -28,7 +29,9 @@ from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCu
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
+from lakescope.sources.limits import bounded_memory
 from lakescope.sources.model import Problem
+from lakescope.sources.redact import Secret, scrub
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
 
@@ -169,7 +172,7 @@ def _profiled(part: TablePart, name: str, state: ColumnState, rows: int) -> Reco
     try:
         return summarise(part.table, name, state, rows)
     except Exception as error:
-        detail = f"column {name!r} could not be profiled: {type(error).__name__}: {error}"
+        detail = f"column {name!r} could not be profiled: {type(error).__name__}: {scrub(str(error))}"
         part.report(Problem(part.table, "error", "unprofiled", detail))
         return None
 
@@ -181,21 +184,30 @@ class ScanBins:
     staging: str
     shards: int
     cut: TokenCut | None
+    secrets: tuple[Secret, ...] = field(repr=False)
 
     def __call__(self, batches: Arrow) -> Arrow:
+        with bounded_memory():
+            yield from self._scan(batches)
+
+    def _scan(self, batches: Arrow) -> Arrow:
         rows = _Rows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                units = sorted(read_bin(self.staging, number), key=lambda unit: (unit.table, unit.ordinal))
+                units = sorted(
+                    read_bin(self.staging, number, self.secrets), key=lambda unit: (unit.table, unit.ordinal)
+                )
                 for table, group in itertools.groupby(units, key=lambda unit: unit.table):
                     pieces = list(group)
                     scan = TableScan(table, pieces[0].ordinal, tokens=self.cut is not None)
                     for unit in pieces:
+                        before, began = (scan.part.rows, scan.part.failed), time.monotonic()
                         for _ in scan.scan(unit):
                             if scan.full:
                                 yield from rows.add_tokens(scan)
-                        log.done(unit.size)
+                        read, failed = scan.part.rows - before[0], scan.part.failed > before[1]
+                        log.done(unit, read, time.monotonic() - began, failed=failed)
                     if len(pieces) == pieces[0].count and not broken_spans([scan.part]):
                         yield from rows.add_whole(scan)
                     else:

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, NotFound
-from lakescope.pipeline.build import Outcome, scan, scan_here, write_problems
+from lakescope.pipeline.build import Outcome, scan, scan_here, started, told, write_problems
 from lakescope.pipeline.inputs import Inputs
 from lakescope.pipeline.plan import Plan, make_plan
 from lakescope.pipeline.progress import Listener
-from lakescope.pipeline.session import spark_session
-from lakescope.pipeline.shipping import ship_package
-from lakescope.pipeline.warmup import start_warming
 from lakescope.sources import files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem
+from lakescope.stages import Stages
 from lakescope.store.index import Index
-from lakescope.store.manifest import SegmentFile
+from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
 
@@ -93,23 +91,28 @@ def update(
 ) -> Update:
     """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
     began = time.monotonic()
+    stages = Stages("update")
     with IndexWriter(path) as writer:
-        index = Index(path)
-        given = _given(index, add, remove)
-        changes = _compare(index, given)
+        with stages.measure("compare"):
+            index = Index(path)
+            given = _given(index, add, remove)
+            changes = _compare(index, given)
         if not changes and given == index.manifest.given:
             return _told(index, changes, began)
-        plan = _planned(index, changes, given)
+        with stages.measure("plan") as stage:
+            plan = _planned(index, changes, given)
+            stage.bytes = plan.bytes
         outcome = Outcome(None)
         if plan.bins and spark is None and master is None and plan.bytes <= _HERE:
-            outcome = scan_here(plan, writer.staging, joins=given["joins"])
+            with stages.measure("scan here") as stage:
+                outcome = scan_here(plan, writer.staging, joins=given["joins"])
+                stage.rows, stage.bytes = outcome.counts.get("rows"), outcome.counts.get("bytes")
         elif plan.bins:
-            warming = start_warming()
-            with spark_session(spark, master) as session:
-                warming.join()
-                ship_package(session)
-                outcome = scan(session, plan, [], writer.staging, joins=given["joins"], progress=progress)
-        _publish(writer, index, changes, plan, outcome, given, time.monotonic() - began)
+            with started(spark, master, stages) as session:
+                asked = {"joins": given["joins"], "progress": progress, "stages": stages}
+                outcome = scan(session, plan, [], writer.staging, **asked)
+        manifest = _publish(writer, index, changes, plan, outcome, given, stages, time.monotonic() - began)
+    told(stages, manifest, changes.problems + plan.problems + outcome.problems)
     return _told(Index(path), changes, began)
 
 
@@ -213,8 +216,9 @@ def _publish(
     plan: Plan,
     outcome: Outcome,
     given: dict[str, Any],
+    stages: Stages,
     seconds: float,
-) -> None:
+) -> Manifest:
     """One segment more, what is gone from the others, and what was met while looking."""
     # A table that could not be read before has problems only.
     dead = _dead(index, changes.gone | set(plan.tables))
@@ -231,8 +235,9 @@ def _publish(
         *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
     ]
     errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
-    summary = _summary(index, changes, outcome, errors, seconds)
-    writer.publish(made, version=__version__, sources=index.manifest.sources, summary=summary, given=given, keep=keep)
+    summary = {**_summary(index, changes, outcome, errors, seconds), "stages": stages.records()}
+    sources = index.manifest.sources
+    return writer.publish(made, version=__version__, sources=sources, summary=summary, given=given, keep=keep)
 
 
 def _dead(index: Index, gone: Iterable[str]) -> dict[str, set[str]]:

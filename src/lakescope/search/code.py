@@ -13,6 +13,7 @@ from typing import Any
 
 from lakescope.errors import BadRequest
 from lakescope.sources.discover import discover
+from lakescope.sources.files import display
 
 DIALECTS = ("spark", "sql", "duckdb", "polars")
 #: What a table in memory goes by.
@@ -42,7 +43,7 @@ def side_of(query: Any, column: str) -> Side:
     if isinstance(query, str) or hasattr(query, "__fspath__"):
         found, _ = discover([str(query)])
         if found:
-            return Side(str(query), found[0].format, column)
+            return Side(display(str(query)), found[0].format, column)
     return Side(FRAME, FRAME, column)
 
 

@@ -16,6 +16,7 @@ from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn
 from lakescope.sketches.minhash import MinHash
 from lakescope.sources.discover import discover
+from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Unit
 from lakescope.values.canonical import Kind
@@ -127,7 +128,7 @@ def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
         location, _, wanted = location.partition("::")
         found, problems = discover([location])
     if not found:
-        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
+        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {display(location)}"
         raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
     units = [unit for each in found for unit in sources.plan(each, size)]
     tables = list(dict.fromkeys(unit.table for unit in units))
@@ -137,7 +138,9 @@ def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
             raise NotFound.among("table", wanted, [table.partition("::")[2] for table in tables])
     elif len(tables) != 1:
         shown = ", ".join(tables[:5])
-        raise BadRequest(f"{location} holds {len(tables)} tables: {shown}", hint="give one of them: path::name")
+        raise BadRequest(
+            f"{display(location)} holds {len(tables)} tables: {shown}", hint="give one of them: path::name"
+        )
     return units
 
 

@@ -15,14 +15,15 @@ from starlette.exceptions import HTTPException
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
+from lakescope.logs import log
 from lakescope.server import api, pages
+from lakescope.server.metrics import CONTENT_TYPE, Metrics, Observed, route_of
 from lakescope.server.refusals import Refused
 from lakescope.server.safety import Guard, Rules
 from lakescope.server.service import Service
 
 #: Bytes that a worker may allocate.
 MEMORY = 3_000_000_000
-_LOG = logging.getLogger("lakescope.server")
 
 _ABOUT = """Every question of a lake as JSON.
 
@@ -53,11 +54,17 @@ def create_app(lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY) 
     app.state.service = service
     app.include_router(api.router)
     pages.add_pages(app)
+    metrics = Metrics()
+
+    @app.get("/metrics", include_in_schema=False)
+    def tell_metrics() -> Response:
+        return Response(metrics.text(service), media_type=CONTENT_TYPE)
+
     app.add_exception_handler(LakescopeError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _failed)
-    return Guard(app, rules, _refusal)
+    return Observed(Guard(app, rules, _refusal), metrics)
 
 
 def _refusal(scope: Any, error: LakescopeError) -> Response:
@@ -91,5 +98,5 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)
+    log("failed", level=logging.ERROR, error=error, method=request.method, route=route_of(request.scope))
     return _refusal(request.scope, LakescopeError("something went wrong here", hint="the server's log says what"))

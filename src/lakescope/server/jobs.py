@@ -7,13 +7,14 @@ import queue
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lakescope.errors import LakescopeError, NotFound
-from lakescope.server.refusals import busy, cancelled
+from lakescope.logs import log
+from lakescope.server.refusals import busy, cancelled, code_of
 from lakescope.server.worker import Worker
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -71,6 +72,7 @@ class Jobs:
         self._known: dict[str, str] = {}
         self._workers = {lane: Worker(index, memory) for lane in LANES}
         self._queues: dict[Lane, queue.SimpleQueue[Job | None]] = {lane: queue.SimpleQueue() for lane in LANES}
+        self.ended: Counter[State] = Counter()
         self._threads = [threading.Thread(target=self._work, args=[lane], daemon=True) for lane in LANES]
 
         for thread in self._threads:
@@ -136,6 +138,17 @@ class Jobs:
         with self._lock:
             return [job for job in reversed(self._jobs.values()) if job.visitor == visitor]
 
+    def counts(self) -> dict[tuple[Lane, State], int]:
+        """How many jobs of each lane wait, and are worked on."""
+        with self._lock:
+            found = Counter((job.lane, job.state) for job in self._jobs.values())
+        states: tuple[State, ...] = ("queued", "running")
+        return {(lane, state): found[lane, state] for lane in LANES for state in states}
+
+    def processes(self) -> dict[Lane, int]:
+        """The process of each lane's worker, of those that run."""
+        return {lane: pid for lane, worker in self._workers.items() if (pid := worker.pid) is not None}
+
     def before(self, job: Job) -> int:
         """How many jobs are in front of one that waits."""
         with self._lock:
@@ -179,6 +192,9 @@ class Jobs:
     ) -> None:
         job.state = "cancelled" if job.state == "cancelled" else state
         job.answer, job.error, job.ended = answer, error, time.monotonic()
+        self.ended[job.state] += 1
+        reason = code_of(error) if error is not None else None
+        log("job", question=job.question, lane=job.lane, state=job.state, seconds=job.seconds, code=reason)
         job.size = len(json.dumps(answer)) if answer is not None else 0
         if answer is None and job.otherwise is not None:
             job.otherwise()

@@ -112,6 +112,11 @@ class Uploads:
                 (each for each in self._files.values() if each.visitor == visitor), key=lambda each: -each.added
             )
 
+    def held(self) -> tuple[int, int]:
+        """How many files there are, and their bytes."""
+        with self._lock:
+            return len(self._files), sum(each.size for each in self._files.values())
+
     def remove(self, visitor: str, number: str) -> None:
         """Forget a file."""
         found = self.find(visitor, number)

@@ -55,6 +55,12 @@ class Worker:
                 env={**os.environ, "PYTHONPATH": path},
             )
 
+    @property
+    def pid(self) -> int | None:
+        """Its number, while it runs."""
+        process = self._process
+        return process.pid if process is not None else None
+
     def ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
         """The answer, within so many seconds; refuses with the reason if there is none."""
         self._ended.clear()

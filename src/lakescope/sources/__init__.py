@@ -81,31 +81,41 @@ def _module(name: str) -> Any:
 
 def _passes(error: BaseException) -> bool:
     """Whether an exception is none of the file's doing, or says all there is to say already."""
-    import pyarrow as pa
-
-    if isinstance(error, pa.ArrowMemoryError):
+    if isinstance(error, MemoryError):
         return False  # a damaged file may ask for absurd amounts of memory
     if type(error).__name__ == "PanicException":
         return False  # a library written in Rust panics with something that is no Exception
-    return isinstance(error, LakescopeError | MemoryError) or not isinstance(error, Exception)
+    return isinstance(error, LakescopeError) or not isinstance(error, Exception)
 
 
 def _explained(error: BaseException, table: str, uri: str) -> SourceError:
     """What a library says, as an error that names the table and says what to do."""
     from lakescope.sources.files import display, reason_of
+    from lakescope.sources.limits import too_large
 
+    if isinstance(error, MemoryError):  # pyarrow's own is one, too
+        return too_large(table)
     hint, code = _advice(error)
     return SourceError(f"{table} cannot be read: {reason_of(error)} (file {display(uri)})", hint=hint, code=code)
 
 
 def _advice(error: BaseException) -> tuple[str, str]:
     """A hint, and the code the problem is filed under."""
+    from lakescope.sources.limits import Unbelievable
+
     if isinstance(error, FileNotFoundError):
         return "the file was moved or removed after it was found: index again", "unreadable"
     if isinstance(error, PermissionError):
         return "give this user the right to read it", "unreadable"
     if isinstance(error, ImportError):
         return "install the package that is named", "unreadable"
+    if isinstance(error, Unbelievable):
+        return (
+            "it is no honest archive; if it is, unpack it first, or allow more: LAKESCOPE_FREE_UNPACKED",
+            "archive-bomb",
+        )
+    if "string or blob too big" in str(error):
+        return "the rows before are kept; a cell may have 64 MB", "giant-cell"
     if "runcated" in str(error):
         return "the file was cut off: copy it again from where it came", "truncated"
     return "open it with the program that wrote it to see whether it is damaged", "damaged"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakescope.sources.flatten import text_columns, width
+from lakescope.sources.limits import check_text
 from lakescope.sources.model import Batch, Problem, Report
 from lakescope.sources.names import check_width, unique_names
 from lakescope.values.typed import text_bytes
@@ -18,8 +20,13 @@ MAX_BYTES = 8 * 1024 * 1024
 MAX_CELLS = 1 << 20
 
 
-def text_batches(batches: Iterable[Any], schema: Any, table: str, report: Report) -> Iterator[Batch]:
-    """Turn record batches into bounded batches of text; a table without rows gives one batch that shows its columns."""
+def text_batches(
+    batches: Iterable[Any], schema: Any, table: str, report: Report, size: int | None = None
+) -> Iterator[Batch]:
+    """Turn record batches into bounded batches of text; a table without rows gives one batch that shows its columns.
+
+    ``size`` is that of the file they come from, if whoever wrote it is not trusted.
+    """
     told: set[Problem] = set()
 
     def tell_once(problem: Problem) -> None:
@@ -28,11 +35,15 @@ def text_batches(batches: Iterable[Any], schema: Any, table: str, report: Report
             report(problem)
 
     check_width(table, width(schema))
-    rows = 0
+    rows = text = 0
     for batch in batches:
         for piece in bounded(batch):
             rows += piece.num_rows
-            yield _text_batch(piece, table, tell_once)
+            made = _text_batch(piece, table, tell_once)
+            if size is not None:
+                text += sum(int((column.ends - column.starts).sum(dtype=np.int64)) for column in made.columns)
+                check_text(table, text, size)
+            yield made
     if rows == 0:
         yield _text_batch(empty_batch(schema), table, tell_once)
 

@@ -10,6 +10,7 @@ import pyarrow.ipc as ipc
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
@@ -42,12 +43,17 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         else:
             stream = ipc.open_stream(source)
             schema, batches = stream.schema, iter(stream)
-        yield from arrow_batches.text_batches(_checked(batches), schema, unit.table, report)
+        yield from arrow_batches.text_batches(
+            _checked(batches, unit.table, source.size()), schema, unit.table, report, unit.size
+        )
 
 
-def _checked(batches: Iterator[Any]) -> Iterator[Any]:
+def _checked(batches: Iterator[Any], table: str, size: int) -> Iterator[Any]:
     """Arrow trusts the offsets in a file and reads by them, so damage must be found before anything looks inside."""
+    rows = 0
     for batch in batches:
+        rows += batch.num_rows
+        check_rows(table, rows, size)
         step = arrow_batches.rows_per_batch(batch.num_columns)
         for start in range(0, batch.num_rows, step):
             piece = batch.slice(start, step)

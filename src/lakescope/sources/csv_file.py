@@ -24,6 +24,7 @@ from lakescope.sources.csv_dialect import HEAD_BYTES, Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding, detect_encoding
 from lakescope.sources.files import Stream
 from lakescope.sources.formats import Name
+from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
 from lakescope.sources.names import unique_names
 
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
 
 #: Bytes read at a time; a batch never holds more text than this unless one record is longer.
 CHUNK = 4 * 1024 * 1024
-#: Longest record: a quote still open after this many bytes is taken literally.
-LONGEST_RECORD = 64 * 1024 * 1024
+#: Longest record: a quote still open after this many bytes is taken literally, a longer record is left out.
+LONGEST_RECORD = LONGEST
+#: Longest header: that of as many columns as a table may have, with long names.
+LONGEST_HEADER = 16 * 1024 * 1024
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
 _LOOK_BACK = 256
@@ -114,11 +117,7 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
     try:
         stream, head, whole, encoding, converted = _text_head(stream)
     except (OSError, EOFError) as error:
-        raise SourceError(
-            f"{unit.table} cannot be read: {files.reason_of(error)}",
-            hint="the file may be cut off or not be compressed as its name says",
-            code="truncated",
-        ) from error
+        raise files.cut_off(unit.table, error, 0) from error
     if converted:
         _tell(unit, report, "info", "encoding", f"{converted} text, read as such")
     if whole and not (np.frombuffer(head, np.uint8)[encoding.bom :] > 32).any():
@@ -210,6 +209,18 @@ class _Window:
         self.failure = self.stream.failure
         self.final = self.fill < self.data.size and self.failure is None
 
+    def skip_line(self, newline: int) -> None:
+        """Go behind the next end of a line, keeping nothing of what is before it."""
+        while True:
+            ends = np.flatnonzero(self.data[self.position : self.fill] == newline)
+            if ends.size:
+                self.position += int(ends[0]) + 1
+                return
+            self.position = self.fill
+            if self.final or self.failure is not None:
+                return
+            self.read_on()
+
     def at_end(self) -> bool:
         """Whether nothing comes after what was consumed."""
         if self.position >= self.fill and not self.final and self.failure is None:
@@ -261,7 +272,15 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         cut = window.failure is not None and (starved or position >= window.fill)
         if done or exhausted or cut:
             break
-        if starved or position >= window.fill:
+        if starved and window.fill - position > LONGEST_RECORD:
+            begin = window.base + position
+            window.position += LONGEST_RECORD
+            window.skip_line(dialect.newline)
+            counters[csv_kernel.GIANT] += 1
+            counted = window.base + window.position
+            if stop is not None:
+                yield Batch(0, [], dialect.fallback, (begin, counted))
+        elif starved or position >= window.fill:
             window.read_on()
     if total == 0 and stop is None and window.failure is None:
         # A header without rows is a table of no rows, not a broken file.
@@ -272,8 +291,7 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         counters[csv_kernel.BLANK] -= 1
     _tell_counters(unit, counters, surplus, report)
     if window.failure is not None:
-        reason = f"{unit.table} cannot be read beyond row {total}: {files.reason_of(window.failure)}"
-        raise SourceError(reason, hint="the rows before are kept", code="truncated") from window.failure
+        raise files.cut_off(unit.table, window.failure, total) from window.failure
 
 
 def _nuls(data: npt.NDArray[np.uint8]) -> int:
@@ -302,9 +320,16 @@ def _read_head(stream: Stream) -> tuple[bytes, bool]:
                 raise
         if len(head) < wanted:
             return head, stream.failure is None
-        if head.count(b"\n") + head.count(b"\r") > 1 or len(head) >= LONGEST_RECORD:
+        lines = head.count(b"\n") + head.count(b"\r")
+        if lines > 1 or (lines and len(head) >= LONGEST_HEADER):
             return head, False
-        wanted *= 8
+        if len(head) >= LONGEST_HEADER:
+            raise SourceError(
+                f"the first line is longer than {LONGEST_HEADER >> 20} MB",
+                hint="is it a table? A record may have 64 MB, a header less",
+                code="giant-cell",
+            )
+        wanted = min(8 * wanted, LONGEST_HEADER)
 
 
 class _Utf8:
@@ -371,6 +396,7 @@ def _tell_counters(unit: Unit, counters: npt.NDArray[np.int64], surplus: str, re
         ),
         (csv_kernel.STRAY, "warning", "stray-quotes", "cells with text after their closing quote; kept as written"),
         (csv_kernel.UNCLOSED, "warning", "unclosed-quote", "quotes that are never closed; taken literally"),
+        (csv_kernel.GIANT, "warning", "giant-cell", f"records longer than {LONGEST_RECORD >> 20} MB were left out"),
         (csv_kernel.NUL, "warning", "nul-bytes", "NUL bytes in the text; kept"),
         (csv_kernel.BLANK, "info", "blank-lines", "blank lines were passed over"),
     ]

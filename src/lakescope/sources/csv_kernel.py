@@ -19,8 +19,8 @@ DELIMITER, RECORD, OPEN = 0, 1, 2
 INSIDE, MIDDLE, BEGINNING = 0, 1, 2
 
 #: Indices of the counters that :func:`tokenise` adds to; the last one is where the last blank line ended.
-SHORT, LONG, BLANK, STRAY, UNCLOSED, NUL, BLANK_END = range(7)
-N_COUNTERS = 7
+SHORT, LONG, BLANK, STRAY, UNCLOSED, NUL, GIANT, BLANK_END = range(8)
+N_COUNTERS = 8
 
 _LF, _CR, _SPACE, _BACKSLASH = 10, 13, 32, 92
 
@@ -127,8 +127,10 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
 
     ``starts`` and ``ends`` are (columns + 1, rows): the extra column holds what a long row has beyond the header, one
     field like any other, several as they are written, with their delimiters and quotes. A record without its end is
-    left for the next call unless ``final``. A quote still open after ``patience`` bytes (or at the end of the file) is
-    taken literally. Returns (rows, position of the next record, starved?).
+    left for the next call unless ``final``. Of no record more than ``patience`` bytes are looked at, so that it does
+    not matter how many there are: a quote still open after them (or at the end of the file) is taken literally, a
+    record still without its end is left out, up to the end of that line. Returns (rows, position of the next record,
+    starved?).
     """
     data = pointer(buffer)
     columns = starts.shape[0] - 1
@@ -144,8 +146,10 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
         stray = 0
         surplus = 0
         blank = False
+        giant = False
+        seen = min(n, record + patience)
         while True:
-            s, e, after, how, escaped, odd = _field(data, i, n, delimiter, quoting, escape, newline)
+            s, e, after, how, escaped, odd = _field(data, i, seen, delimiter, quoting, escape, newline)
             if how == OPEN:
                 if not final and n - record < patience:
                     return row, record, True
@@ -156,8 +160,12 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
                 n_escaped = 0
                 stray = 0
                 continue
-            if how == RECORD and after == n and not final and data[n - 1] != newline:
-                return row, record, True
+            if how == RECORD and after == seen and data[seen - 1] != newline:
+                if seen == record + patience and seen < n:
+                    giant = True
+                    break
+                if not final:
+                    return row, record, True
             stray += odd
             if c <= columns:
                 starts[c, row] = s
@@ -172,6 +180,15 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
                 break
             c += 1
             i = after
+        if giant:
+            i = seen
+            while i < n and data[i] != newline:
+                i += 1
+            if i >= n and not final:
+                return row, record, True
+            i = min(n, i + 1)
+            counters[GIANT] += 1
+            continue
         if blank:
             counters[BLANK] += 1
             counters[BLANK_END] = i

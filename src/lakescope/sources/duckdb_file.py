@@ -61,7 +61,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
 
 def _read_query(connection: Any, query: str, unit: Unit, report: Report) -> Iterator[Batch]:
     with pa.RecordBatchReader.from_stream(connection.sql(query)) as reader:
-        yield from arrow_batches.text_batches(reader, reader.schema, unit.table, report)
+        yield from arrow_batches.text_batches(reader, reader.schema, unit.table, report, unit.size)
 
 
 def _read_view(connection: Any, query: str, unit: Unit, report: Report) -> Iterator[Batch]:

@@ -2,21 +2,30 @@
 
 Cells are read as the text Excel would show without formatting: a whole number has no point, a date is an ISO date. A
 sheet is laid out for people, so titles above the header and blank rows are recognised, passed over and told.
+
+A sheet is read whole, and two cells in its corners make seventeen billion of it: the library runs in a helper process
+of bounded memory, which hands over one sheet at a time.
 """
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.ipc as ipc
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
 from lakescope.sources.flatten import text_columns
+from lakescope.sources.isolated import Helper, serve
+from lakescope.sources.limits import Unpacking
 from lakescope.sources.model import MISSING, Batch, Problem, Report, Severity, TextColumn, Unit
 from lakescope.sources.names import check_width, unique_names
 
@@ -28,6 +37,8 @@ _MIDNIGHT = r"^(\d{4}-\d\d-\d\d) 00:00:00$"
 _SAMPLE = 100
 _MOST_TITLES = 20
 
+_HELPER = Helper("lakescope.sources.excel", "answer_questions")
+
 #: Reports severity, code, detail and count for the sheet at hand.
 Tell = Callable[[Severity, str, str, int], None]
 
@@ -36,7 +47,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     """One unit per sheet; a workbook cannot be read in pieces."""
     units: list[Unit] = []
     for uri, size in found.parts:
-        sheets = _workbook(uri, found.compression).sheet_names
+        sheets = _HELPER.ask(found.table, {"uri": uri, "compression": found.compression})[0]["sheets"]
         if not sheets:
             raise SourceError(f"{found.table} holds no sheet", code="empty-file")
         for index, sheet in enumerate(sheets):
@@ -51,13 +62,13 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     def tell(severity: Severity, code: str, detail: str, count: int) -> None:
         report(Problem(unit.table, severity, code, detail, count))
 
-    workbook = _workbook(unit.uri, unit.options.get("compression"))
-    sheet = workbook.load_sheet(unit.options["sheet"], header_row=None, dtypes="string")
-    table, errors = sheet.to_arrow_with_errors()
-    if errors is not None and errors.errors:
-        row, column = errors.errors[0].position
+    question = {"uri": unit.uri, "compression": unit.options.get("compression"), "sheet": unit.options["sheet"]}
+    answer, payload = _HELPER.ask(unit.table, question)
+    table = ipc.open_stream(payload).read_next_batch()
+    if answer["errors"]:
+        row, column = answer["first"]
         detail = f"cells hold an error instead of a value, the first in row {row + 1}, column {column + 1}"
-        tell("warning", "cell-errors", f"{detail}; they count as missing", len(errors.errors))
+        tell("warning", "cell-errors", f"{detail}; they count as missing", answer["errors"])
     check_width(unit.table, table.num_columns)
     filled = np.flatnonzero(_filled(table))
     if not filled.size:
@@ -74,13 +85,38 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     yield from _rows(table, tell)
 
 
+def answer_questions() -> None:
+    """What the helper process runs: tell the sheets of a workbook, or hand over one of them."""
+
+    def answer(question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        workbook = _workbook(question["uri"], question["compression"])
+        if "sheet" not in question:
+            return {"sheets": workbook.sheet_names}, b""
+        table, errors = workbook.load_sheet(question["sheet"], header_row=None, dtypes="string").to_arrow_with_errors()
+        found = errors.errors if errors is not None else []
+        sink = pa.BufferOutputStream()
+        with ipc.new_stream(sink, table.schema) as writer:
+            writer.write_batch(table)
+        first = list(found[0].position) if found else None
+        return {"errors": len(found), "first": first}, sink.getvalue().to_pybytes()
+
+    serve(answer, hint="open it with the program that wrote it to see whether it is damaged")
+
+
 def _workbook(uri: str, compression: str | None) -> Any:
     import fastexcel
 
     with files.open_stream(uri, compression) as stream:
         content = stream.read()
     if not content:
-        raise SourceError(f"{files.display(uri)} is empty: it holds no sheet", code="empty-file")
+        raise SourceError("is empty: it holds no sheet", code="empty-file")
+    if content.startswith(b"PK"):
+        # What Python cannot unpack the library may; if that is a bomb, it meets the limit of memory.
+        with (
+            suppress(zipfile.BadZipFile, ValueError, NotImplementedError),
+            zipfile.ZipFile(io.BytesIO(content)) as archive,
+        ):
+            Unpacking.of(len(content)).add(sum(member.file_size for member in archive.infolist()))
     return fastexcel.read_excel(content)
 
 

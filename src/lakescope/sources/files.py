@@ -3,7 +3,7 @@
 Local paths never touch more than the standard library and pyarrow. Remote addresses are URIs: their path is
 percent-encoded, their query carries options (``?endpoint_override=host:9000&scheme=http``), and both travel inside a
 work unit, so a worker needs nothing else to open its piece. A URI may therefore hold credentials: whatever is shown to
-a person goes through :func:`display`, :func:`reason_of` or :func:`scrub` first.
+a person goes through :func:`display` or :func:`reason_of`, which ask :mod:`lakescope.sources.redact`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from lakescope.errors import SourceError
+from lakescope.sources.limits import Unbelievable, Unpacking
+from lakescope.sources.redact import USER, scrub, without_secrets
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _WEB = ("http", "https")
-#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
-_USER = re.compile(r"(://)([^\s'\"@/:]*)(:(?!\d+(?:/|$))[^\s'\"@?]*)?@")
-_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"?]*)\?[^\s'\"]*")
 _COPY_BYTES = 1 << 20
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
@@ -67,12 +68,13 @@ class Stream:
 
     Damage is told late: all that could be read is given first, the error is raised when there is nothing else to give.
     ``source`` is anything with ``readinto``, asked for ``piece`` bytes at a time if that is given, since whatever is in
-    the piece that fails is lost.
+    the piece that fails is lost. ``unpacking`` knows how much is believed.
     """
 
-    def __init__(self, source: Any, piece: int | None = None) -> None:
+    def __init__(self, source: Any, piece: int | None = None, unpacking: Unpacking | None = None) -> None:
         self._source = source
         self._piece = piece
+        self._unpacking = unpacking
         self.failure: Exception | None = None
 
     def readinto(self, room: memoryview) -> int:
@@ -82,6 +84,8 @@ class Stream:
             end = len(room) if self._piece is None else filled + self._piece
             try:
                 got = self._source.readinto(room[filled:end])
+                if self._unpacking is not None:
+                    self._unpacking.add(got)
             except (OSError, EOFError) as error:
                 self.failure = error
                 break
@@ -127,20 +131,24 @@ def readable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def scrub(text: str) -> str:
-    """Remove credentials from a text: user information and query of every URI in it."""
-    return _QUERY.sub(r"\1", _USER.sub(r"\1", text))
-
-
 def reason_of(error: BaseException) -> str:
     """What an error of a library says, in one line and without the credentials it may name."""
     lines = scrub(str(error)).strip().splitlines()
     return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
 
 
+def cut_off(table: str, error: BaseException, rows: int) -> SourceError:
+    """The error for a table that cannot be read to its end, of which ``rows`` were read."""
+    beyond, hint = "", "the file may be cut off or not be compressed as its name says"
+    if rows:
+        beyond, hint = f" beyond row {rows}", "the rows before are kept"
+    code = "archive-bomb" if isinstance(error, Unbelievable) else "truncated"
+    return SourceError(f"{table} cannot be read{beyond}: {reason_of(error)}", hint=hint, code=code)
+
+
 def display(location: str) -> str:
     """How a location may be shown to a person."""
-    return readable(location if local_path(location) is not None else scrub(location))
+    return readable(location if local_path(location) is not None else without_secrets(location))
 
 
 def path_of(location: str) -> str:
@@ -200,12 +208,17 @@ def listing(location: str) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.path)
 
 
-def open_stream(location: str, compression: str | None = None) -> Stream:
-    """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``."""
+def open_stream(location: str, compression: str | None = None, *, on_disk: bool = False) -> Stream:
+    """Open for reading from the start; seekable unless compressed. ``compression``: ``gzip``, ``bz2`` or ``zstd``.
+
+    ``on_disk``: what is unpacked will lie on a disk, which has less room than a stream.
+    """
     path = local_path(location)
     if compression is not None:
-        return Stream(pa.CompressedInputStream(open_random(location), compression), _PIECE)
-    return Stream(open_random(location) if path is None else Path(path).open("rb", buffering=0))
+        packed = open_random(location)
+        unpacking = Unpacking.of(packed.size(), on_disk=on_disk)
+        return Stream(pa.CompressedInputStream(packed, compression), _PIECE, unpacking)
+    return Stream(open_random(location) if path is None else open(path, "rb", buffering=0, opener=_regular))
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -220,7 +233,8 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
         filesystem, place = _open_filesystem(location)
         return filesystem.open_input_file(place)
     if not _encodable(path):
-        return pa.PythonFile(Path(path).open("rb"), mode="r")
+        return pa.PythonFile(open(path, "rb", opener=_regular), mode="r")
+    _check_regular(Path(path).stat())
     return pa.memory_map(path) if mapped and Path(path).stat().st_size else pa.OSFile(path)
 
 
@@ -228,6 +242,8 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
 def as_local(location: str, compression: str | None = None) -> Iterator[str]:
     """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
     path = local_path(location)
+    if path is not None:
+        _check_regular(Path(path).stat())
     if path is not None and compression is None and _encodable(path):
         yield path
         return
@@ -236,7 +252,7 @@ def as_local(location: str, compression: str | None = None) -> Iterator[str]:
         if path is not None and compression is None:
             copy.symlink_to(Path(path).absolute())
         else:
-            with open_stream(location, compression) as source, copy.open("wb") as target:
+            with open_stream(location, compression, on_disk=True) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
         yield str(copy)
 
@@ -245,6 +261,22 @@ def read_head(location: str, size: int, compression: str | None = None) -> bytes
     """The first bytes of a file, fewer only where it ends."""
     with open_stream(location, compression) as stream:
         return stream.read(size)
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a file, not what may have taken its place since it was found: a pipe would block, a device never end."""
+    handle = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _check_regular(os.fstat(handle))
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _check_regular(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError("not a regular file but a directory, pipe, socket or device")
 
 
 def _encodable(path: str) -> bool:
@@ -258,7 +290,7 @@ def _encodable(path: str) -> bool:
 
 def _unpacked(location: str, compression: str) -> Any:
     target = tempfile.TemporaryFile(prefix="lakescope-")  # noqa: SIM115 - closed with the file returned
-    with open_stream(location, compression) as source:
+    with open_stream(location, compression, on_disk=True) as source:
         shutil.copyfileobj(source, target, _COPY_BYTES)
     target.seek(0)
     return pa.PythonFile(target, mode="r")
@@ -270,7 +302,7 @@ def _split(uri: str) -> _Address:
         raise ValueError(f"not a URI: {display(uri)}")
     scheme = match[1].lower()
     # Not urlsplit: a '#' is an ordinary character in the name of an object.
-    user = _USER.match(uri, match.end() - 3)
+    user = USER.match(uri, match.end() - 3)
     rest, _, query = uri[user.end() if user else match.end() :].partition("?")
     netloc, _, path = rest.partition("/")
     if user:

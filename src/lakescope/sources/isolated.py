@@ -2,7 +2,8 @@
 
 A C++ library that trusts its file may end the whole process, and with it the Spark worker and, after some retries, the
 build. Such a library runs in a helper instead: one per process, started when first needed, asked one question at a time
-over its pipes. When a file kills it, that file is damaged; the next question starts another helper.
+over its pipes. When a file kills it, that file is damaged; the next question starts another helper. Its memory is
+bounded: a few bytes can ask for a terabyte, and such a library does not take no for an answer.
 
 A question is a line of JSON, an answer a line of JSON, followed by as many bytes as its ``bytes`` says.
 """
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lakescope.errors import SourceError
+from lakescope.sources.limits import Unbelievable, bounded_memory, too_large
 
 #: Answers one question inside the helper: the fields of the answer and the bytes that follow it.
 Answerer = Callable[[dict[str, Any]], tuple[dict[str, Any], bytes]]
@@ -51,8 +53,8 @@ class Helper:
             if answer is None or len(payload) < answer["bytes"]:
                 self.close()
                 raise SourceError(
-                    f"{name} cannot be read: it makes its reader crash",
-                    hint="the file is damaged: write or copy it again",
+                    f"{name} cannot be read: it makes its reader crash, or ask for more memory than a file may take",
+                    hint="the file is damaged or made to do harm: write or copy it again",
                     code="damaged",
                 )
         if "error" in answer:
@@ -84,15 +86,31 @@ class Helper:
         return self._process
 
 
-def serve(answer: Answerer, explain: Callable[[Exception], SourceError]) -> None:
+def serve(answer: Answerer, hint: str) -> None:
     """Answer questions until nobody is left to ask; what goes wrong is explained, not raised."""
-    with os.fdopen(os.dup(1), "wb") as out:
+    with bounded_memory(), os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # what a library prints must not get between the answers
         for line in sys.stdin.buffer:
             try:
                 fields, payload = answer(json.loads(line))
-            except Exception as error:
-                told = explain(error)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # a library written in Rust panics with something that is no Exception
+                told = _explained(error, hint)
                 fields, payload = {"error": told.message, "hint": told.hint, "code": told.code}, b""
             out.write(json.dumps({**fields, "bytes": len(payload)}).encode() + b"\n" + payload)
             out.flush()
+
+
+def _explained(error: BaseException, hint: str) -> SourceError:
+    """What went wrong, to be read behind the name of a table."""
+    from lakescope.sources import files
+
+    if isinstance(error, SourceError):
+        return error
+    if isinstance(error, MemoryError):
+        return too_large()
+    code = "archive-bomb" if isinstance(error, Unbelievable) else "damaged"
+    if isinstance(error, FileNotFoundError | PermissionError):
+        code = "unreadable"
+    return SourceError(f"cannot be read: {files.reason_of(error)}", hint=hint, code=code)

@@ -20,6 +20,7 @@ from lakescope.sources.constants import tell_doubled
 from lakescope.sources.encoding import detect_wide
 from lakescope.sources.files import Stream
 from lakescope.sources.flatten import MAX_DEPTH
+from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Problem, Report, Severity, TextColumn, Unit
 from lakescope.sources.names import check_width
 from lakescope.values.canonical import decode
@@ -33,7 +34,9 @@ _HEAD = 64 * 1024
 #: Rows of a batch: few enough that they stay in the processor's cache while they are Python objects.
 _ROWS = 8192
 #: A line, or one value of a document, longer than this is not read.
-_LONGEST = 64 * 1024 * 1024
+_LONGEST = LONGEST
+#: Parts of one value, counted if it is long: each is an object of a hundred bytes until the row is made.
+_LONG, _MOST_PARTS = 8 * 1024 * 1024, 2_000_000
 #: The column of values that are not objects.
 VALUE = "value"
 
@@ -146,6 +149,8 @@ class _Rows:
 
     def parse(self, text: str, start: int = 0) -> tuple[Any, int]:
         """The value that starts at a place, and where it ends."""
+        if len(text) - start > _LONG and sum(text.count(mark, start) for mark in ",[{") > _MOST_PARTS:
+            raise ValueError(f"a value of more than {_MOST_PARTS:,} parts")
         return self._decoder.raw_decode(text, start)
 
     def add(self, value: Any, size: int) -> Iterator[Batch]:
@@ -178,12 +183,7 @@ class _Rows:
         """The rows that are left, then why there are no more."""
         yield from self._flush()
         self._tell_counts()
-        reason = files.reason_of(error)
-        if not self.total:
-            message, hint = f"cannot be read: {reason}", "the file may be cut off or not be compressed as its name says"
-        else:
-            message, hint = f"cannot be read beyond row {self.total}: {reason}", "the rows before are kept"
-        raise SourceError(f"{self.unit.table} {message}", hint=hint, code="truncated") from error
+        raise files.cut_off(self.unit.table, error, self.total) from error
 
     def _flush(self) -> Iterator[Batch]:
         if self._rows:
@@ -208,6 +208,7 @@ class _Rows:
 
     def _flatten(self, pairs: _Pairs, above: str, depth: int, cells: dict[str, str | None]) -> None:
         """The cells of an object by path. This runs for every cell: the common kinds come first."""
+        check_width(self.unit.table, len(pairs))
         for key, inner in pairs:
             path = above + key
             kind = type(inner)

@@ -34,7 +34,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     about, schema = _HELPER.ask(unit.table, file)
     first, last = unit.options.get("pieces", (0, about["stripes"]))
     stripes = (_stripe(unit.table, {**file, "stripe": index}) for index in range(first, last))
-    yield from arrow_batches.text_batches(stripes, ipc.open_stream(schema).schema, unit.table, report)
+    yield from arrow_batches.text_batches(stripes, ipc.open_stream(schema).schema, unit.table, report, unit.size)
 
 
 def _stripe(table: str, question: dict[str, Any]) -> Any:
@@ -59,7 +59,7 @@ def answer_questions() -> None:
             return {"stripes": file.nstripes}, _message(file.schema)
         return {}, _message(file.schema, file.read_stripe(stripe))
 
-    serve(answer, _explain)
+    serve(answer, hint="write or copy the file again")
 
 
 class _Opened:
@@ -94,10 +94,3 @@ def _message(schema: Any, batch: Any = None) -> bytes:
         if batch is not None:
             writer.write_batch(batch)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
-def _explain(error: Exception) -> SourceError:
-    if isinstance(error, SourceError):
-        return error
-    code = "unreadable" if isinstance(error, FileNotFoundError | PermissionError) else "damaged"
-    return SourceError(f"cannot be read: {files.reason_of(error)}", hint="write or copy the file again", code=code)

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
+from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read row groups in bounded batches."""
     with files.open_random(unit.uri, unit.options.get("compression")) as source:
         file = _open(source, unit.table)
+        check_rows(unit.table, file.metadata.num_rows, source.size())
         first, last = unit.options.get("pieces", (0, file.num_row_groups))
         batches = file.iter_batches(_rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
-        yield from arrow_batches.text_batches(batches, file.schema_arrow, unit.table, report)
+        yield from arrow_batches.text_batches(batches, file.schema_arrow, unit.table, report, unit.size)
 
 
 def _weigh(uri: str) -> list[int]:

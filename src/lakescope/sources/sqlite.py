@@ -18,6 +18,7 @@ from urllib.parse import quote
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, database, files, planning
 from lakescope.sources.database import quoted
+from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Report, TextColumn, Unit
 from lakescope.sources.names import check_width
 from lakescope.values.typed import from_texts, text_or_hex
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Instructions of SQLite between two looks at the clock.
 _INSTRUCTIONS = 100_000
+#: Memory of SQLite in this process: a view that sorts or gathers may want any amount.
+_HEAP = 1 << 30
 _ROW_IDS = ("rowid", "_rowid_", "oid")
 _TABLES = (
     "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -103,6 +106,8 @@ def _connected(uri: str, compression: str | None) -> Iterator[sqlite3.Connection
         address = f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro{'&immutable=1' if idle else ''}"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             # Text that is not UTF-8 must not stop the table.
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+            connection.execute(f"PRAGMA hard_heap_limit={_HEAP}")
             connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             yield connection
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import mmap
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -272,7 +273,9 @@ class Index:
         target = self._beside(name)
         draft = target.with_name(f"{target.name}.{os.getpid()}")
         try:
+            draft.touch(mode=0o600)
             draft.write_text(json.dumps(what), "utf-8")
+            draft.chmod(self._rights)
             draft.replace(target)
         except OSError:
             with contextlib.suppress(OSError):
@@ -294,6 +297,7 @@ class Index:
         try:
             file.append(**arrays)
             file.close()
+            draft.chmod(self._rights)
             draft.replace(target)
         except OSError:
             with contextlib.suppress(OSError):
@@ -308,6 +312,11 @@ class Index:
                 return read_arrays(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(target))
         except (OSError, ValueError, IndexDamaged):
             return None
+
+    @property
+    def _rights(self) -> int:
+        """Rights of files: whoever may read the directory may read them."""
+        return stat.S_IMODE(self.path.stat().st_mode) & 0o044 | 0o600
 
     def _beside(self, name: str, suffix: str = "json") -> Path:
         """In the newest segment, by generation: what was found out about another is not about this one."""

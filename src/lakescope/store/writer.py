@@ -2,6 +2,9 @@
 
 Whatever happens before the rename of the manifest leaves the published index as it was; whatever happens after it
 leaves the new one. Segment files are never changed once published.
+
+An index holds values of the tables it is of. It is for its owner alone, whatever the umask, unless it is to be shared;
+whoever may read its directory may read its files, and later builds keep it so.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -25,13 +29,16 @@ _LOCK = ".lock"
 _MARK = "lakescope"
 _STAGING = "staging"
 _SEGMENTS = "segments"
+#: Rights: the owner's, those of an index that is shared (before the umask), what of them a file may have.
+_OWNER, _SHARED, _FILE = 0o700, 0o755, 0o644
 
 
 class IndexWriter:
     """The single writer of one index directory; use as a context manager."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, share: bool = False) -> None:
         self.path = Path(path)
+        self._share = share
         self.build = f"{int(time.time()):x}-{uuid.uuid4().hex[:8]}"
         self.staging = self.path / _STAGING / self.build
         self._lock: int | None = None
@@ -41,11 +48,17 @@ class IndexWriter:
         _check_target(self.path)
         try:
             self._made = not self.path.exists()
+            fresh = self._made or not is_ours(self.path)
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._take_lock()
+            if self._share:
+                self.path.chmod(_SHARED & ~_umask())
+            elif fresh:
+                self.path.chmod(_OWNER)
             # The lock is ours: whatever else is staged was left by a build that died.
             shutil.rmtree(self.path / _STAGING, ignore_errors=True)
-            self.staging.mkdir(mode=0o700, parents=True)
+            for folder in (self.path / _STAGING, self.staging):
+                folder.mkdir(mode=_OWNER)
         except OSError as error:
             self._release()
             raise BadRequest(
@@ -106,10 +119,14 @@ class IndexWriter:
     ) -> Manifest:
         """Make staged ``files``, named below the staging area, the index, beside published ones to ``keep``."""
         segment = Path(_SEGMENTS) / self.build
-        (self.path / segment).mkdir(mode=0o700, parents=True)
+        rights = stat.S_IMODE(self.path.stat().st_mode) & _SHARED | _OWNER
+        for folder in (self.path / _SEGMENTS, self.path / segment):
+            folder.mkdir(mode=_OWNER, exist_ok=True)
+            folder.chmod(rights)
         kept = list(keep)
         for file in files:
             name = Path(file.path).name
+            (self.staging / file.path).chmod(rights & _FILE)
             (self.staging / file.path).replace(self.path / segment / name)
             kept.append(SegmentFile(str(segment / name), file.kind, file.rows, file.size, file.checksum))
         _sync(self.path / segment)
@@ -118,14 +135,15 @@ class IndexWriter:
         created = datetime.now(UTC).isoformat(timespec="seconds")
         generation = before.generation + 1 if before else 1
         manifest = Manifest(generation, created, version, sources, summary, kept, given or {})
-        self._replace_manifest(manifest)
+        self._replace_manifest(manifest, rights & _FILE)
         self._drop_old_segments(manifest)
         return manifest
 
-    def _replace_manifest(self, manifest: Manifest) -> None:
+    def _replace_manifest(self, manifest: Manifest, rights: int) -> None:
         draft = self.path / f"{MANIFEST}.{self.build}"
-        with draft.open("x", encoding="utf-8") as stream:
+        with open(draft, "x", encoding="utf-8", opener=_for_owner) as stream:
             stream.write(manifest.dump())
+            os.fchmod(stream.fileno(), rights)
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(self.path / MANIFEST)
@@ -172,6 +190,17 @@ def is_ours(path: Path) -> bool:
     except OSError:
         pass
     return _published(path) is not None
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _umask() -> int:
+    """The umask of this process, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _is_at(handle: int, path: Path) -> bool:

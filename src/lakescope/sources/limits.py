@@ -1,0 +1,130 @@
+"""How much a file may ask for. Whoever wrote it is not trusted, and honest data stays far below.
+
+Reading is streamed, so most of what is large is merely slow. What is bounded here is what a small file can make out of
+nothing: bytes by compression, rows by run lengths, memory by a cell, a nesting or a lie about a size. Each limit leaves
+room for the largest honest file we know of, times ten or more, and can be set in the environment; what goes beyond
+becomes a problem of its table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from lakescope.errors import BadRequest, SourceError
+
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+#: Bytes that any compressed file may unpack to, and above that, bytes per byte.
+FREE_UNPACKED, MOST_RATIO = 1 << 30, 250
+#: Bytes that a compressed file may unpack to at most: as a stream, and where it has to lie on the disk.
+MOST_UNPACKED, MOST_UNPACKED_ON_DISK = 1 << 40, 1 << 36
+#: Rows that any file of a columnar format may have, and above that, rows per byte.
+FREE_ROWS, ROWS_PER_BYTE = 1 << 28, 1000
+#: Bytes of text that any file of a columnar format may hold, and above that, bytes per byte: a value that repeats is
+#: written once.
+FREE_TEXT, TEXT_RATIO = 1 << 36, 1000
+#: Bytes of one cell, one record or one JSON value.
+LONGEST = 64 << 20
+#: Bytes of memory on top of what a process has already: of a worker that scans, and of a helper.
+MEMORY = 4 << 30
+
+
+class Unbelievable(OSError):
+    """A compressed file gives more than is believed. An error of reading: what came before is kept."""
+
+
+def setting(name: str, default: int) -> int:
+    """A limit as the environment sets it, in bytes or with K, M, G or T behind the number; 0 takes it away."""
+    text = os.environ.get(f"LAKESCOPE_{name}", "").strip().lower().removesuffix("b")
+    number = text.rstrip("kmgt")
+    try:
+        value = int(float(number) * _UNITS[text[len(number) :]]) if text else default
+    except (ValueError, KeyError, OverflowError):
+        value = -1
+    if value < 0:
+        raise BadRequest(
+            f"LAKESCOPE_{name}={text} is no size", hint="write a number, or one with K, M, G or T behind it"
+        )
+    return value
+
+
+@dataclass(slots=True)
+class Unpacking:
+    """Counts what a compressed file of ``size`` bytes gives; ``most`` is believed at most."""
+
+    most: int
+    given: int = 0
+
+    @classmethod
+    def of(cls, size: int, *, on_disk: bool = False) -> Unpacking:
+        most = setting("MOST_UNPACKED", MOST_UNPACKED_ON_DISK if on_disk else MOST_UNPACKED) or 1 << 62
+        free = setting("FREE_UNPACKED", FREE_UNPACKED)
+        return cls(min(most, max(free, MOST_RATIO * size) if free else most))
+
+    def add(self, size: int) -> None:
+        """Count bytes; raises once they are too many."""
+        self.given += size
+        if self.given > self.most:
+            raise Unbelievable(f"it unpacks to more than {self.most:,} bytes, as no honest file of its size does")
+
+
+def check_rows(table: str, rows: int, size: int) -> None:
+    """Refuse a number of rows that a file of ``size`` bytes can only claim."""
+    if rows > max(FREE_ROWS, ROWS_PER_BYTE * size):
+        raise SourceError(
+            f"{table} claims {rows:,} rows in {size:,} bytes",
+            hint="no honest file holds so many: write it again if it is yours",
+            code="too-many-rows",
+        )
+
+
+def check_text(table: str, text: int, size: int) -> None:
+    """Refuse more text than a file of ``size`` bytes can honestly hold."""
+    if text > max(FREE_TEXT, TEXT_RATIO * size):
+        raise SourceError(
+            f"{table} holds more than {text:,} bytes of text in {size:,} bytes",
+            hint="no honest file holds so much: write it again if it is yours",
+            code="archive-bomb",
+        )
+
+
+def too_large(table: str = "") -> SourceError:
+    """The error for what needs more memory than one file may take."""
+    return SourceError(
+        f"{table} cannot be read: it needs more memory than a file may take".lstrip(),
+        hint="split what is large in it, or allow more: LAKESCOPE_MEMORY=16G",
+        code="too-large",
+    )
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """Bound what this process may allocate until the end; where it asks for more, that fails instead of the machine.
+
+    Not its address space: mapped files may be of any size.
+    """
+    try:
+        import resource
+
+        with open("/proc/self/statm") as status:  # noqa: PTH123
+            used = int(status.read().split()[5]) * resource.getpagesize()
+    except (ImportError, OSError):  # a system without such limits
+        yield
+        return
+    more = setting("MEMORY", MEMORY)
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = min(each for each in (used + more, soft, hard) if each != resource.RLIM_INFINITY)
+    if not more:
+        yield
+        return
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    try:
+        yield
+    finally:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
