@@ -41,6 +41,7 @@ from lakescope.pipeline.tasks import (
 )
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
+from lakescope.sources import snapshots
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.model import Problem
@@ -103,7 +104,7 @@ def build(
     if "://" in str(out):
         raise BadRequest(f"the index must be a local or mounted directory, not {display(str(out))}")
     began = time.monotonic()
-    with IndexWriter(out) as writer:
+    with IndexWriter(out) as writer, snapshots.held():
         plan = _plan(inputs, writer.staging, unit_bytes)
         warming = start_warming()
         with spark_session(spark, master) as session:

@@ -28,7 +28,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
@@ -52,17 +52,24 @@ Task = Callable[[Iterator[Any]], Iterator[Any]]
 class Shipped:
     """A task as it travels.
 
-    Pickled once more, so that a worker settles the package before it imports what the task needs.
+    Pickled once more, so that a worker settles the package before it imports what the task needs. Passwords travel in
+    here, and nowhere else.
     """
 
     pickled: bytes
+    passwords: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, task: Task) -> Shipped:
-        return cls(pickle.dumps(task))
+        from lakescope.sources import secrets
+
+        return cls(pickle.dumps(task), secrets.known())
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         settle()
+        from lakescope.sources import secrets
+
+        secrets.learn(self.passwords)
         task: Task = pickle.loads(self.pickled)
         yield from task(batches)
         _spare_modules()

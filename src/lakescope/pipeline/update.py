@@ -22,7 +22,7 @@ from lakescope.pipeline.progress import Listener
 from lakescope.pipeline.session import spark_session
 from lakescope.pipeline.shipping import ship_package
 from lakescope.pipeline.warmup import start_warming
-from lakescope.sources import files
+from lakescope.sources import files, snapshots
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem
 from lakescope.store.index import Index
@@ -93,7 +93,7 @@ def update(
 ) -> Update:
     """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
     began = time.monotonic()
-    with IndexWriter(path) as writer:
+    with IndexWriter(path) as writer, snapshots.held():
         index = Index(path)
         given = _given(index, add, remove)
         changes = _compare(index, given)

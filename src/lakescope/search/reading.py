@@ -16,8 +16,10 @@ from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn
 from lakescope.sketches.minhash import MinHash
 from lakescope.sources.discover import discover
+from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Unit
+from lakescope.sources.postgres_uri import is_postgres
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -110,7 +112,7 @@ def batches_of(query: Any) -> Iterable[Batch]:
 
 def located(table: str, uri: str) -> str:
     """Where a table of the lake lies: its file, and within that the sheet or the database's table."""
-    part = table.partition("::")[2]
+    part = "" if is_postgres(uri) else table.partition("::")[2]
     return f"{uri}::{part}" if part else uri
 
 
@@ -118,11 +120,11 @@ def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
     """The pieces of the one table at a path or URI; ``::name`` after it chooses a sheet or a database's table."""
     found, problems = discover([location])
     wanted = ""
-    if not found and "::" in location:
+    if not found and "::" in location and not is_postgres(location):
         location, _, wanted = location.partition("::")
         found, problems = discover([location])
     if not found:
-        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
+        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {display(location)}"
         raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
     units = [unit for each in found for unit in sources.plan(each, size)]
     tables = list(dict.fromkeys(unit.table for unit in units))
@@ -132,7 +134,9 @@ def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
             raise NotFound.among("table", wanted, [table.partition("::")[2] for table in tables])
     elif len(tables) != 1:
         shown = ", ".join(tables[:5])
-        raise BadRequest(f"{location} holds {len(tables)} tables: {shown}", hint="give one of them: path::name")
+        raise BadRequest(
+            f"{display(location)} holds {len(tables)} tables: {shown}", hint="give one of them: path::name"
+        )
     return units
 
 

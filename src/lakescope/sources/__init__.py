@@ -32,6 +32,7 @@ _MODULES = {
     "excel": "excel",
     "sqlite": "sqlite",
     "duckdb": "duckdb_file",
+    "postgresql": "postgres",
 }
 
 

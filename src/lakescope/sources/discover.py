@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import xxhash
 
-from lakescope.sources import files, formats, walk
+from lakescope.sources import files, formats, postgres_uri, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
 from lakescope.sources.model import Problem
@@ -89,6 +89,11 @@ def discover(locations: Sequence[str]) -> tuple[list[Found], list[Problem]]:
 
 def _look(location: str) -> _Root:
     """Everything at one location."""
+    if postgres_uri.is_postgres(location):
+        from lakescope.sources.postgres_tables import look
+
+        there = look(location)
+        return _Root(there.label, there.found, there.problems)
     base, pattern = _split_glob(location)
     label = _label(base)
     root = _Root(label)

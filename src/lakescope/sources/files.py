@@ -24,6 +24,8 @@ from urllib.request import url2pathname
 
 import pyarrow as pa
 
+from lakescope.sources import postgres_uri, secrets
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _WEB = ("http", "https")
@@ -128,8 +130,8 @@ def readable(text: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """Remove credentials from a text: user information and query of every URI in it."""
-    return _QUERY.sub(r"\1", _USER.sub(r"\1", text))
+    """Remove credentials from a text: user information and query of every URI in it, passwords that are known."""
+    return _QUERY.sub(r"\1", _USER.sub(r"\1", secrets.hide(text)))
 
 
 def reason_of(error: BaseException) -> str:
@@ -140,6 +142,8 @@ def reason_of(error: BaseException) -> str:
 
 def display(location: str) -> str:
     """How a location may be shown to a person."""
+    if postgres_uri.is_postgres(location):
+        return readable(postgres_uri.shown(location))
     return readable(location if local_path(location) is not None else scrub(location))
 
 
