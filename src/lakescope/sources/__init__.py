@@ -33,6 +33,8 @@ _MODULES = {
     "sqlite": "sqlite",
     "duckdb": "duckdb_file",
     "postgresql": "postgres",
+    "delta": "delta",
+    "iceberg": "iceberg",
 }
 
 
