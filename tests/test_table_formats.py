@@ -8,6 +8,7 @@ import json
 import shutil
 import struct
 import sys
+import zlib
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,7 @@ def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("feature", "said"), [("collations", "not known here: collations"), ("catalogManaged", "cannot be read: .*atalog")]
+    ("feature", "said"), [("collations", "collations"), ("catalogManaged", "cannot be read: .*atalog")]
 )
 def test_what_a_delta_table_needs_and_is_not_known_makes_a_problem(tmp_path: Path, feature: str, said: str) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
@@ -323,6 +324,18 @@ def add_deletes(table: Any, path: Path, content: Any, form: Any = None, **fields
     (folder / "00099-by-hand.metadata.json").write_text(json.dumps(body))
 
 
+def puffin(blobs: list[tuple[str, list[int], bytes, str | None, dict[str, str]]]) -> bytes:
+    """A Puffin file: blobs with type, columns, content, compression and properties, then what tells where they are."""
+    body, told = b"PFA1", []
+    for kind, fields, content, codec, properties in blobs:
+        place = {"type": kind, "fields": fields, "snapshot-id": 1, "sequence-number": 1, "properties": properties}
+        place |= {"offset": len(body), "length": len(content), **({"compression-codec": codec} if codec else {})}
+        told.append(place)
+        body += content
+    footer = json.dumps({"blobs": told, "properties": {}}).encode()
+    return body + b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
+
+
 def filled(warehouse: Any) -> Any:
     properties = {"write.parquet.row-group-limit": "1000"}
     table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]), properties=properties)
@@ -347,6 +360,25 @@ def test_rows_of_iceberg_deleted_by_position_are_left_out(warehouse: Any) -> Non
         units = sources.plan(one(at(table)), size)
         assert len(units) == (1 if size > 1 else 5)
         assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
+
+
+def test_deletion_vectors_of_iceberg_are_honoured(warehouse: Any) -> None:
+    from pyiceberg.manifest import DataFileContent, FileFormat
+    from pyroaring import BitMap
+
+    table = filled(warehouse)
+    (task,) = table.scan().plan_files()
+    gone = [0, 999, 1000, 2500, 4999]
+    vector = b"\xd1\xd3\x39\x64" + struct.pack("<qi", 1, 0) + BitMap(gone).serialize()
+    path = at(table) / "data" / "deletes.puffin"
+    blob = struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+    about = {"referenced-data-file": task.file.file_path, "cardinality": str(len(gone))}
+    path.write_bytes(puffin([("deletion-vector-v1", [], blob, None, about)]))
+    add_deletes(table, path, DataFileContent.POSITION_DELETES, FileFormat.PUFFIN)
+    left = sorted(str(number) for number in set(range(5000)) - set(gone))
+    units = sources.plan(one(at(table)), 1)
+    assert len(units) == 5
+    assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
 
 
 def test_rows_of_iceberg_deleted_by_equality_make_a_problem(warehouse: Any) -> None:

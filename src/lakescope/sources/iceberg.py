@@ -42,11 +42,11 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
         options = {**common, "defaults": _defaults(table, file)}
         if task.delete_files:
             deletes = [
-                (each.file_format.value.lower(), _place(each.file_path, found.uri)) for each in task.delete_files
+                (each.file_format.value.lower(), place_of(each.file_path, found.uri)) for each in task.delete_files
             ]
             options["deletes"] = sorted(deletes)
             options["path"] = file.file_path
-        place, size = _place(file.file_path, found.uri), file.file_size_in_bytes
+        place, size = place_of(file.file_path, found.uri), file.file_size_in_bytes
         units += versioned.units_of(found.table, "iceberg", place, size, target_bytes, options)
     if not units:
         units.append(Unit(found.table, "iceberg", found.uri, 1, options={**common, "empty": True}))
@@ -168,7 +168,7 @@ def _positions(form: str, place: str, path: str) -> I64:
     return np.concatenate([np.empty(0, np.int64), *found])
 
 
-def _place(location: str, root: str) -> str:
+def place_of(location: str, root: str) -> str:
     """A location of Iceberg as one of ours: ``file:/a``, ``file:///a`` and ``/a`` are the same."""
     if location.startswith("file:") and not location.startswith("file://"):
         location = location.replace("file:", "file://", 1)

@@ -84,6 +84,11 @@ def _iceberg_state(folder: str) -> State:
     return State(version, body.get("last-updated-ms", 0) / 1000, files.child(place, name))
 
 
+def metadata_of(folder: str) -> dict[str, Any]:
+    """What the current metadata file of an Iceberg table says."""
+    return _json(_iceberg_state(folder).metadata)
+
+
 def _hinted(place: str) -> tuple[str, ...]:
     text = files.read_head(files.child(place, _HINT), 1000).decode("utf-8", "replace").strip()
     return (text, f"v{text}.metadata.json", f"v{text}.gz.metadata.json", f"{text}.metadata.json")
