@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -522,3 +523,29 @@ def test_code_for_a_table_of_a_database_has_no_password() -> None:
     assert "jdbc:postgresql://[::1]:5433/shop" in code["spark"]
     assert 'FROM "sales"."orders"' in code["polars"]
     assert not any("hidden" in text for text in code.values())
+
+
+def test_an_address_is_completed_as_libpq_would() -> None:
+    def said(location: str, **environment: str) -> dict[str, str]:
+        address = Address.given(location).completed(environment)
+        words = re.findall(r"(\w+)='([^']*)'", address.conninfo())
+        return {name: value for name, value in words if name != "password"}
+
+    here = {"PGHOST": "h", "PGPORT": "1", "PGUSER": "u", "PGDATABASE": "d", "PGSSLMODE": "require"}
+    every = {"host": "h", "port": "1", "user": "u", "dbname": "d", "sslmode": "require"}
+    assert said("postgresql://", **here) == every
+    assert said("postgresql://o@a,b/e", **here) == {**every, "host": "a,b", "user": "o", "dbname": "e"}
+    assert said("postgresql://a:2/", **here) == {**every, "host": "a", "port": "2"}
+    assert said("postgresql://[::1]:2/?sslmode=disable", **here) == {
+        **every,
+        "host": "::1",
+        "port": "2",
+        "sslmode": "disable",
+    }
+    assert said("postgresql://%2Frun%2Fpg/d?user=it%27s", PGUSER="u") == {
+        "host": "/run/pg",
+        "user": "it\\",
+        "dbname": "d",
+    }
+    # What a service says is not known here, and must not be overruled by the environment.
+    assert said("postgresql://", PGSERVICE="shop", **here) == {"service": "shop"}

@@ -91,7 +91,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         with connected(address, limit) as connection:
             connection.begin(address.options.get("snapshot"))
             yield from _read(connection, unit, report)
-    except LakescopeError:
+    except (LakescopeError, MemoryError):
         raise
     except Exception as error:
         # An OSError once rows are streamed, ADBC's own before.

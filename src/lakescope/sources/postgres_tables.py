@@ -9,7 +9,7 @@ counted (views, tables that lie elsewhere, replicas, ``track_counts = off``) eve
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -58,12 +58,14 @@ _TABLES = """
         ELSE greatest(c.relpages, 0)::int8 END AS pages,
       CASE WHEN b.relation IS NULL THEN pg_table_size(c.oid)
         ELSE greatest(c.relpages, 0)::int8 * current_setting('block_size')::int8 END AS size,
-      pg_relation_filenode(c.oid)::int8 AS file, pg_stat_get_tuples_inserted(c.oid) AS inserted,
+      m.amname::text AS method, pg_relation_filenode(c.oid)::int8 AS file,
+      pg_stat_get_tuples_inserted(c.oid) AS inserted,
       pg_stat_get_tuples_updated(c.oid) AS updated, pg_stat_get_tuples_deleted(c.oid) AS deleted,
       (SELECT md5(string_agg(concat_ws(' ', a.attnum, a.attname, a.atttypid, a.atttypmod), ' ' ORDER BY a.attnum))
         FROM pg_attribute a WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped) AS columns
     FROM tables t LEFT JOIN leaves l ON l.root = t.oid LEFT JOIN pg_class c ON c.oid = l.leaf
       LEFT JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN busy b ON b.relation = c.oid
+      LEFT JOIN pg_am m ON m.oid = c.relam
     ORDER BY 1, 2, 5, 6
 """
 
@@ -80,7 +82,7 @@ class Database:
 def look(location: str) -> Database:
     """The tables at an address: all of a database, those of some schemas, or one."""
     try:
-        address = Address.of(location)
+        given, address = Address.given(location), Address.of(location)
     except BadRequest as error:
         return Database("postgresql", problems=[Problem("postgresql", "error", "not-found", error.message)])
     result = Database(files.readable(address.name))
@@ -104,7 +106,8 @@ def look(location: str) -> Database:
             detail = "it cannot be read: this user has no right to SELECT from it"
             result.problems.append(Problem(shown, "error", "unreadable", detail))
             continue
-        result.found.append(_found(shown, address.at(schema, name), leaves, about, snapshot))
+        found = _found(shown, address.at(schema, name), leaves, about, snapshot)
+        result.found.append(replace(found, uri=str(given.at(schema, name))))
     return result
 
 
@@ -149,8 +152,9 @@ def _found(
     if all(leaf["leaf_kind"] in _PAGED and leaf["leaf_readable"] for leaf in leaves):
         for leaf in leaves:
             place = written(leaf["leaf_schema"], leaf["leaf_name"])
-            pages = str(leaf["pages"] if about["version"] >= _RANGES_SINCE else 0)
-            parts.append((str(address.at(schema, name, leaf=place, pages=pages, **options)), int(leaf["size"])))
+            divisible = about["version"] >= _RANGES_SINCE and leaf["method"] == "heap"
+            pages = str(leaf["pages"] or 0) if divisible else "0"
+            parts.append((str(address.at(schema, name, leaf=place, pages=pages, **options)), int(leaf["size"] or 0)))
     else:
         way = {"read": "view" if kind == _VIEW else "whole"}
         size = sum(int(leaf["size"] or 0) for leaf in leaves)

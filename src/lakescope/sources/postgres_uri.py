@@ -28,8 +28,13 @@ _OPTIONS = frozenset(
     "require_auth schema statement_timeout snapshot leaf pages read".split()
 )
 _OURS = frozenset(["schema", "statement_timeout", "snapshot", "leaf", "pages", "read"])
-#: What libpq reads from the environment; a worker's may be another one.
-_ENVIRONMENT = {"PGUSER": "user", "PGHOST": "host", "PGPORT": "port", "PGDATABASE": "dbname", "PGSERVICE": "service"}
+#: What libpq reads from the environment, and a worker's may be another one. A service says all of it.
+_SERVICE = "PGSERVICE"
+_ENVIRONMENT = {
+    **{"PGUSER": "user", "PGHOST": "host", "PGHOSTADDR": "hostaddr", "PGPORT": "port", "PGDATABASE": "dbname"},
+    **{"PGSSLMODE": "sslmode", "PGSSLROOTCERT": "sslrootcert", "PGREQUIREAUTH": "require_auth"},
+    "PGCHANNELBINDING": "channel_binding",
+}
 
 
 def is_postgres(location: str) -> bool:
@@ -68,19 +73,28 @@ class Address:
             secrets.remember(address.place, password)
         return address
 
+    @classmethod
+    def given(cls, location: str) -> Address:
+        """An address as it was written: what is stored does not hang on who looks."""
+        return _parsed(location)[0]
+
     def completed(self, environment: Mapping[str, str]) -> Address:
         """With what the environment says about who and where, as libpq would complete it."""
         options = dict(self.options)
+        service = options.get("service") or environment.get(_SERVICE)
+        if service:
+            return replace(self, options={**options, "service": service})
+        hosts = [_host_and_port(host) for host in self.hosts.split(",")]
+        said = {
+            **{"user": self.user, "dbname": self.database},
+            **dict.fromkeys(["host", "hostaddr"], any(host for host, _ in hosts)),
+            "port": any(port for _, port in hosts),
+        }
         for variable, name in _ENVIRONMENT.items():
-            said = {"user": self.user, "host": self.hosts, "port": self.hosts, "dbname": self.database}.get(name, "")
-            if environment.get(variable) and not said and "service" not in options:
+            if environment.get(variable) and not said.get(name):
                 options.setdefault(name, environment[variable])
-        return replace(
-            self,
-            user=options.pop("user", self.user),
-            database=options.pop("dbname", self.database),
-            options=options,
-        )
+        user, database = options.pop("user", self.user), options.pop("dbname", self.database)
+        return replace(self, user=user, database=database, options=options)
 
     @property
     def place(self) -> str:
