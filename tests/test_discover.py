@@ -227,9 +227,10 @@ def test_formats_that_are_equally_common_in_a_table(tmp_path: Path) -> None:
     assert _tables(tmp_path) == _tables(tmp_path)
 
 
-def test_a_delta_table_is_told(tmp_path: Path) -> None:
+def test_a_delta_table_whose_log_says_nothing_is_told(tmp_path: Path) -> None:
     _write(tmp_path, "d/_delta_log/0.json", "d/part-00000-x.parquet", content=b"PAR1\x15\x04")
-    assert _problems(tmp_path)["table-format"].severity == "warning"
+    assert _tables(tmp_path) == []
+    assert _problems(tmp_path)["table-format"].severity == "error"
 
 
 def test_hidden_names_are_counted_once_per_root(tmp_path: Path) -> None:

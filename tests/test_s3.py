@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -169,3 +170,26 @@ def test_an_object_that_went_away(bucket: Any) -> None:
     bucket.delete_object(Bucket=BUCKET, Key="gone.parquet")
     with pytest.raises(sources.SourceError, match=r"gone\.parquet cannot be read"):
         list(sources.read(unit, lambda problem: None))
+
+
+def test_tables_of_delta_and_iceberg_in_a_bucket(
+    bucket: Any, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql")
+    deltalake.write_deltalake(tmp_path / "d", pa.table({"id": [1, 2], "p": ["x", "y z"]}), partition_by=["p"])
+    for path in (tmp_path / "d").rglob("*.*"):
+        bucket.put_object(Bucket=BUCKET, Key=f"lake/{path.relative_to(tmp_path)}", Body=path.read_bytes())
+    store = {"s3.endpoint": endpoint, "s3.region": "us-east-1"}
+    catalog = catalogs.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.sqlite", warehouse=f"s3://{BUCKET}/lake", **store)
+    catalog.create_namespace("n")
+    catalog.create_table("n.t", schema=pa.schema([("id", pa.int64())])).append(pa.table({"id": [3]}))
+    catalog.close()
+    host = endpoint.removeprefix("http://")
+    for location in (f"s3://{BUCKET}/lake", f"s3://{BUCKET}/lake?endpoint_override={host}&scheme=http"):
+        found, problems = discover([location])
+        assert problems == []
+        assert [(f.table, f.format) for f in found] == [("d", "delta"), ("n/t", "iceberg")]
+        assert sorted(_cells(sources.plan(found[0], 1 << 20), "p")) == ["x", "y z"]
+        assert _cells(sources.plan(found[1], 1 << 20), "id") == ["3"]
+        monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)

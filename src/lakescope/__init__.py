@@ -75,12 +75,12 @@ def index(
 ) -> Lake:
     """Scan tables once on Spark, write the index to ``out`` and open it.
 
-    ``source`` is a directory, file, glob or URI, a list of them, ``spark:database.table`` for tables of Spark's
-    catalog, or a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark`` is a session to
-    use (also a Spark Connect one), ``master`` a cluster to start one at (``spark://host:7077``, ``sc://host``); by
-    default a local session with all cores is started and stopped. An index that is already at ``out`` answers until
-    the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and space. Only its owner
-    may read an index, unless it is made to ``share``: then whoever the umask allows.
+    ``source`` is a directory, file, glob or URI (also ``postgresql://``), a list of them, ``spark:database.table`` for
+    tables of Spark's catalog, or a mapping of table names to frames (pandas, polars, pyarrow, DuckDB, Spark). ``spark``
+    is a session to use (also a Spark Connect one), ``master`` a cluster to start one at (``spark://host:7077``,
+    ``sc://host``); by default a local session with all cores is started and stopped. An index that is already at
+    ``out`` answers until the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and
+    space. Only its owner may read an index, unless it is made to ``share``: then whoever the umask allows.
     """
     from lakescope.lake import Lake
     from lakescope.pipeline.build import build

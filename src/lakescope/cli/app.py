@@ -693,6 +693,7 @@ def augment(
     epilog="Examples: lakescope count data/sales.csv:customer --exact"
     " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"
     " | lakescope count --advise --memory 16KB --rows 1e9"
+    " | lakescope count warehouse/sales --stored"
     " | lakescope count --study --max 1e6 --out report/"
 )
 def count(
@@ -708,6 +709,9 @@ def count(
         str | None, typer.Option(help="Largest number of values, for counters that must know it, e.g. 1e9.")
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Count exactly, too, and show the errors.")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Read what Iceberg's statistics say instead; no data file is opened.")
+    ] = False,
     advise: Annotated[bool, typer.Option("--advise", help="Say which counter suits, and why.")] = False,
     sets: Annotated[bool, typer.Option("--sets", help="With --advise: intersections and differences.")] = False,
     membership: Annotated[bool, typer.Option("--membership", help="With --advise: is a value in it?")] = False,
@@ -734,6 +738,8 @@ def count(
         counting.run_study(path, top, names, error=error, seeds=seeds, out=out, quiet=quiet, form=form)
     elif path is None:
         raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
+    elif stored:
+        counting.print_stored(path, form)
     else:
         counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
 

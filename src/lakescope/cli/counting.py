@@ -86,6 +86,14 @@ def print_counts(
     print_results(results, form, empty="no column")
 
 
+def print_stored(path: str, form: Format) -> None:
+    """Print what the writers of tables have counted."""
+    from lakescope.counting.stored import stored_counts
+
+    location, column = split_column(path)
+    print_results(stored_counts(location, None if column is None else [column]), form, empty="no counts are stored")
+
+
 def print_advice(error: float, memory: float | None, n_max: float | None, needs: dict[str, bool], form: Format) -> None:
     """Say which counter suits, best first."""
     from lakescope.sketches.design import Needs, advise

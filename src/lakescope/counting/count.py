@@ -16,6 +16,7 @@ from lakescope.sketches.design import Design, design
 from lakescope.sketches.exact import Exact
 from lakescope.sketches.reading import ReadColumn, Reading
 from lakescope.sources.discover import discover
+from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Problem
 from lakescope.values.hashed import hash_cells
@@ -150,7 +151,9 @@ class _Tables:
         found, problems = discover([location])
         self._note(problems)
         if not found:
-            raise BadRequest("; ".join(problem.detail for problem in problems) or f"found no table in {location}")
+            raise BadRequest(
+                "; ".join(problem.detail for problem in problems) or f"found no table in {display(location)}"
+            )
         plan = make_plan(found, _WHOLE)
         self._note(plan.problems)
         units = [unit for units in plan.bins for unit in units]

@@ -27,10 +27,11 @@ def opinion_of(location: str) -> HeaderOpinion | None:
     """What a CSV file begins with; None of files of other formats, which say it themselves."""
     from lakescope.sources.csv_file import head_of
     from lakescope.sources.discover import discover
+    from lakescope.sources.files import display
 
     found, problems = discover([location])
     if not found:
-        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {location}"
+        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {display(location)}"
         raise BadRequest(detail, hint="give the path of one table")
     if found[0].format != "csv":
         return None

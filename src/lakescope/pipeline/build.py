@@ -42,6 +42,7 @@ from lakescope.pipeline.tasks import (
 )
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
+from lakescope.sources import snapshots
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.model import Problem
@@ -112,7 +113,7 @@ def build(
         raise BadRequest(f"the index must be a local or mounted directory, not {display(str(out))}")
     began = time.monotonic()
     stages = Stages("index")
-    with IndexWriter(out, share=share) as writer:
+    with IndexWriter(out, share=share) as writer, snapshots.held():
         with stages.measure("plan") as stage:
             plan = _plan(inputs, writer.staging, unit_bytes)
             stage.bytes = plan.bytes

@@ -18,6 +18,7 @@ from lakescope.sources import files
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Problem, Unit
+from lakescope.sources.postgres_uri import Address, is_postgres
 from lakescope.sources.redact import scrub
 
 if TYPE_CHECKING:
@@ -71,6 +72,10 @@ class Inputs:
             raise BadRequest("a path is empty", hint="name a directory, a file, a glob or a URI; . is this directory")
         if location.startswith(CATALOG_PREFIX):
             self.catalog.append(location.removeprefix(CATALOG_PREFIX))
+        elif is_postgres(location):
+            # Its password is remembered, and goes no further.
+            Address.of(location)
+            self.locations.append(display(location))
         else:
             self.locations.append(location)
 

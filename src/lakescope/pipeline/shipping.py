@@ -31,7 +31,7 @@ import time
 import uuid
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
@@ -56,15 +56,19 @@ Task = Callable[[Iterator[Any]], Iterator[Any]]
 class Shipped:
     """A task as it travels.
 
-    Pickled once more, so that a worker settles the package before it imports what the task needs.
+    Pickled once more, so that a worker settles the package before it imports what the task needs. Passwords travel in
+    here, and nowhere else.
     """
 
     pickled: bytes
     name: str
+    passwords: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, task: Task) -> Shipped:
-        return cls(pickle.dumps(task), type(task).__name__)
+        from lakescope.sources import secrets
+
+        return cls(pickle.dumps(task), type(task).__name__, secrets.known())
 
     @property
     def __name__(self) -> str:
@@ -73,6 +77,9 @@ class Shipped:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         settle()
+        from lakescope.sources import secrets
+
+        secrets.learn(self.passwords)
         began = time.process_time()
         task: Task = pickle.loads(self.pickled)
         yield from task(batches)

@@ -19,7 +19,7 @@ from lakescope.pipeline.build import Outcome, scan, scan_here, started, told, wr
 from lakescope.pipeline.inputs import Inputs
 from lakescope.pipeline.plan import Plan, make_plan
 from lakescope.pipeline.progress import Listener
-from lakescope.sources import files
+from lakescope.sources import files, snapshots
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem
 from lakescope.stages import Stages
@@ -92,7 +92,7 @@ def update(
     """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
     began = time.monotonic()
     stages = Stages("update")
-    with IndexWriter(path) as writer:
+    with IndexWriter(path) as writer, snapshots.held():
         with stages.measure("compare"):
             index = Index(path)
             given = _given(index, add, remove)

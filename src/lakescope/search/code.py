@@ -7,13 +7,14 @@ line comes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from lakescope.errors import BadRequest
 from lakescope.sources.discover import discover
 from lakescope.sources.files import display
+from lakescope.sources.postgres_uri import Address, table_name
 
 DIALECTS = ("spark", "sql", "duckdb", "polars")
 #: What a table in memory goes by.
@@ -31,11 +32,24 @@ class Side:
     @property
     def part(self) -> str:
         """Sheet or table within the file, if the location names one."""
-        return self.location.partition("::")[2]
+        return self._parts[1]
 
     @property
     def path(self) -> str:
-        return self.location.partition("::")[0]
+        return self._parts[0]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        if self.format == "postgresql":
+            address = Address.of(self.location)
+            return str(replace(address, table=None)), table_name(*(address.table or ("", "")))
+        path, _, part = self.location.partition("::")
+        return path, part
+
+    @property
+    def database_table(self) -> tuple[str, str]:
+        """Schema and name of a table of PostgreSQL."""
+        return Address.of(self.location).table or ("", "")
 
 
 def side_of(query: Any, column: str) -> Side:
@@ -89,6 +103,11 @@ def _duckdb_source(side: Side) -> str:
     path = _literal(side.path)
     if side.format == "sqlite":
         return f"sqlite_scan({path}, {_literal(side.part)})"
+    if side.format == "postgresql":
+        schema, name = side.database_table
+        return f"postgres_scan({path}, {_literal(schema)}, {_literal(name)})"
+    if side.format in ("delta", "iceberg"):
+        return f"{side.format}_scan({path})"
     if side.format == "excel":
         return f"read_xlsx({path}, sheet = {_literal(side.part)}, all_varchar = true)"
     if side.format in ("json", "jsonl"):
@@ -120,6 +139,11 @@ def _polars_source(side: Side) -> str:
     if side.format == "sqlite":
         query = f"SELECT * FROM {_identifier(side.part)}"
         return f"pl.read_database({query!r}, sqlite3.connect({side.path!r}))"
+    if side.format == "postgresql":
+        query = "SELECT * FROM " + ".".join(map(_identifier, side.database_table))
+        return f"pl.read_database_uri({query!r}, {side.path!r}, engine='adbc')"
+    if side.format in ("delta", "iceberg"):
+        return f"pl.scan_{side.format}({side.path!r}).collect()"
     if side.format in ("json", "jsonl"):
         return f"pl.read_ndjson({side.path!r})"
     return f"pl.read_parquet({side.path!r})" if side.format == "parquet" else f"pl.read_ipc({side.path!r})"
@@ -146,6 +170,13 @@ def _spark_source(side: Side) -> str:
         return f"spark.read.json({side.path!r})"
     if side.format in ("parquet", "orc"):
         return f"spark.read.{side.format}({side.path!r})"
+    if side.format in ("delta", "iceberg"):
+        return f"spark.read.format({side.format!r}).load({side.path!r})"
+    if side.format == "postgresql":
+        address = Address.of(side.location)
+        url = f"jdbc:postgresql://{address.hosts}/{address.database}"
+        place = ".".join(map(_identifier, side.database_table))
+        return f"spark.read.jdbc({url!r}, {place!r}, properties={{'user': {address.user!r}}})"
     return f"spark.table({side.location!r})"
 
 

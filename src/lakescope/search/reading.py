@@ -19,6 +19,7 @@ from lakescope.sources.discover import discover
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Batch, Unit
+from lakescope.sources.postgres_uri import is_postgres
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -116,7 +117,7 @@ def batches_of(query: Any) -> Iterable[Batch]:
 
 def located(table: str, uri: str) -> str:
     """Where a table of the lake lies: its file, and within that the sheet or the database's table."""
-    part = table.partition("::")[2]
+    part = "" if is_postgres(uri) else table.partition("::")[2]
     return f"{uri}::{part}" if part else uri
 
 
@@ -124,7 +125,7 @@ def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
     """The pieces of the one table at a path or URI; ``::name`` after it chooses a sheet or a database's table."""
     found, problems = discover([location])
     wanted = ""
-    if not found and "::" in location:
+    if not found and "::" in location and not is_postgres(location):
         location, _, wanted = location.partition("::")
         found, problems = discover([location])
     if not found:

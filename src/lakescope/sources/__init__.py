@@ -32,6 +32,9 @@ _MODULES = {
     "excel": "excel",
     "sqlite": "sqlite",
     "duckdb": "duckdb_file",
+    "postgresql": "postgres",
+    "delta": "delta",
+    "iceberg": "iceberg",
 }
 
 

@@ -16,7 +16,7 @@ def add_constants(batches: Iterable[Batch], unit: Unit, report: Report) -> Itera
         present = {column.name for column in batch.columns} & constants.keys()
         if number == 0:
             tell_doubled(unit, present, report)
-        batch.columns += [_constant(name, constants[name], batch.rows) for name in constants if name not in present]
+        batch.columns += [constant(name, constants[name], batch.rows) for name in constants if name not in present]
         yield batch
 
 
@@ -27,7 +27,7 @@ def tell_doubled(unit: Unit, names: Iterable[str], report: Report) -> None:
         report(Problem(unit.table, "info", "partition-column", detail))
 
 
-def _constant(name: str, value: str | None, rows: int) -> TextColumn:
+def constant(name: str, value: str | None, rows: int) -> TextColumn:
     """A column of one value: every cell is the same slice."""
     data = np.frombuffer((value or "").encode("utf-8", "replace"), np.uint8)
     end = MISSING if value is None else data.size

@@ -17,6 +17,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    """A text as it is written in SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def given_up(table: str, limit: str = "") -> SourceError:
     """The error for a view that went beyond a limit, that of time if no other is named."""
     return SourceError(

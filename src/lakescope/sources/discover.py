@@ -1,8 +1,8 @@
 """Finding tables: from the locations a user names to the list of tables that are there.
 
 A table is a file, or a directory that is one table: it carries a mark (``_SUCCESS``, ``part-00000``), its name ends
-like a data file (``events.parquet/``) or it is partitioned (``year=2021/``). Whatever is passed over is counted and
-told.
+like a data file (``events.parquet/``), it is partitioned (``year=2021/``), or it is a table of Delta or Iceberg.
+Whatever is passed over is counted and told.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 import xxhash
 
-from lakescope.sources import files, formats, walk
+from lakescope.sources import files, formats, postgres_uri, table_formats, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
 from lakescope.sources.model import Problem
@@ -89,6 +89,11 @@ def discover(locations: Sequence[str]) -> tuple[list[Found], list[Problem]]:
 
 def _look(location: str) -> _Root:
     """Everything at one location."""
+    if postgres_uri.is_postgres(location):
+        from lakescope.sources.postgres_tables import look
+
+        there = look(location)
+        return _Root(there.label, there.found, there.problems)
     base, pattern = _split_glob(location)
     label = _label(base)
     root = _Root(label)
@@ -167,7 +172,10 @@ def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
     groups: dict[str, list[Entry]] = defaultdict(list)
     alone: list[Entry] = []
     marked = listing.marked | {_folder(entry) for entry in listing.files if _PART.match(PurePosixPath(entry.path).name)}
+    formatted = {} if single else table_formats.roots(listing)
     for entry in listing.files:
+        if table_formats.root_of(entry.path, formatted) is not None:
+            continue
         folder = None if single else _table_folder(entry.path, base, marked)
         if folder is None:
             alone.append(entry)
@@ -185,6 +193,8 @@ def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
     ]
     for folder in sorted(groups):
         found += _one_table(base, folder, groups[folder], judged, listing, documents)
+    for folder in sorted(formatted):
+        found += _formatted_table(base, folder, formatted[folder], listing)
     _tell_documents(listing, documents)
     return found
 
@@ -310,9 +320,6 @@ def _one_table(
     if len(filled) < len(entries):
         empty = len(entries) - len(filled)
         listing.tell(name, "info", "empty-parts", f"{empty} files of the table are empty and were passed over", empty)
-    if folder in listing.versioned:
-        detail = "a Delta table is read as the Parquet files in it, deleted and replaced ones included"
-        listing.tell(name, "warning", "table-format", detail)
     joinable = [key for key in by_format if key[0] in formats.JOINABLE]
     weight = {key: (len(by_format[key]), sum(entry.size for entry in by_format[key]), str(key)) for key in joinable}
     main = max(joinable, key=weight.__getitem__, default=None)
@@ -337,6 +344,20 @@ def _one_table(
         _version(parts, main[0]),
     )
     return [table, *strangers]
+
+
+def _formatted_table(base: str, folder: str, form: str, listing: Listing) -> list[Found]:
+    """A directory that is a table of Delta or Iceberg; which of its files count is seen when it is planned."""
+    name = files.readable(folder) or listing.label
+    uri = files.child(base, folder) if folder else base
+    try:
+        state = table_formats.state_of(uri, form)
+    except Exception as error:  # a log that is damaged, or whatever a remote file system raises
+        listing.tell(name, "error", "table-format", f"its state cannot be read: {files.reason_of(error)}")
+        return []
+    inside = [entry for entry in listing.files if not folder or entry.path.startswith(f"{folder}/")]
+    size = sum(entry.size for entry in inside if entry.path.endswith(".parquet"))
+    return [Found(name, uri, form, None, size, state.modified, ((uri, size),), state.version)]
 
 
 def _version(entries: Iterable[Entry], form: str) -> str:

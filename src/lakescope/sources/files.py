@@ -15,7 +15,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +25,7 @@ from urllib.request import url2pathname
 import pyarrow as pa
 
 from lakescope.errors import SourceError
+from lakescope.sources import postgres_uri
 from lakescope.sources.limits import Unbelievable, Unpacking
 from lakescope.sources.redact import USER, scrub, without_secrets
 
@@ -148,6 +149,8 @@ def cut_off(table: str, error: BaseException, rows: int) -> SourceError:
 
 def display(location: str) -> str:
     """How a location may be shown to a person."""
+    if postgres_uri.is_postgres(location):
+        return readable(postgres_uri.shown(location))
     return readable(location if local_path(location) is not None else without_secrets(location))
 
 
@@ -350,6 +353,25 @@ def _with_environment(address: _Address) -> str:
     if "region" not in options and (region or "endpoint_override" in options):
         options["region"] = region or "us-east-1"
     return urlencode(options)
+
+
+def store_options(location: str) -> dict[str, str]:
+    """Endpoint and region of an S3 URI, for libraries that open it by themselves; credentials they find as we do."""
+    options = dict(parse_qsl(_with_environment(_split(location))))
+    found = {}
+    if "endpoint_override" in options:
+        found["endpoint"] = f"{options.get('scheme', 'https')}://{options['endpoint_override']}"
+    if "region" in options:
+        found["region"] = options["region"]
+    return found
+
+
+def same_store(location: str, root: str) -> str:
+    """A remote location with the options of another one, if it has none itself."""
+    if local_path(location) is not None or local_path(root) is not None:
+        return location
+    there, here = _split(location), _split(root)
+    return location if there.query or there.scheme != here.scheme else replace(there, query=here.query).below("")
 
 
 def _fsspec_filesystem(address: _Address) -> tuple[Any, str]:

@@ -22,26 +22,28 @@ _BUFFER_BYTES = 1 << 20
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
     """Units of about ``target_bytes`` that begin and end with a row group."""
-    return planning.plan_pieces(found, target_bytes, "parquet", _weigh)
+    return planning.plan_pieces(found, target_bytes, "parquet", weigh)
 
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read row groups in bounded batches."""
     with files.open_random(unit.uri, unit.options.get("compression")) as source:
-        file = _open(source, unit.table)
+        file = opened(source, unit.table)
         check_rows(unit.table, file.metadata.num_rows, source.size())
         first, last = unit.options.get("pieces", (0, file.num_row_groups))
-        batches = file.iter_batches(_rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
+        batches = file.iter_batches(rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
         yield from arrow_batches.text_batches(batches, file.schema_arrow, unit.table, report, unit.size)
 
 
-def _weigh(uri: str) -> list[int]:
+def weigh(uri: str) -> list[int]:
+    """Bytes of the row groups of a file."""
     with files.open_random(uri) as source:
-        metadata = _open(source, files.display(uri)).metadata
+        metadata = opened(source, files.display(uri)).metadata
         return [metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)]
 
 
-def _open(source: Any, name: str) -> Any:
+def opened(source: Any, name: str) -> Any:
+    """A Parquet file to read from; refuses what is none."""
     if source.size() == 0:
         raise SourceError(f"{name} is empty: it holds no table", code="empty-file")
     try:
@@ -56,7 +58,7 @@ def _open(source: Any, name: str) -> Any:
         raise
 
 
-def _rows_at_a_time(file: Any) -> int:
+def rows_at_a_time(file: Any) -> int:
     """Rows to decode at once: bounded in number, and in bytes as far as the metadata tells."""
     metadata = file.metadata
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from lakescope.sources import secrets
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
 #: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
 USER = re.compile(r"(://)([^\s'\"@/:?]*)(:(?!\d+(?:[/?]|$))[^\s'\"@]*)?@")
@@ -56,10 +58,10 @@ def whole(bare: str, secret: Secret) -> str:
 
 
 def scrub(text: str) -> str:
-    """A text without the secrets of the URIs and settings it quotes."""
+    """A text without the secrets of the URIs and settings it quotes, and without passwords that are known here."""
     pieces, end = [], 0
     # The user information of a URI goes first: a secret may hold what would end a URI.
-    bare = USER.sub(r"\1", text)
+    bare = USER.sub(r"\1", secrets.hide(text))
     for match in _WITHIN.finditer(bare):
         pieces += [_without_settings(bare[end : match.start()]), without_secrets(match[0])]
         end = match.end()

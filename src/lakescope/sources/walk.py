@@ -31,11 +31,12 @@ class Listing:
 
     def pass_over(self, folder: str, name: str) -> None:
         """Count a hidden name, and heed what it says about its directory."""
+        if name == "_delta_log":
+            self.versioned.add(folder)
+            return
         self.hidden.append(f"{folder}/{name}" if folder else name)
         if name == "_SUCCESS":
             self.marked.add(folder)
-        elif name == "_delta_log":
-            self.versioned.add(folder)
 
 
 def is_hidden(name: str) -> bool:

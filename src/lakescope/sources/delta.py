@@ -1,0 +1,132 @@
+"""Delta tables: the data files of the current version, with what its log says of them.
+
+The package deltalake reads the log on the driver and the deletion vectors in workers; data files are read like other
+Parquet files. What a version needs and this reader does not know makes a problem, never wrong rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from lakescope.errors import SourceError
+from lakescope.sources import files, versioned
+from lakescope.sources.model import Batch, Report, Unit
+from lakescope.sources.versioned import I64, Field
+from lakescope.values.text import MISSING
+from lakescope.values.typed import cells
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+INSTALL = "pip install 'lakescope[tables]'"
+#: What a reader must know of a table, and this one does.
+_KNOWN = frozenset(
+    "columnMapping deletionVectors timestampNtz typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck "
+    "variantType variantType-preview".split()
+)
+_PHYSICAL = "delta.columnMapping.physicalName"
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """Runs of row groups of the data files of one version."""
+    table = _opened(found.uri, int(found.version))
+    protocol = table.protocol()
+    needed = set(protocol.reader_features or ())
+    if needed - _KNOWN:
+        listed = ", ".join(sorted(needed - _KNOWN))
+        raise SourceError(
+            f"{found.table} needs features of Delta that are not known here: {listed}", code="table-format"
+        )
+    partitions = list(table.metadata().partition_columns)
+    columns = json.loads(table.schema().to_json())["fields"]
+    if '"variant"' in json.dumps([column["type"] for column in columns]):
+        raise SourceError(f"{found.table} holds columns of type variant: not read", code="table-format")
+    fields = [_field(column, found.table) for column in columns if column["name"] not in partitions]
+    common = {"fields": fields, "table": found.uri, "version": int(found.version)}
+    if "deletionVectors" in needed:
+        common["vectors"] = True
+    physical = {column["name"]: column["metadata"].get(_PHYSICAL, column["name"]) for column in columns}
+    adds = pa.table(table.get_add_actions(flatten=True))
+    constants = {name: _texts(adds, name, physical[name]) for name in partitions}
+    units: list[Unit] = []
+    for row, (path, size) in enumerate(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True)):
+        uri = files.same_store(path, found.uri) if "://" in path else files.child(found.uri, unquote(path))
+        options = {**common, "constants": {files.readable(name): texts[row] for name, texts in constants.items()}}
+        units += versioned.units_of(found.table, "delta", uri, size, target_bytes, options)
+    if not units:
+        nothing = [*fields, *({"name": name, "key": name} for name in partitions)]
+        units.append(Unit(found.table, "delta", found.uri, 1, options={"fields": nothing, "empty": True}))
+    return units
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read a data file, without the rows that are deleted since."""
+    deleted = _deleted(unit) if unit.options.get("vectors") else np.empty(0, np.int64)
+    yield from versioned.read(unit, report, versioned.by_name, deleted)
+
+
+def _field(column: dict[str, Any], table: str) -> Field:
+    """A column by the name that files know it by."""
+    physical = column["metadata"].get(_PHYSICAL)
+    if physical is not None and isinstance(column["type"], dict):
+        raise SourceError(
+            f"{table} holds nested columns under other names (column mapping): not read",
+            hint="read it through Spark: pass the DataFrame, or spark: and its name",
+            code="table-format",
+        )
+    return {"name": files.readable(column["name"]), "key": physical or column["name"]}
+
+
+def _texts(adds: Any, name: str, physical: str) -> list[str | None]:
+    """What the log says that a partition column is in each file."""
+    known = f"partition.{name}" if f"partition.{name}" in adds.column_names else f"partition.{physical}"
+    array = adds[known].combine_chunks()
+    found = cells(array.chunk(0) if isinstance(array, pa.ChunkedArray) else array)
+    raw = found.data.tobytes()
+    bounds = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+    return [None if end == MISSING else raw[start:end].decode("utf-8", "replace") for start, end in bounds]
+
+
+def _deleted(unit: Unit) -> I64:
+    """Numbers of the rows of a data file that are deleted, in order."""
+    vectors = _vectors(unit.options["table"], unit.options["version"])
+    keep = vectors.get(_plain(unit.uri))
+    return np.empty(0, np.int64) if keep is None else np.flatnonzero(~keep)
+
+
+@lru_cache(maxsize=1)
+def _vectors(uri: str, version: int) -> dict[str, Any]:
+    """Which rows are kept of each data file that lacks some, as a worker knows it of the table it reads."""
+    found = {}
+    for batch in pa.RecordBatchReader.from_stream(_opened(uri, version).deletion_vectors()):
+        for path, vector in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            found[_plain(path)] = np.asarray(vector.values, dtype=np.bool_)
+    return found
+
+
+def _plain(location: str) -> str:
+    """One way to write the place of a file."""
+    path = files.local_path(location)
+    return location.partition("?")[0] if path is None else path
+
+
+def _opened(uri: str, version: int) -> Any:
+    try:
+        from deltalake import DeltaTable
+    except ImportError as error:
+        raise SourceError("reading Delta tables needs the package deltalake", hint=INSTALL) from error
+    path = files.local_path(uri)
+    if path is not None:
+        return DeltaTable(path, version=version)
+    store = files.store_options(uri)
+    options = {f"aws_{'endpoint_url' if name == 'endpoint' else name}": value for name, value in store.items()}
+    if store.get("endpoint", "").startswith("http:"):
+        options["aws_allow_http"] = "true"
+    return DeltaTable(files.display(uri), version=version, storage_options=options)

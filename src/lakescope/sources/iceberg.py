@@ -1,0 +1,176 @@
+"""Iceberg tables: the data files of the current snapshot, with deletes, whatever columns were called before.
+
+The package pyiceberg reads metadata and manifests on the driver; data files are read like other Parquet files, their
+columns found by number. Rows deleted by position are left out; what this reader cannot honour (deletes by equality,
+data files that are not Parquet) makes a problem, never wrong rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakescope.errors import SourceError
+from lakescope.sources import files, parquet, table_formats, versioned
+from lakescope.sources.delta import INSTALL
+from lakescope.sources.model import Batch, Report, Unit
+from lakescope.sources.versioned import I64, Field
+from lakescope.values.text import MISSING
+from lakescope.values.typed import cells
+
+if TYPE_CHECKING:
+    from lakescope.sources.discover import Found
+
+_NAME_MAPPING = "schema.name-mapping.default"
+
+
+def plan(found: Found, target_bytes: int) -> list[Unit]:
+    """Runs of row groups of the data files of one snapshot."""
+    table = opened(found.uri)
+    fields = [_field(field, found.table) for field in table.schema().fields]
+    common: dict[str, Any] = {"fields": fields}
+    if _NAME_MAPPING in table.metadata.properties:
+        common["named"] = True
+    units: list[Unit] = []
+    for task in _tasks(table, found.table):
+        file = task.file
+        if file.file_format.value.lower() != "parquet":
+            raise _refusal(found.table, f"holds data files of the format {file.file_format.value}")
+        options = {**common, "defaults": _defaults(table, file)}
+        if task.delete_files:
+            deletes = [
+                (each.file_format.value.lower(), place_of(each.file_path, found.uri)) for each in task.delete_files
+            ]
+            options["deletes"] = sorted(deletes)
+            options["path"] = file.file_path
+        place, size = place_of(file.file_path, found.uri), file.file_size_in_bytes
+        units += versioned.units_of(found.table, "iceberg", place, size, target_bytes, options)
+    if not units:
+        units.append(Unit(found.table, "iceberg", found.uri, 1, options={**common, "empty": True}))
+    # Manifests are read side by side: the order of their files is nobody's.
+    return sorted(units, key=lambda unit: (unit.uri, unit.options.get("pieces", [])))
+
+
+def read(unit: Unit, report: Report) -> Iterator[Batch]:
+    """Read a data file, without the rows that are deleted since."""
+    yield from versioned.read(unit, report, _key_of(unit), _deleted(unit))
+
+
+def opened(uri: str) -> Any:
+    """The table in a folder, in its current state."""
+    try:
+        from pyiceberg.table import StaticTable
+    except ImportError as error:
+        raise SourceError("reading Iceberg tables needs the package pyiceberg", hint=INSTALL) from error
+    metadata = table_formats.state_of(uri, "iceberg").metadata
+    store = files.store_options(uri) if files.local_path(uri) is None else {}
+    return StaticTable.from_metadata(
+        metadata.partition("?")[0] if store else metadata, {f"s3.{name}": value for name, value in store.items()}
+    )
+
+
+def _tasks(table: Any, name: str) -> list[Any]:
+    """Data files of the current snapshot, each with the files that delete rows of it."""
+    try:
+        return list(table.scan().plan_files())
+    except (ValueError, NotImplementedError) as error:
+        if "quality delete" in str(error):
+            raise _refusal(name, "has rows deleted by equality") from error
+        raise
+    except FileNotFoundError as error:
+        # Iceberg writes down where its files lie, from the root on.
+        raise SourceError(
+            f"{name} lacks files that its metadata names: it says that it lies at {files.display(table.location())}",
+            hint="index it there, or register it where it lies now",
+            code="table-format",
+        ) from error
+
+
+def _refusal(table: str, why: str) -> SourceError:
+    return SourceError(
+        f"{table} {why}: not read",
+        hint="read it through Spark: pass the DataFrame, or spark: and its name",
+        code="table-format",
+    )
+
+
+def _field(field: Any, table: str) -> Field:
+    """A column by its number."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.types import StructType
+
+    made: Field = {"name": files.readable(field.name), "key": field.field_id}
+    if isinstance(field.field_type, StructType):
+        made["fields"] = [_field(each, table) for each in field.field_type.fields]
+    elif not field.field_type.is_primitive:
+        made["opaque"] = versioned.shape(schema_to_pyarrow(field.field_type))
+    if getattr(field, "initial_default", None) is not None:
+        raise _refusal(table, f"has a default for older rows in column {field.name!r}")
+    return made
+
+
+def _defaults(table: Any, file: Any) -> dict[str, str | None]:
+    """Values of partition columns, which files that came from elsewhere leave out."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+    from pyiceberg.transforms import IdentityTransform
+
+    found: dict[str, str | None] = {}
+    for place, part in enumerate(table.specs()[file.spec_id].fields):
+        if isinstance(part.transform, IdentityTransform):
+            field = table.schema().find_field(part.source_id)
+            array = pa.array([file.partition[place]], schema_to_pyarrow(field.field_type))
+            cell = cells(array)
+            missing = int(cell.ends[0]) == MISSING
+            found[files.readable(field.name)] = None if missing else cell.data.tobytes().decode("utf-8", "replace")
+    return found
+
+
+def _key_of(unit: Unit) -> versioned.KeyOf:
+    """How columns are found in a file: by number; by name in files without numbers, if the table allows it."""
+    if unit.options.get("empty"):
+        return versioned.by_number
+    with files.open_random(unit.uri) as source:
+        schema = parquet.opened(source, unit.table).schema_arrow
+    if any(versioned.by_number(field) is not None for field in schema):
+        return versioned.by_number
+    if not unit.options.get("named"):
+        raise _refusal(unit.table, "holds data files whose columns have no numbers")
+    numbers = {field["name"]: field["key"] for field in unit.options["fields"]}
+    return lambda field: numbers.get(field.name)
+
+
+def _deleted(unit: Unit) -> I64:
+    """Numbers of the rows of a data file that are deleted, in order."""
+    rows = [_positions(form, place, unit.options["path"]) for form, place in unit.options.get("deletes", ())]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *rows]))
+
+
+def _positions(form: str, place: str, path: str) -> I64:
+    """What one file says is deleted of another: a list of paths and rows, or a bitmap in a Puffin file."""
+    if form == "puffin":
+        from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
+        from pyiceberg.table.puffin import PuffinFile
+
+        with files.open_stream(place) as stream:
+            vectors = deletion_vectors_from_puffin_file(PuffinFile(stream.read()))
+        found = [np.asarray(each.to_vector(), np.int64) for each in vectors if each.referenced_data_file == path]
+        return np.concatenate([np.empty(0, np.int64), *found])
+    if form != "parquet":
+        raise SourceError(f"rows are deleted by a file of the format {form}: not read", code="table-format")
+    found = []
+    with files.open_random(place) as source:
+        for batch in parquet.opened(source, place).iter_batches(columns=["file_path", "pos"], use_threads=False):
+            ours = np.asarray([each == path for each in batch.column("file_path").to_pylist()], np.bool_)
+            found.append(np.asarray(batch.column("pos"), np.int64)[ours])
+    return np.concatenate([np.empty(0, np.int64), *found])
+
+
+def place_of(location: str, root: str) -> str:
+    """A location of Iceberg as one of ours: ``file:/a``, ``file:///a`` and ``/a`` are the same."""
+    if location.startswith("file:") and not location.startswith("file://"):
+        location = location.replace("file:", "file://", 1)
+    path = files.local_path(location)
+    return files.same_store(location, root) if path is None else path

@@ -1,0 +1,112 @@
+"""Folders that are tables of Delta or Iceberg: their data files are one table, and not all of them count.
+
+A folder with ``_delta_log/`` is a Delta table, one with ``metadata/*.metadata.json`` an Iceberg table. Which state is
+the current one is seen from names alone in Delta, and from the current metadata file in Iceberg; no package is needed
+to find a table, or to see that it has not changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lakescope.errors import SourceError
+from lakescope.sources import files
+from lakescope.sources.files import Entry
+from lakescope.sources.walk import Listing
+
+LOG, METADATA = "_delta_log", "metadata"
+_COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))")
+_STATE = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_HINT = "version-hint.text"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The current state of a table: what tells it from a later one, when it began, and for Iceberg where it is told."""
+
+    version: str
+    modified: float
+    metadata: str = ""
+
+
+def roots(listing: Listing) -> dict[str, str]:
+    """Folders that are tables of a format, with the format; a table inside another one is part of it."""
+    found = dict.fromkeys(listing.versioned, "delta")
+    for entry in listing.files:
+        folders = entry.path.split("/")
+        if len(folders) > 1 and folders[-2] == METADATA and _STATE.fullmatch(folders[-1]):
+            found.setdefault("/".join(folders[:-2]), "iceberg")
+    return {folder: form for folder, form in found.items() if not any(_inside(folder, other) for other in found)}
+
+
+def root_of(path: str, folders: dict[str, str]) -> str | None:
+    """The table of a format that a file belongs to, if any."""
+    parts = path.split("/")
+    return next((above for n in range(len(parts)) if (above := "/".join(parts[:n])) in folders), None)
+
+
+def _inside(folder: str, other: str) -> bool:
+    return folder != other and (not other or folder.startswith(f"{other}/"))
+
+
+def state_of(folder: str, form: str) -> State:
+    """The current state of the table in a folder."""
+    return _delta_state(folder) if form == "delta" else _iceberg_state(folder)
+
+
+def _delta_state(folder: str) -> State:
+    commits = {
+        int(match[1]): entry for entry in _entries(files.child(folder, LOG)) if (match := _COMMIT.fullmatch(entry.path))
+    }
+    if not commits:
+        raise SourceError("the log of a Delta table holds no commit", code="damaged")
+    last = max(commits)
+    return State(str(last), commits[last].modified)
+
+
+def _iceberg_state(folder: str) -> State:
+    """The metadata file that a hint names, or the one with the highest number; the newest if several have it."""
+    place = files.child(folder, METADATA)
+    there = {entry.path: entry for entry in _entries(place)}
+    hinted = _hinted(place) if _HINT in there else ()
+    wanted = [name for name in hinted if name in there]
+    if not wanted:
+        numbered = {name: int(match[1]) for name in there if (match := _STATE.fullmatch(name))}
+        wanted = [name for name, number in numbered.items() if number == max(numbered.values())]
+    told = {name: _json(files.child(place, name)) for name in sorted(wanted)}
+    name = max(told, key=lambda each: (told[each].get("last-updated-ms", 0), each))
+    body = told[name]
+    version = f"{body.get('current-snapshot-id') or 'none'}.{body.get('current-schema-id', 0)}"
+    return State(version, body.get("last-updated-ms", 0) / 1000, files.child(place, name))
+
+
+def metadata_of(folder: str) -> dict[str, Any]:
+    """What the current metadata file of an Iceberg table says."""
+    return _json(_iceberg_state(folder).metadata)
+
+
+def _hinted(place: str) -> tuple[str, ...]:
+    text = files.read_head(files.child(place, _HINT), 1000).decode("utf-8", "replace").strip()
+    return (text, f"v{text}.metadata.json", f"v{text}.gz.metadata.json", f"{text}.metadata.json")
+
+
+def _json(uri: str) -> dict[str, Any]:
+    with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
+        body: dict[str, Any] = json.loads(stream.read())
+    return body
+
+
+def _entries(folder: str) -> list[Entry]:
+    """The files right inside a folder."""
+    path = files.local_path(folder)
+    if path is None:
+        return [entry for entry in files.listing(folder) if "/" not in entry.path]
+    return [
+        Entry(str(each), each.name, (info := each.stat()).st_size, info.st_mtime)
+        for each in sorted(Path(path).iterdir())
+        if each.is_file()
+    ]

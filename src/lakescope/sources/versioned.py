@@ -1,0 +1,131 @@
+"""Reading a data file of a Delta or Iceberg table: its columns are those of the table now, without deleted rows.
+
+What a column was called when a file was written does not matter: Iceberg knows columns by number, Delta may know them
+by another name. A column that came later is missing in older files, one that is gone is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakescope.errors import SourceError
+from lakescope.sources import arrow_batches, files, parquet, planning
+from lakescope.sources.constants import constant
+from lakescope.sources.model import Batch, Report, Unit
+
+I64 = npt.NDArray[np.int64]
+#: A column of a table: ``name``, the ``key`` that finds it in a file, of a struct its ``fields``, ``opaque`` if what is
+#: inside a list or map must be written in the file as it is called now.
+Field = dict[str, Any]
+#: The key of a field of a file.
+KeyOf = Callable[[Any], Any]
+_FIELD_ID = b"PARQUET:field_id"
+
+
+def by_name(field: Any) -> Any:
+    """Files name their columns."""
+    return field.name
+
+
+def by_number(field: Any) -> Any:
+    """Files number their columns."""
+    number = (field.metadata or {}).get(_FIELD_ID)
+    return None if number is None else int(number)
+
+
+def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, options: dict[str, Any]) -> list[Unit]:
+    """Units of one data file: runs of its row groups."""
+    if size <= target_bytes:
+        return [Unit(table, reader, uri, size, options=options)]
+    return [
+        Unit(table, reader, uri, share, options={**options, "pieces": [first, last]})
+        for first, last, share in planning.runs(parquet.weigh(uri), size, target_bytes)
+    ]
+
+
+def read(unit: Unit, report: Report, key_of: KeyOf, deleted: I64) -> Iterator[Batch]:
+    """Read row groups of a data file; ``deleted`` are numbers of rows in the file, in order.
+
+    Option ``defaults`` has texts of columns that a file may leave out because all its rows have the same value there.
+    """
+    fields: list[Field] = unit.options["fields"]
+    if unit.options.get("empty"):
+        nothing = pa.schema([(field["name"], pa.null()) for field in fields])
+        yield from arrow_batches.text_batches([], nothing, unit.table, report)
+        return
+    with files.open_random(unit.uri) as source:
+        file = parquet.opened(source, unit.table)
+        first, last = unit.options.get("pieces", (0, file.num_row_groups))
+        before = sum(file.metadata.row_group(group).num_rows for group in range(first))
+        pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
+        whole = arrow_batches.empty_batch(file.schema_arrow)
+        schema = _projected(whole, fields, key_of, unit.table).schema
+        kept = (_projected(each, fields, key_of, unit.table) for each in _without(pieces, deleted, before))
+        defaults = {name: text for name, text in unit.options.get("defaults", {}).items() if _lacks(schema, name)}
+        for batch in arrow_batches.text_batches(kept, schema, unit.table, report):
+            batch.columns = [
+                constant(column.name, defaults[column.name], batch.rows) if column.name in defaults else column
+                for column in batch.columns
+            ]
+            yield batch
+
+
+def _lacks(schema: Any, name: str) -> bool:
+    place = schema.get_field_index(name)
+    return place >= 0 and bool(pa.types.is_null(schema.field(place).type))
+
+
+def _without(batches: Iterator[Any], deleted: I64, position: int) -> Iterator[Any]:
+    """Batches of neighbouring rows, the first of which has a number, without those that are deleted."""
+    for batch in batches:
+        rows = batch.num_rows
+        start, end = np.searchsorted(deleted, [position, position + rows])
+        if end > start:
+            left = np.delete(np.arange(rows), deleted[start:end] - position)
+            batch = batch.take(pa.array(left))
+        position += rows
+        yield batch
+
+
+def _projected(batch: Any, fields: list[Field], key_of: KeyOf, table: str) -> Any:
+    """A batch with the columns of the table, in their order, under their names."""
+    places = {key_of(field): place for place, field in enumerate(batch.schema)}
+    arrays = []
+    for field in fields:
+        place = places.get(field["key"])
+        there = place is not None and batch.schema.field(place)
+        arrays.append(_shaped(batch.column(place), there, field, key_of, table) if there else pa.nulls(batch.num_rows))
+    return pa.RecordBatch.from_arrays(arrays, names=[field["name"] for field in fields])
+
+
+def _shaped(array: Any, there: Any, field: Field, key_of: KeyOf, table: str) -> Any:
+    """A column as the table has it now: of a struct the fields that it still has."""
+    if "fields" in field and pa.types.is_struct(array.type):
+        places = {key_of(child): place for place, child in enumerate(array.type)}
+        wanted = [(each, places[each["key"]]) for each in field["fields"] if each["key"] in places]
+        if wanted:
+            children = array.flatten()
+            made = [_shaped(children[place], array.type[place], each, key_of, table) for each, place in wanted]
+            return pa.StructArray.from_arrays(made, names=[each["name"] for each, _ in wanted])
+        return pa.nulls(len(array))
+    if "opaque" in field and field["opaque"] != shape(array.type):
+        raise SourceError(
+            f"{table} holds a column {field['name']!r} of nested values whose fields changed since: not read",
+            hint="rewrite the older files of the table (compaction does)",
+            code="table-format",
+        )
+    return array
+
+
+def shape(kind: Any) -> str:
+    """Names of all fields inside a type, which is what its values show when they are written as JSON."""
+    if pa.types.is_struct(kind):
+        return "{" + ",".join(f"{field.name}:{shape(field.type)}" for field in kind) + "}"
+    if pa.types.is_map(kind):
+        return f"<{shape(kind.item_type)}>"
+    return f"[{shape(kind.value_type)}]" if pa.types.is_nested(kind) else ""

@@ -1,0 +1,418 @@
+"""Delta and Iceberg tables: one table each, in its current state, against what their own libraries read."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import shutil
+import struct
+import sys
+import zlib
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakescope import sources
+from lakescope.errors import SourceError
+from lakescope.sources.discover import Found, discover
+from lakescope.sources.frames import as_batches
+from lakescope.sources.model import Unit
+
+deltalake = pytest.importorskip("deltalake")
+pytest.importorskip("pyiceberg")
+
+
+def one(place: Path) -> Found:
+    (found,), problems = discover([str(place)])
+    assert problems == []
+    return found
+
+
+def rows(units: list[Unit]) -> list[tuple[tuple[str, str | None], ...]]:
+    """Rows as text, in an order of their own."""
+    made = []
+    for unit in units:
+        for batch in sources.read(Unit.from_json(unit.to_json()), lambda problem: None):
+            made += _rows(batch)
+    return sorted(made, key=str)
+
+
+def _rows(batch: Any) -> list[tuple[tuple[str, str | None], ...]]:
+    columns = {
+        column.name: [
+            None if end < 0 else column.data[start:end].tobytes().decode()
+            for start, end in zip(column.starts.tolist(), column.ends.tolist(), strict=True)
+        ]
+        for column in batch.columns
+    }
+    return [tuple(sorted((name, cells[row]) for name, cells in columns.items())) for row in range(batch.rows)]
+
+
+def expected(table: Any) -> list[tuple[tuple[str, str | None], ...]]:
+    """The same of a table in memory, read by somebody else."""
+    from lakescope.sources.arrow_batches import text_batches
+
+    batches = list(as_batches(table))
+    made = text_batches(batches, batches[0].schema, "", lambda problem: None)
+    return sorted((row for batch in made for row in _rows(batch)), key=str)
+
+
+# --- Delta ------------------------------------------------------------------------------------------------------------
+
+
+def commit(place: Path, version: int, *actions: dict[str, Any]) -> None:
+    """Write a commit by hand."""
+    text = "\n".join(json.dumps(action) for action in actions)
+    (place / "_delta_log" / f"{version:020}.json").write_text(text)
+
+
+def actions_of(place: Path, version: int) -> dict[str, Any]:
+    lines = (place / "_delta_log" / f"{version:020}.json").read_text().splitlines()
+    return {name: body for line in lines for name, body in json.loads(line).items()}
+
+
+def test_a_delta_table_is_one_table_in_its_current_state(tmp_path: Path) -> None:
+    place = tmp_path / "lake" / "sales"
+    day = pa.array([datetime.date(2021, 3, 4)] * 4)
+    first = pa.table({"a": [1, 2, 3, 4], "k": ["a b/ü%", "x=1", "+", None], "day": day})
+    deltalake.write_deltalake(place, first, partition_by=["k", "day"])
+    second = first.append_column("price", pa.array([Decimal("1.50")] * 4)).slice(0, 2)
+    deltalake.write_deltalake(place, second, mode="append", schema_mode="merge")
+    deltalake.DeltaTable(place).delete("a = 3")
+    (tmp_path / "lake" / "other.csv").write_text("x\n1\n")
+    found, problems = discover([str(tmp_path / "lake")])
+    assert [(each.table, each.format) for each in found] == [("other.csv", "csv"), ("sales", "delta")]
+    assert problems == []
+    got = rows(sources.plan(found[1], 1 << 30))
+    assert len(got) == 5
+    assert got == expected(deltalake.DeltaTable(place).to_pyarrow_table())
+    assert (("a", "1"), ("day", "2021-03-04"), ("k", "a b/ü%"), ("price", "1.50")) in got
+
+
+def test_the_version_of_a_delta_table_is_that_of_its_log(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    before = one(tmp_path)
+    assert one(tmp_path) == before
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [2]}), mode="overwrite")
+    after = one(tmp_path)
+    assert (before.version, after.version) == ("0", "1")
+    # What was found is what is read, also when the table has gone on.
+    assert rows(sources.plan(before, 1 << 30)) == [(("a", "1"),)]
+    assert rows(sources.plan(after, 1 << 30)) == [(("a", "2"),)]
+    deltalake.DeltaTable(tmp_path).create_checkpoint()
+    assert one(tmp_path).version == "1"
+
+
+def test_a_delta_table_without_rows_shows_its_columns(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1], "p": ["x"]}), partition_by=["p"])
+    deltalake.DeltaTable(tmp_path).delete()
+    (unit,) = sources.plan(one(tmp_path), 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert (batch.rows, [column.name for column in batch.columns]) == (0, ["a", "p"])
+
+
+def z85(data: bytes) -> str:
+    """Base 85 in the alphabet of ZeroMQ, as Delta writes vectors into its log."""
+    ours = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+    theirs = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    padded = data + bytes(-len(data) % 4)
+    return base64.b85encode(padded).translate(bytes.maketrans(ours, theirs)).decode()
+
+
+def test_deletion_vectors_of_delta_are_honoured(tmp_path: Path) -> None:
+    roaring = pytest.importorskip("pyroaring")
+    table = pa.table({"a": pa.array(range(10_000), pa.int64())})
+    properties = deltalake.WriterProperties(max_row_group_size=1000)
+    configuration = {"delta.enableDeletionVectors": "true"}
+    deltalake.write_deltalake(tmp_path, table, configuration=configuration, writer_properties=properties)
+    add = actions_of(tmp_path, 0)["add"]
+    gone = [0, 999, 1000, 5555, *range(7000, 8500), 9999]
+    bitmap = roaring.BitMap(gone).serialize()
+    data = struct.pack("<iqi", 1681511377, 1, 0) + bitmap
+    vector = {"storageType": "i", "pathOrInlineDv": z85(data), "sizeInBytes": len(data), "cardinality": len(gone)}
+    remove = {"path": add["path"], "dataChange": True, "deletionTimestamp": 1}
+    commit(tmp_path, 1, {"remove": remove}, {"add": {**add, "deletionVector": vector}})
+    found = one(tmp_path)
+    left = sorted(str(number) for number in set(range(10_000)) - set(gone))
+    for size in (1 << 30, 1):
+        units = sources.plan(found, size)
+        assert len(units) == (1 if size > 1 else 10)
+        assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
+
+
+def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"c1": [1], "c2": ["x"]}))
+    body = actions_of(tmp_path, 0)["metaData"]
+    fields = json.loads(body["schemaString"])["fields"]
+    for number, (field, name) in enumerate(zip(fields, ("id", "né w"), strict=True), start=1):
+        names = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": field["name"]}
+        field.update(name=name, metadata=names)
+    body["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+    body["configuration"] = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
+    commit(tmp_path, 1, {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": body})
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("id", "1"), ("né w", "x"))]
+
+
+@pytest.mark.parametrize(
+    ("feature", "said"), [("collations", "collations"), ("catalogManaged", "cannot be read: .*atalog")]
+)
+def test_what_a_delta_table_needs_and_is_not_known_makes_a_problem(tmp_path: Path, feature: str, said: str) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [feature], "writerFeatures": [feature]}
+    commit(tmp_path, 1, {"protocol": protocol})
+    with pytest.raises(SourceError, match=said):
+        sources.plan(one(tmp_path), 1 << 30)
+
+
+def test_a_log_that_is_damaged_makes_a_problem(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path / "d", pa.table({"a": [1]}))
+    (tmp_path / "d" / "_delta_log" / f"{0:020}.json").write_text('{"add": ')
+    with pytest.raises(SourceError, match="d cannot be read"):
+        sources.plan(one(tmp_path), 1 << 30)
+    shutil.rmtree(tmp_path / "d" / "_delta_log")
+    (tmp_path / "d" / "_delta_log").mkdir()
+    found, (problem,) = discover([str(tmp_path)])
+    assert (found, problem.code, problem.severity) == ([], "table-format", "error")
+
+
+# --- Iceberg ----------------------------------------------------------------------------------------------------------
+
+
+def catalog(place: Path) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    made = SqlCatalog("lake", uri=f"sqlite:///{place}/catalog.sqlite", warehouse=f"file://{place}/lake")
+    made.create_namespace("n")
+    return made
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Any:
+    pytest.importorskip("sqlalchemy")
+    (tmp_path / "lake").mkdir()
+    made = catalog(tmp_path)
+    yield made
+    made.close()
+
+
+def at(table: Any) -> Path:
+    return Path(table.location().removeprefix("file://"))
+
+
+def test_an_iceberg_table_is_one_table_in_its_current_state(warehouse: Any) -> None:
+    from pyiceberg.types import DoubleType, LongType
+
+    data = pa.table(
+        {
+            "id": pa.array([1, 2, 3], pa.int32()),
+            "old": ["a", "b", "c"],
+            "gone": ["x", "y", "z"],
+            "when": pa.array([datetime.datetime(2021, 3, 4, 5, 6)] * 3, pa.timestamp("us", "UTC")),
+            "place": pa.array([{"town": "Ulm", "zip": 1}, None, {"town": "Bonn", "zip": 2}]),
+            "list": [[1, 2], [], None],
+        }
+    )
+    table = warehouse.create_table("n.t", schema=data.schema)
+    table.append(data)
+    with table.update_schema() as update:
+        update.rename_column("old", "new").delete_column("gone").update_column("id", LongType())
+        update.rename_column("place.town", "city").delete_column("place.zip").add_column("more", DoubleType())
+    later = table.schema().as_arrow()
+    table.append(pa.Table.from_pylist([{"id": 2**40, "new": "d", "more": 0.5}], schema=later))
+    table.delete("id = 2")
+    found = one(at(table).parent)
+    assert (found.table, found.format) == ("t", "iceberg")
+    got = rows(sources.plan(found, 1 << 30))
+    assert len(got) == 3
+    assert got == expected(table.scan().to_arrow())
+    assert dict(got[0])["place.city"] == "Ulm"
+
+
+def test_the_version_of_an_iceberg_table_is_its_snapshot(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
+    nothing = one(at(table))
+    (unit,) = sources.plan(nothing, 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert (batch.rows, [column.name for column in batch.columns]) == (0, ["a"])
+    table.append(pa.table({"a": [1]}))
+    before = one(at(table))
+    with table.transaction() as change:
+        change.set_properties({"owner": "somebody"})
+    # A new metadata file, and nothing to scan.
+    assert one(at(table)).version == before.version
+    with table.update_schema() as update:
+        update.rename_column("a", "b")
+    assert one(at(table)).version != before.version
+    table.append(pa.table({"b": [2]}))
+    assert len({each.version for each in (nothing, before, one(at(table)))}) == 3
+
+
+def test_partitions_of_iceberg_that_files_leave_out(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64()), ("day", pa.date32())]))
+    with table.update_spec() as update:
+        update.add_identity("day")
+    table.append(pa.table({"a": [1, 2], "day": pa.array([18_690, 18_691], pa.date32())}))
+    for path in at(table).rglob("*.parquet"):
+        # As a table that was taken over from Hive: what the path spells is not in the file.
+        pq.write_table(pq.read_table(path, partitioning=None).drop_columns("day"), path)
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == [
+        (("a", "1"), ("day", "2021-03-04")),
+        (("a", "2"), ("day", "2021-03-05")),
+    ]
+
+
+def add_deletes(table: Any, path: Path, content: Any, form: Any = None, **fields: Any) -> None:
+    """Commit a delete file, which the library reads and does not write."""
+    from pyiceberg.manifest import (
+        DataFile,
+        FileFormat,
+        ManifestContent,
+        ManifestEntry,
+        ManifestEntryStatus,
+        ManifestWriterV2,
+        write_manifest_list,
+    )
+    from pyiceberg.table.metadata import TableMetadataV2
+    from pyiceberg.typedef import Record
+
+    class Writer(ManifestWriterV2):
+        def content(self) -> ManifestContent:
+            return ManifestContent.DELETES
+
+        @property
+        def _meta(self) -> dict[str, str]:
+            return {**super()._meta, "content": "deletes"}
+
+    old = table.current_snapshot()
+    io, folder = table.io, at(table) / "metadata"
+    body = json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    new = old.snapshot_id + 1
+    file = DataFile.from_args(
+        content=content,
+        file_path=f"file://{path}",
+        file_format=form or FileFormat.PARQUET,
+        partition=Record(),
+        record_count=1,
+        file_size_in_bytes=path.stat().st_size,
+        spec_id=0,
+        **fields,
+    )
+    output = io.new_output(f"file://{folder}/deletes.avro")
+    with Writer(table.spec(), table.schema(), output, new, "null") as writer:
+        entry = ManifestEntry.from_args(status=ManifestEntryStatus.ADDED, snapshot_id=new, data_file=file)
+        writer.add_entry(entry)
+    manifest = writer.to_manifest_file()
+    lists = io.new_output(f"file://{folder}/snap.avro")
+    with write_manifest_list(2, lists, new, old.snapshot_id, body["last-sequence-number"] + 1, "null") as written:
+        written.add_manifests([*old.manifests(io), manifest])
+    snapshot = {
+        **json.loads(old.model_dump_json(by_alias=True)),
+        **{"snapshot-id": new, "parent-snapshot-id": old.snapshot_id, "manifest-list": f"file://{folder}/snap.avro"},
+        **{"sequence-number": body["last-sequence-number"] + 1, "summary": {"operation": "delete"}},
+    }
+    body["snapshots"].append(snapshot)
+    body["last-sequence-number"] += 1
+    body["current-snapshot-id"] = new
+    body["refs"]["main"]["snapshot-id"] = new
+    body["last-updated-ms"] += 1
+    TableMetadataV2.model_validate(body)
+    (folder / "00099-by-hand.metadata.json").write_text(json.dumps(body))
+
+
+def puffin(blobs: list[tuple[str, list[int], bytes, str | None, dict[str, str]]]) -> bytes:
+    """A Puffin file: blobs with type, columns, content, compression and properties, then what tells where they are."""
+    body, told = b"PFA1", []
+    for kind, fields, content, codec, properties in blobs:
+        place = {"type": kind, "fields": fields, "snapshot-id": 1, "sequence-number": 1, "properties": properties}
+        place |= {"offset": len(body), "length": len(content), **({"compression-codec": codec} if codec else {})}
+        told.append(place)
+        body += content
+    footer = json.dumps({"blobs": told, "properties": {}}).encode()
+    return body + b"PFA1" + footer + struct.pack("<i", len(footer)) + bytes(4) + b"PFA1"
+
+
+def filled(warehouse: Any) -> Any:
+    properties = {"write.parquet.row-group-limit": "1000"}
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]), properties=properties)
+    table.append(pa.table({"a": pa.array(range(5000), pa.int64())}))
+    return table
+
+
+def test_rows_of_iceberg_deleted_by_position_are_left_out(warehouse: Any) -> None:
+    from pyiceberg.manifest import DataFileContent
+
+    table = filled(warehouse)
+    (task,) = table.scan().plan_files()
+    gone = [0, 999, 1000, 2500, 4999]
+    deletes = pa.table(
+        {"file_path": [task.file.file_path] * 5 + ["file:///elsewhere"], "pos": pa.array([*gone, 7], pa.int64())}
+    )
+    path = at(table) / "data" / "deletes.parquet"
+    pq.write_table(deletes, path)
+    add_deletes(table, path, DataFileContent.POSITION_DELETES)
+    left = sorted(str(number) for number in set(range(5000)) - set(gone))
+    for size in (1 << 30, 1):
+        units = sources.plan(one(at(table)), size)
+        assert len(units) == (1 if size > 1 else 5)
+        assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
+
+
+def test_deletion_vectors_of_iceberg_are_honoured(warehouse: Any) -> None:
+    from pyiceberg.manifest import DataFileContent, FileFormat
+    from pyroaring import BitMap
+
+    table = filled(warehouse)
+    (task,) = table.scan().plan_files()
+    gone = [0, 999, 1000, 2500, 4999]
+    vector = b"\xd1\xd3\x39\x64" + struct.pack("<qi", 1, 0) + BitMap(gone).serialize()
+    path = at(table) / "data" / "deletes.puffin"
+    blob = struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+    about = {"referenced-data-file": task.file.file_path, "cardinality": str(len(gone))}
+    path.write_bytes(puffin([("deletion-vector-v1", [], blob, None, about)]))
+    add_deletes(table, path, DataFileContent.POSITION_DELETES, FileFormat.PUFFIN)
+    left = sorted(str(number) for number in set(range(5000)) - set(gone))
+    units = sources.plan(one(at(table)), 1)
+    assert len(units) == 5
+    assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
+
+
+def test_rows_of_iceberg_deleted_by_equality_make_a_problem(warehouse: Any) -> None:
+    from pyiceberg.manifest import DataFileContent
+
+    table = filled(warehouse)
+    path = at(table) / "data" / "deletes.parquet"
+    pq.write_table(pa.table({"a": [5]}), path)
+    add_deletes(table, path, DataFileContent.EQUALITY_DELETES, equality_ids=[1])
+    with pytest.raises(SourceError, match="deleted by equality") as caught:
+        sources.plan(one(at(table)), 1 << 30)
+    assert caught.value.code == "table-format"
+
+
+def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path) -> None:
+    table = filled(warehouse)
+    at(table).rename(tmp_path / "moved")
+    with pytest.raises(SourceError, match="it says that it lies at"):
+        sources.plan(one(tmp_path / "moved"), 1 << 30)
+
+
+@pytest.mark.parametrize(("form", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg.table")])
+def test_without_the_package_a_table_is_a_problem_that_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, package: str
+) -> None:
+    (tmp_path / "t" / "_delta_log").mkdir(parents=True)
+    if form == "delta":
+        (tmp_path / "t" / "_delta_log" / f"{0:020}.json").write_text("{}")
+    else:
+        (tmp_path / "t" / "_delta_log").rmdir()
+        (tmp_path / "t" / "metadata").mkdir()
+        (tmp_path / "t" / "metadata" / "v1.metadata.json").write_text('{"current-snapshot-id": 1}')
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "part-00000.parquet")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SourceError, match=f"needs the package {package.partition('.')[0]}") as caught:
+        sources.plan(one(tmp_path), 1 << 30)
+    assert caught.value.hint == "pip install 'lakescope[tables]'"
