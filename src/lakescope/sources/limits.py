@@ -1,9 +1,8 @@
 """How much a file may ask for. Whoever wrote it is not trusted, and honest data stays far below.
 
 Reading is streamed, so most of what is large is merely slow. What is bounded here is what a small file can make out of
-nothing: bytes by compression, rows by run lengths, memory by a cell, a nesting or a lie about a size. Each limit leaves
-room for the largest honest file we know of, times ten or more, and can be set in the environment; what goes beyond
-becomes a problem of its table.
+nothing: bytes by compression, rows by run lengths, memory by a cell, a nesting or a lie about a size. What goes beyond
+a limit becomes a problem of its table; those that an honest file could meet can be set in the environment.
 """
 
 from __future__ import annotations

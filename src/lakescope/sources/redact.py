@@ -13,18 +13,19 @@ import re
 from lakescope.sources import secrets
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
-#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none.
-USER = re.compile(r"(://)([^\s'\"@/:?]*)(:(?!\d+(?:[/?]|$))[^\s'\"@]*)?@")
+#: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none. All lengths are bounded
+#: here and below: texts may quote a hostile file, and must not take long.
+USER = re.compile(r"(://)([^\s'\"@/:?]{0,2000}+)(:(?!\d{1,9}(?:[/?]|$))[^\s'\"@]{0,2000}+)?@")
 #: A URI within a text.
-_WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>`]+")
+_WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s'\"<>`]+")
 _QUERY = re.compile(r"\?")
 _PARAMETERS = re.compile(r"[;?]")
 #: Names of settings whose values are secrets, as libraries and connection strings spell them.
 _NAMED = re.compile(
-    r"""(?P<name>\b[\w.\-]*(?:password|passwd|passphrase|pwd|secret|token|credential|signature|(?:access|account|api|shared)
-        [_.\-]?key)[\w.\-]*|\bsig)
-        (?P<mark>(?:["']\s*:|["']?\s*=>?)\s*)
-        (?P<value>"[^"]*"|'[^']*'|[^\s,;&"')\]}]+)""",
+    r"""(?P<name>(?:password|passwd|passphrase|pwd|secret|token|credential|signature|(?:access|account|api|shared)[_.\-]?key)
+        [\w.\-]{0,40}+|\bsig)
+        (?P<mark>(?:["']\s{0,9}:|["']?\s{0,9}=>?)\s{0,9})
+        (?P<value>"[^"]{0,9999}"|'[^']{0,9999}'|[^\s,;&"')\]}]+)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(Bearer|Basic)\s+[A-Za-z0-9+/=._~\-]{8,}", re.IGNORECASE)
