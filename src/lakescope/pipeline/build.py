@@ -57,6 +57,8 @@ _BATCH_KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: What a Spark frame, whose size nobody knows, is taken for.
 _FRAME_BYTES = 1 << 30
 
+#: Bytes that are worked on in this process, which takes no longer than to start Spark.
+HERE_BYTES = 16 * 1024 * 1024
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
 

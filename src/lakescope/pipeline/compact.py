@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.pipeline.build import collect, few_rows_per_batch
-from lakescope.pipeline.inverted import build_inverted, spark_exchange
+from lakescope.pipeline.build import HERE_BYTES, collect, few_rows_per_batch
+from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.session import spark_session
 from lakescope.pipeline.shipping import Shipped, ship_package
 from lakescope.pipeline.tasks import RESULT_DDL, RESULT_SCHEMA
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 Arrow = Iterator[pa.RecordBatch]
+#: Runs the task over numbers; returns its results.
+Run = Callable[[int, "CopyLive"], list[str]]
 
 _COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs")
 
@@ -52,27 +54,49 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         before = index.manifest
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
-        files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
-        cut = TokenCut.for_bytes(int(before.summary["bytes"]))
-        task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), tuple(files), cut)
-        with spark_session(spark, master) as session:
-            ship_package(session)
-            with few_rows_per_batch(session):
-                frame = session.range(0, len(files), 1, len(files)).mapInArrow(Shipped.of(task), RESULT_DDL)
-                made = [_Copied(**json.loads(row.result)) for row in collect(session, frame)]
-                copied = [SegmentFile(**each.file) for each in made if each.file]
-                raw, grams, sketches = (
-                    [file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
-                )
-                figures = None
-                if before.summary["join"] is not None:
+        if spark is None and master is None and int(before.summary["bytes"]) <= HERE_BYTES:
+            files, figures = _rewritten(index, writer.staging, _run_here, local_exchange)
+        else:
+            with spark_session(spark, master) as session:
+                ship_package(session)
+                with few_rows_per_batch(session):
                     exchange = spark_exchange(session, lambda frame: collect(session, frame))
-                    pairs = sum(each.pairs for each in made)
-                    built = build_inverted(exchange, writer.staging, raw, sketches, cut, pairs, grams)
-                    copied = [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files
-                    figures = built.figures
+                    files, figures = _rewritten(index, writer.staging, _run_on(session), exchange)
         summary = {**before.summary, "join": figures, "seconds": round(time.monotonic() - began, 3)}
-        return writer.publish(copied, version=__version__, sources=before.sources, summary=summary, given=before.given)
+        return writer.publish(files, version=__version__, sources=before.sources, summary=summary, given=before.given)
+
+
+def _rewritten(
+    index: Index, staging: Path, run: Run, exchange: Exchange
+) -> tuple[list[SegmentFile], dict[str, Any] | None]:
+    """All files of the one segment, and the figures of its inverted index, if it has one."""
+    before = index.manifest
+    files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
+    cut = TokenCut.for_bytes(int(before.summary["bytes"]))
+    task = CopyLive(str(index.path.absolute()), str(staging.absolute()), tuple(files), cut)
+    made = [_Copied(**json.loads(result)) for result in run(len(files), task)]
+    copied = [SegmentFile(**each.file) for each in made if each.file]
+    if before.summary["join"] is None:
+        return copied, None
+    raw, grams, sketches = ([file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches"))
+    built = build_inverted(exchange, staging, raw, sketches, cut, sum(each.pairs for each in made), grams)
+    return [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files, built.figures
+
+
+def _run_here(numbers: int, task: CopyLive) -> list[str]:
+    """Run a task over numbers in this process."""
+    batches = task(iter([pa.record_batch([pa.array(np.arange(numbers))], ["id"])]))
+    return [result for batch in batches for result in batch.column(0).to_pylist()]
+
+
+def _run_on(session: SparkSession) -> Run:
+    """Run a task over numbers as a job of Spark."""
+
+    def run(numbers: int, task: CopyLive) -> list[str]:
+        frame = session.range(0, numbers, 1, numbers).mapInArrow(Shipped.of(task), RESULT_DDL)
+        return [row.result for row in collect(session, frame)]
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

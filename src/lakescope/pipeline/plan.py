@@ -20,6 +20,7 @@ from lakescope.sources import files
 from lakescope.sources.discover import Found
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
+from lakescope.store import disk
 
 #: Bytes of a unit, and of a bin of small units.
 UNIT_BYTES = 64 * 1024 * 1024
@@ -121,7 +122,7 @@ def pack(units: list[Unit], unit_bytes: int = UNIT_BYTES) -> list[list[Unit]]:
 def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> None:
     """Write the bins where workers find them."""
     schema = pa.schema([("unit", pa.string())])
-    with pa.ipc.new_file(str(Path(staging) / _PLAN_FILE), schema) as writer:
+    with disk.scratch(Path(staging) / _PLAN_FILE) as stream, pa.ipc.new_file(stream, schema) as writer:
         for units in bins:
             writer.write_batch(pa.record_batch([[unit.to_json() for unit in units]], schema=schema))
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakescope.store import disk
+
 _FOLDER = "progress"
 
 
@@ -45,8 +47,7 @@ class ProgressLog:
         self._path = folder / f"{uuid.uuid4().hex}.log"
 
     def done(self, size: int) -> None:
-        with self._path.open("a", encoding="ascii") as stream:
-            stream.write(f"{size}\n")
+        disk.append(self._path, f"{size}\n".encode())
 
 
 class ProgressWatch(threading.Thread):

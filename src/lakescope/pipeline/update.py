@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, NotFound
-from lakescope.pipeline.build import Outcome, scan, scan_here, write_problems
+from lakescope.pipeline.build import HERE_BYTES, Outcome, scan, scan_here, write_problems
 from lakescope.pipeline.inputs import Inputs
 from lakescope.pipeline.plan import Plan, make_plan
 from lakescope.pipeline.progress import Listener
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: Bytes that are scanned in this process, which takes no longer than to start Spark.
-_HERE = 16 * 1024 * 1024
 #: More segments, or a larger share of tables that are gone, than are good for questions.
 _MANY_SEGMENTS, _MANY_GONE = 8, 0.2
 
@@ -101,7 +99,7 @@ def update(
             return _told(index, changes, began)
         plan = _planned(index, changes, given)
         outcome = Outcome(None)
-        if plan.bins and spark is None and master is None and plan.bytes <= _HERE:
+        if plan.bins and spark is None and master is None and plan.bytes <= HERE_BYTES:
             outcome = scan_here(plan, writer.staging, joins=given["joins"])
         elif plan.bins:
             warming = start_warming()

@@ -6,7 +6,7 @@ import contextlib
 import json
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -162,6 +162,10 @@ class Index:
             found.append(rows if live is None else chosen(rows, live))
         return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
 
+    def rows_of_file(self, file: SegmentFile, fields: Sequence[str] | None = None) -> pa.Table:
+        """All records of a file of the catalog, gone ones too, or some fields of them."""
+        return self._checked(file, fields=fields)
+
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
         try:
@@ -227,9 +231,7 @@ class Index:
         found = []
         for file in self.manifest.of_kind("sketches"):
             dead = self.dead_in(file.segment)
-            source = pa.ipc.open_file(self._mapped[file.path])
-            for number in range(source.num_record_batches):
-                batch = source.get_batch(number)
+            for batch in self.records(file):
                 if batch.num_rows:
                     first, last = (str(batch["table"][row].as_py()) for row in (0, -1))
                     found.append((dead, first, last, batch))
@@ -302,7 +304,7 @@ class Index:
         newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
         return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
-    def _problem(self, file: SegmentFile) -> str | None:
+    def problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
         try:
             size = (self.path / file.path).stat().st_size
@@ -319,7 +321,7 @@ class Index:
         """Read every byte and compare checksums; returns what is wrong, in words."""
         wrong = []
         for file in self.manifest.files:
-            problem = self._problem(file)
+            problem = self.problem(file)
             if problem is not None:
                 wrong.append(f"{self.path / file.path} {problem}")
         return wrong

@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
+from lakescope.store import disk
 from lakescope.store.manifest import SegmentFile, file_checksum
 
 _COUNTED = pa.list_(pa.struct([("value", pa.string()), ("count", pa.int64())]))
@@ -165,6 +166,7 @@ class ShardWriter:
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
+        self._stream: IO[bytes] | None = None
         self._writer: pq.ParquetWriter | pa.ipc.RecordBatchFileWriter | None = None
 
     def add(self, record: dict[str, Any]) -> None:
@@ -190,18 +192,19 @@ class ShardWriter:
         self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
+        self._stream = disk.create(self._path)
         if self.kind in MAPPED:
-            return pa.ipc.new_file(str(self._path), self.schema)
-        return pq.ParquetWriter(self._path, self.schema, compression="zstd")
+            return pa.ipc.new_file(self._stream, self.schema)
+        return pq.ParquetWriter(self._stream, self.schema, compression="zstd")
 
     def close(self) -> SegmentFile | None:
         """Finish the file and make it durable; None if nothing was added."""
         self._flush()
-        if self._writer is None:
+        if self._writer is None or self._stream is None:
             return None
-        self._writer.close()
-        with self._path.open("rb") as stream:
-            os.fsync(stream.fileno())
+        with self._stream as stream:
+            self._writer.close()
+            disk.sync(stream)
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 
