@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope._version import __version__
+from lakescope.errors import BadRequest
 from lakescope.pipeline.build import HERE_BYTES, collect, few_rows_per_batch
 from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.session import spark_session
@@ -31,7 +32,7 @@ from lakescope.pipeline.tokens import RAW, RAW_GRAMS, RawTokens, TokenCut
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import PAST, ShardWriter
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -43,11 +44,26 @@ Arrow = Iterator[pa.RecordBatch]
 #: Runs the task over numbers; returns its results.
 Run = Callable[[int, "CopyLive"], list[str]]
 
-_COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs")
+_COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs", *PAST)
 
 
-def compact(path: str | Path, *, spark: SparkSession | None = None, master: str | None = None) -> Manifest:
-    """Make one segment of an index; what is published already answers until then."""
+#: Versions of a table that are no more of which the profile is kept.
+KEEP_HISTORY = 10
+
+
+def compact(
+    path: str | Path,
+    *,
+    keep_history: int = KEEP_HISTORY,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+) -> Manifest:
+    """Make one segment of an index; what is published already answers until then.
+
+    Of each table the profiles of the newest ``keep_history`` versions are kept that are no more.
+    """
+    if keep_history < 0:
+        raise BadRequest(f"cannot keep {keep_history} versions", hint="0 keeps none")
     began = time.monotonic()
     with IndexWriter(path) as writer:
         index = Index(path)
@@ -55,25 +71,26 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
         if spark is None and master is None and int(before.summary["bytes"]) <= HERE_BYTES:
-            files, figures = _rewritten(index, writer.staging, _run_here, local_exchange)
+            files, figures = _rewritten(index, keep_history, writer.staging, _run_here, local_exchange)
         else:
             with spark_session(spark, master) as session:
                 ship_package(session)
                 with few_rows_per_batch(session):
                     exchange = spark_exchange(session, lambda frame: collect(session, frame))
-                    files, figures = _rewritten(index, writer.staging, _run_on(session), exchange)
+                    files, figures = _rewritten(index, keep_history, writer.staging, _run_on(session), exchange)
         summary = {**before.summary, "join": figures, "seconds": round(time.monotonic() - began, 3)}
         return writer.publish(files, version=__version__, sources=before.sources, summary=summary, given=before.given)
 
 
 def _rewritten(
-    index: Index, staging: Path, run: Run, exchange: Exchange
+    index: Index, keep_history: int, staging: Path, run: Run, exchange: Exchange
 ) -> tuple[list[SegmentFile], dict[str, Any] | None]:
     """All files of the one segment, and the figures of its inverted index, if it has one."""
     before = index.manifest
     files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
     cut = TokenCut.for_bytes(int(before.summary["bytes"]))
-    task = CopyLive(str(index.path.absolute()), str(staging.absolute()), tuple(files), cut)
+    place = str(index.path.absolute())
+    task = CopyLive(place, str(staging.absolute()), tuple(files), cut, _forgotten(index, keep_history))
     made = [_Copied(**json.loads(result)) for result in run(len(files), task)]
     copied = [SegmentFile(**each.file) for each in made if each.file]
     if before.summary["join"] is None:
@@ -81,6 +98,16 @@ def _rewritten(
     raw, grams, sketches = ([file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches"))
     built = build_inverted(exchange, staging, raw, sketches, cut, sum(each.pairs for each in made), grams)
     return [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files, built.figures
+
+
+def _forgotten(index: Index, keep: int) -> dict[str, int]:
+    """Tables with more versions than are kept: the last generation that is not."""
+    found: dict[str, list[int]] = {}
+    for file in index.manifest.of_kind("past"):
+        rows = index.rows_of_file(file, ["table", "generation"])
+        for table, generation in zip(rows["table"].to_pylist(), rows["generation"].to_pylist(), strict=True):
+            found.setdefault(table, []).append(generation)
+    return {table: sorted(found[table])[-keep - 1] for table in found if len(found[table]) > keep}
 
 
 def _run_here(numbers: int, task: CopyLive) -> list[str]:
@@ -115,6 +142,7 @@ class CopyLive:
     staging: str
     files: tuple[str, ...]
     cut: TokenCut
+    forgotten: dict[str, int]
 
     def __call__(self, batches: Arrow) -> Arrow:
         index = Index(self.path)
@@ -129,9 +157,17 @@ class CopyLive:
     def _records(self, index: Index, file: SegmentFile) -> _Copied:
         out = ShardWriter(self.staging, file.kind)
         for batch in index.live_records(file):
-            out.add_batch(batch)
+            kept = self._remembered(batch) if file.kind in PAST else batch
+            if kept.num_rows:
+                out.add_batch(kept)
         made = out.close()
         return _Copied(asdict(made) if made else None)
+
+    def _remembered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Versions that are kept."""
+        told = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
+        kept = [row for row, (table, generation) in enumerate(told) if generation > self.forgotten.get(table, -1)]
+        return batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64()))
 
     def _tokens(self, index: Index, file: SegmentFile) -> _Copied:
         segment = _Keyed(index, file.segment)

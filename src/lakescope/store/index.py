@@ -20,7 +20,17 @@ import xxhash
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import MAPPED, ROWS_PER_WRITE, SCHEMAS, chosen, ordered, read_catalog, rows_of
+from lakescope.store.segment import (
+    MAPPED,
+    OF_THE_SCAN,
+    PAST,
+    ROWS_PER_WRITE,
+    SCHEMAS,
+    chosen,
+    ordered,
+    read_catalog,
+    rows_of,
+)
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -34,6 +44,8 @@ _ORDERS = {
     "problems": ("table", "code"),
     "notices": ("table", "code"),
     "failures": ("table",),
+    "past": ("table", "generation"),
+    "past-columns": ("table", "generation", "position"),
 }
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
@@ -97,7 +109,7 @@ class Index:
     def _live(self, file: SegmentFile, tables: pa.ChunkedArray | pa.Array) -> I64 | None:
         """Which rows of a file are of tables that are still there; None: all."""
         dead = self._dead.get(file.segment)
-        if not dead:
+        if not dead or file.kind in PAST:
             return None
         kept = [row for row, table in enumerate(tables.to_pylist()) if table not in dead]
         return None if len(kept) == len(tables) else np.array(kept, np.int64)
@@ -142,10 +154,26 @@ class Index:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
             table = self._read(kind)
+            if kind == "tables":
+                table = table.drop_columns(list(OF_THE_SCAN))
             if kind == "problems":
                 table = pa.concat_tables([table, self._read("notices")])
             self._cache[kind] = ordered(table, list(_ORDERS[kind]))
         return self._cache[kind]
+
+    def states(self, kind: str) -> list[dict[str, Any]]:
+        """Tables, or failures, with what tells a later state of their files, and when they were scanned."""
+        return list(self._read(kind).to_pylist())
+
+    def state(self, table: str) -> dict[str, Any] | None:
+        """The same of one table that is there."""
+        found = self._read("tables", table).to_pylist()
+        return dict(found[0]) if found else None
+
+    def past(self, kind: str, table: str | None = None) -> pa.Table:
+        """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
+        found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
+        return ordered(pa.concat_tables(found) if found else SCHEMAS[kind].empty_table(), list(_ORDERS[kind]))
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""

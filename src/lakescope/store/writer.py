@@ -202,7 +202,7 @@ def is_ours(path: Path) -> bool:
             return True
     except OSError:
         pass
-    return _published(path) is not None
+    return any(_published(each) is not None for each in (path, *segment_folders(path)))
 
 
 def _is_at(handle: int, path: Path) -> bool:

@@ -151,9 +151,8 @@ class _Check:
             each["table"] for each in self.index.catalog("problems").to_pylist() if each["code"] == "unprofiled"
         )
         columns = self.index.catalog("columns").select(["table", "position", "column", "rows"])
-        wanted = dict(
-            zip(names, zip(tables["columns"].to_pylist(), tables["rows"].to_pylist(), strict=True), strict=True)
-        )
+        figures = zip(tables["columns"].to_pylist(), tables["rows"].to_pylist(), strict=True)
+        wanted = dict(zip(names, figures, strict=True))
         strays: Counter[str] = Counter()
         for batch in columns.to_batches(_PIECE):
             for row in batch.to_pylist():
@@ -173,9 +172,8 @@ class _Check:
         sums = {"tables": len(names), **{name: sum(tables[name].to_pylist()) for name in _FIGURES[1:]}}
         for name in _FIGURES:
             if summary.get(name) != sums[name]:
-                self._tell(
-                    MANIFEST, "summary", f"{name}: {summary.get(name)} in the summary, {sums[name]} in the catalog"
-                )
+                detail = f"{name}: {summary.get(name)} in the summary, {sums[name]} in the catalog"
+                self._tell(MANIFEST, "summary", detail)
 
     # --- sketches -----------------------------------------------------------------------------------------------------
 

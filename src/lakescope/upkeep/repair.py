@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from lakescope._version import __version__
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.results import Results
 from lakescope.store import disk
-from lakescope.store.index import Index
 from lakescope.store.manifest import MANIFEST, Manifest, OtherFormat, SegmentFile, file_checksum
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter, is_ours, segment_folders, staged, unnamed_segments
@@ -27,7 +26,9 @@ from lakescope.store.writer import IndexWriter, is_ours, segment_folders, staged
 #: Where damaged files are put.
 DAMAGED = "damaged"
 #: Kinds without which the rest of a segment still answers right.
-_ALONE = ("problems", "notices", "failures", "tombstones")
+_ALONE = ("problems", "notices", "failures", "tombstones", "past", "past-columns")
+#: Kinds that tell of the whole index, whatever segment they lie in.
+_OF_ALL = ("notices", "tombstones", "past", "past-columns")
 _REMEDY = "the next update scans it again"
 
 
@@ -133,9 +134,7 @@ class _Diagnosis:
         kept = _Kept()
         for file in self.manifest.files:
             # What was met while looking, and which tables are gone, is told of the whole index.
-            stays = file.path not in self.wrong and (
-                file.segment not in broken or file.kind in ("notices", "tombstones")
-            )
+            stays = file.path not in self.wrong and (file.segment not in broken or file.kind in _OF_ALL)
             (kept.files if stays else kept.lost).append(file)
         return kept
 
