@@ -354,12 +354,14 @@ def main(folder: str, fault: str, *operations: str) -> None:
         for operation in operations:
             place = Path(folder) / operation
             place.mkdir(parents=True)
-            scene, report = Scene(place, operation), Report()
-            if fault in FAULTS:
-                refused(scene, writes, report, FAULTS[fault])
-            else:
-                killed(scene, writes, report, thorough=fault == "killed-thoroughly")
-            told[operation] = vars(report)
+            scene = Scene(place, operation)
+            for name in fault.split(","):
+                report = Report()
+                if name in FAULTS:
+                    refused(scene, writes, report, FAULTS[name])
+                else:
+                    killed(scene, writes, report, thorough=name == "killed-thoroughly")
+                told[f"{operation}, {name}"] = vars(report)
     json.dump(told, sys.stdout)
 
 

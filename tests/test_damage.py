@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -12,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,10 +21,8 @@ import lakescope
 from lakescope.cli.app import app
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.lake import Lake
-from lakescope.store import index as index_module
 from lakescope.store.arrays import ArrayFile
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile, file_checksum
-from lakescope.store.segment import SCHEMAS
 
 Damage = Callable[[bytes], bytes]
 
@@ -72,10 +68,19 @@ def answers(index: Path) -> dict[str, Any]:
     }
     for name, ask in questions.items():
         try:
-            found[name] = json.dumps(ask(lakescope.open(index)), default=str)
+            found[name] = rounded(ask(lakescope.open(index)))
         except (IndexDamaged, BadRequest) as error:
             found[name] = error
     return found
+
+
+def rounded(answer: Any) -> Any:
+    """Numbers to nine digits: whether kernels are compiled already may change the last ones."""
+    if isinstance(answer, float):
+        return float(f"{answer:.9g}")
+    if isinstance(answer, dict):
+        return {name: rounded(value) for name, value in answer.items()}
+    return [rounded(value) for value in answer] if isinstance(answer, list | tuple) else answer
 
 
 def damages(size: int, seed: int) -> Iterator[tuple[str, Damage]]:
@@ -95,7 +100,7 @@ def test_damage_is_told_by_name_and_never_answers_wrong(whole: Path, copy: Path)
     right = answers(whole)
     assert not any(isinstance(answer, LakescopeError) for answer in right.values()), right
     tried = refused = 0
-    # The questions take longer than the damage: they are asked at one flip and one cut of every file.
+    asked: set[str] = set()
     for number, file in enumerate(files_of(copy)):
         path = copy / file.path
         data = path.read_bytes()
@@ -106,8 +111,10 @@ def test_damage_is_told_by_name_and_never_answers_wrong(whole: Path, copy: Path)
                 wrong = lakescope.open(copy)._index.verify()
             except IndexDamaged as error:
                 wrong = [error.message]
-            assert len(wrong) == 1 and file.path in wrong[0], f"{file.path}, {told}: {wrong}"
-            if turn == (number % 7):
+            assert [file.path in each for each in wrong] == [True], f"{file.path}, {told}: {wrong}"
+            # Questions take longer than the damage: they are asked once for every kind of file, each at another place.
+            if turn == len(asked) % 12 and file.kind not in asked:
+                asked.add(file.kind)
                 for question, answer in answers(copy).items():
                     if isinstance(answer, LakescopeError):
                         refused += 1
@@ -117,6 +124,7 @@ def test_damage_is_told_by_name_and_never_answers_wrong(whole: Path, copy: Path)
             path.write_bytes(data)
     assert tried > 200
     assert refused > 20
+    assert asked == {file.kind for file in files_of(copy)}
     assert answers(copy) == right
 
 
@@ -308,32 +316,39 @@ def test_a_lost_manifest_is_restored(copy: Path, whole: Path, how: str) -> None:
         assert len(list((copy / "damaged").rglob(MANIFEST))) == 1, "what was damaged is kept"
 
 
-def test_every_damaged_file_is_repaired_and_scanned_again(whole: Path, tmp_path: Path) -> None:
-    """Whatever file is lost: repair makes the index answer, and an update makes it whole."""
-    right = answers(whole)
-    kinds = {}
-    for file in files_of(whole):
-        kinds.setdefault((file.kind, file.segment), file)
-    for number, file in enumerate(kinds.values()):
-        index = Path(shutil.copytree(whole, tmp_path / str(number)))
-        data = bytearray((index / file.path).read_bytes())
-        data[len(data) // 2] ^= 0x10
-        (index / file.path).write_bytes(data)
-        done = lakescope.repair(index)
-        assert file.path in [each.where for each in done if each.what == "set aside"]
-        kept = list((index / "damaged").rglob(Path(file.path).name))
-        assert [path.read_bytes() for path in kept] == [bytes(data)]
-        lake = lakescope.open(index)
-        assert list(lake.verify(deep=True)) == [], file.kind
-        dropped = {each.where for each in done if each.what == "dropped"}
-        there = set(lake.tables()["table"].to_pylist())
+def repaired(index: Path, file: SegmentFile, right: dict[str, Any]) -> None:
+    """Damage a file: repair makes the index answer, and an update makes it whole."""
+    data = bytearray((index / file.path).read_bytes())
+    data[len(data) // 2] ^= 0x10
+    (index / file.path).write_bytes(data)
+    done = lakescope.repair(index)
+    assert file.path in [each.where for each in done if each.what == "set aside"]
+    kept = list((index / "damaged").rglob(Path(file.path).name))
+    assert [path.read_bytes() for path in kept] == [bytes(data)]
+    lake = lakescope.open(index)
+    assert list(lake.verify(deep=True)) == [], file.kind
+    dropped = {each.where for each in done if each.what == "dropped"}
+    there = set(lake.tables()["table"].to_pylist())
+    assert not dropped & there
+    if file.kind not in ("tables", "columns"):
         assert dropped | there >= {"t0.csv", "t1.csv", "t2.csv"}
-        lake.update()
-        assert list(lake.verify(deep=True)) == [], file.kind
-        after = answers(index)
-        for question in ("tables", "join", "lsh", "correlated", "inclusions"):
-            assert after[question] == right[question], f"{file.kind}: {question}"
-        shutil.rmtree(index)
+    lake.update()
+    assert list(lake.verify(deep=True)) == [], file.kind
+    after = answers(index)
+    for question in ("tables", "join", "lsh", "correlated", "inclusions"):
+        assert after[question] == right[question], f"{file.kind}: {question}"
+
+
+@pytest.mark.parametrize("kind", ["tables", "postings", "tombstones", "past"])
+def test_a_damaged_file_is_repaired_and_scanned_again(whole: Path, copy: Path, kind: str) -> None:
+    repaired(copy, next(file for file in files_of(copy) if file.kind == kind), answers(whole))
+
+
+@pytest.mark.slow
+def test_any_damaged_file_is_repaired_and_scanned_again(whole: Path, tmp_path: Path) -> None:
+    right = answers(whole)
+    for number, file in enumerate(files_of(whole)):
+        repaired(Path(shutil.copytree(whole, tmp_path / str(number))), file, right)
 
 
 def test_what_a_dead_writer_left_is_removed(copy: Path) -> None:
@@ -372,10 +387,8 @@ def test_on_the_command_line(copy: Path) -> None:
     assert "sizes" in done.stdout
 
 
-def test_a_full_disk_on_the_command_line(copy: Path, whole: Path) -> None:
+def test_a_full_disk_on_the_command_line(copy: Path) -> None:
     """A real limit of the system, on the size of files: what is wrong, where, what to do, and no traceback."""
-    crashes.write_table(whole.parent / "lake" / "t2.csv", 2)
-    os.utime(whole.parent / "lake" / "t2.csv", (1.7e9, 1.7e9))
     code = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
@@ -392,9 +405,3 @@ def test_a_full_disk_on_the_command_line(copy: Path, whole: Path) -> None:
     assert "Traceback" not in done.stderr
     assert answers(copy) == before
     assert crashes.leftovers(copy) == []
-
-
-def test_arrays_of_moderate_size_are_checked() -> None:
-    assert index_module.CHECKED_BYTES >= 1 << 20
-    assert np.dtype(np.int32).itemsize == 4
-    assert "past" in SCHEMAS

@@ -928,9 +928,7 @@ class Lake:
     @overload
     def verify(self, *, deep: Literal[False] = False) -> None: ...
     @overload
-    def verify(
-        self, *, deep: Literal[True], progress: Callable[[int, int], None] | None = None
-    ) -> Results[Finding]: ...
+    def verify(self, *, deep: Literal[True], progress: Steps | None = None) -> Results[Finding]: ...
     def verify(self, *, deep: bool = False, progress: Steps | None = None) -> Results[Finding] | None:
         """Read every byte of the index and compare checksums.
 
