@@ -226,8 +226,13 @@ class Index:
         self._check_moderate(file)
         try:
             source = pa.ipc.open_file(self._mapped[file.path])
-            return [source.get_batch(number) for number in range(source.num_record_batches)]
-        except (OSError, pa.ArrowException) as error:
+            batches = [source.get_batch(number) for number in range(source.num_record_batches)]
+            for batch in batches:
+                batch.validate()
+                # Names are what readers go by; their text is looked at, too.
+                batch.column("table").validate(full=True)
+            return batches
+        except (OSError, pa.ArrowException, LookupError) as error:
             hint = "run `lakescope verify`, then build the index again"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
