@@ -588,9 +588,11 @@ ROOMS: dict[str, set[str]] = {
     "transforms": {"values", "search", "sources", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
     "report": {"store"},
+    "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},
+    "history": {"values", "profile", "store", "results", "report"},
     "lake": {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
-        *("report", "search", "keys", "headers", "fds", "transforms", "results"),
+        *("report", "search", "keys", "headers", "fds", "transforms", "results", "upkeep", "history"),
     },
     "server": {"lake", "report", "results", "store", "fds"},
     "mcp": {"lake", "report", "results", "fds"},

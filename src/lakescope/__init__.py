@@ -22,6 +22,7 @@ from lakescope.errors import (
     LakescopeError,
     NotFound,
     SourceError,
+    WriteFailed,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from lakescope.transforms.fuzzy import Method
     from lakescope.transforms.fuzzyjoin import FuzzyJoin, Reference
     from lakescope.transforms.plan import Plan
+    from lakescope.upkeep.repair import Repair
 
 __all__ = [
     "BadRequest",
@@ -53,6 +55,7 @@ __all__ = [
     "NotFound",
     "SourceError",
     "TableProfile",
+    "WriteFailed",
     "__version__",
     "autojoin",
     "count",
@@ -60,6 +63,7 @@ __all__ = [
     "fuzzyjoin",
     "index",
     "open",
+    "repair",
 ]
 
 
@@ -94,6 +98,17 @@ def open(path: str | Path) -> Lake:
     from lakescope.lake import Lake
 
     return Lake.open(path)
+
+
+def repair(path: str | Path, *, dry_run: bool = False) -> Results[Repair]:
+    """Make a damaged index answer again, as far as what is left of it allows; what was done, or would be.
+
+    What a writer that died left is removed, a lost manifest is taken from its copy, and segments with a damaged file
+    are moved aside: the next update scans their tables again.
+    """
+    from lakescope.upkeep.repair import repair
+
+    return repair(path, dry_run=dry_run)
 
 
 def count(

@@ -84,5 +84,9 @@ class IndexLocked(LakescopeError):
     """Another process is writing this index."""
 
 
+class WriteFailed(LakescopeError):
+    """The disk did not take what was written: it is full, or may not be written to any more."""
+
+
 class BuildFailed(LakescopeError):
     """The Spark job did not finish; the index that was there before is untouched."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from lakescope.headers.check import HeaderDoubt
     from lakescope.headers.evaluate import Evaluation
     from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
+    from lakescope.history.drift import Drift
+    from lakescope.history.versions import Version
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.inclusion import Estimator
     from lakescope.keys.search import Inclusion, KeySearch
@@ -56,6 +58,10 @@ if TYPE_CHECKING:
     from lakescope.search.joined import Described, JoinedRows
     from lakescope.transforms.clock import Clock
     from lakescope.transforms.discover import Candidate, TransformJoin
+    from lakescope.upkeep.deep import Finding
+
+#: Is told how many steps of how many are done.
+Steps = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +174,12 @@ class Lake:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""
         return self._index.catalog("problems")
 
-    def profile(self, table: str) -> TableProfile:
-        """The profile of one table."""
+    def profile(self, table: str, *, version: int | None = None) -> TableProfile:
+        """The profile of one table, or of an earlier ``version`` of it, as :meth:`history` numbers them."""
+        if version is not None:
+            from lakescope.history.versions import profile_at
+
+            return TableProfile(*profile_at(self._index, table, version), [])
         record = self._table(table)
         records = self._index.columns_of(table).to_pylist(maps_as_pydicts="strict")
         columns = [column_view(column) for column in records]
@@ -862,15 +872,17 @@ class Lake:
     def update(
         self,
         *,
+        retry: bool = False,
         spark: SparkSession | None = None,
         master: str | None = None,
         progress: Listener | None = None,
     ) -> Update:
         """Bring the index up to date with what it was built from: only what was added or changed is scanned.
 
-        Answers are then those of a fresh build. Frames cannot be read again, and stay as they are.
+        Answers are then those of a fresh build. Frames cannot be read again, and stay as they are. With ``retry``
+        tables that could not be read, or not whole, are tried again though their files have not changed.
         """
-        return self._updated(spark=spark, master=master, progress=progress)
+        return self._updated(retry=retry, spark=spark, master=master, progress=progress)
 
     def add(
         self,
@@ -886,12 +898,33 @@ class Lake:
         """Leave tables out of the index from now on, whether their files are still there or not."""
         return self._updated(remove=tables)
 
-    def compact(self, *, spark: SparkSession | None = None, master: str | None = None) -> None:
-        """Make one segment of what updates left, without tables that are gone: questions are faster then."""
+    def compact(self, *, keep_history: int = 10, spark: SparkSession | None = None, master: str | None = None) -> None:
+        """Make one segment of what updates left, without tables that are gone: questions are faster then.
+
+        The profiles of the newest ``keep_history`` earlier versions of each table are kept.
+        """
         from lakescope.pipeline.compact import compact
 
-        compact(self.path, spark=spark, master=master)
+        compact(self.path, keep_history=keep_history, spark=spark, master=master)
         self._reopen()
+
+    def history(self, table: str) -> Results[Version]:
+        """The versions of a table that the index saw, the present one last: when, how large, which columns."""
+        from lakescope.history.versions import history
+
+        return history(self._index, table)
+
+    def drift(
+        self, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1
+    ) -> Results[Drift]:
+        """What changed in the columns of a table, or of all, since the version before.
+
+        ``since`` is a time or the number of a version to compare with. Told are types, missing cells, keys, and
+        distributions that are at least ``minimum`` apart and further than chance explains; 0 tells of every column.
+        """
+        from lakescope.history.drift import drift
+
+        return drift(self._index, table, since=since, minimum=minimum)
 
     def _updated(self, **options: Any) -> Update:
         from lakescope.pipeline.update import update
@@ -906,14 +939,24 @@ class Lake:
         self.__dict__.clear()
         self._index = index
 
-    def verify(self) -> None:
+    @overload
+    def verify(self, *, deep: Literal[False] = False) -> None: ...
+    @overload
+    def verify(self, *, deep: Literal[True], progress: Steps | None = None) -> Results[Finding]: ...
+    def verify(self, *, deep: bool = False, progress: Steps | None = None) -> Results[Finding] | None:
         """Read every byte of the index and compare checksums.
 
-        Raises :class:`IndexDamaged` naming every damaged file.
+        Raises :class:`IndexDamaged` naming every damaged file. With ``deep`` every reference between files is followed,
+        too, and what is wrong is returned: nothing, if the index is sound.
         """
+        if deep:
+            from lakescope.upkeep.deep import deep_check
+
+            return deep_check(self._index, progress)
         wrong = self._index.verify()
         if wrong:
-            raise IndexDamaged("\n".join(wrong), hint="restore the files, or build the index again")
+            raise IndexDamaged("\n".join(wrong), hint="restore the files, or run `lakescope repair`")
+        return None
 
     def __repr__(self) -> str:
         summary = self._index.manifest.summary

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
+from lakescope.cli.output import Format, ReportFormat, print_record, print_records, print_results, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
 
@@ -114,9 +114,10 @@ def index_command(
     _print_summary(out, form)
 
 
-@app.command(epilog="Example: lakescope update lake.idx")
+@app.command(epilog="Examples: lakescope update lake.idx | lakescope update lake.idx --retry")
 def update(
     index: _IndexArgument,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what could not be read, changed or not.")] = False,
     master: _MasterOption = None,
     quiet: _QuietOption = False,
     form: _FormatOption = Format.table,
@@ -125,7 +126,7 @@ def update(
     from lakescope.cli import updating
 
     lake = _lake(index)
-    updating.updated(lambda progress: lake.update(master=master, progress=progress), form, quiet=quiet)
+    updating.updated(lambda progress: lake.update(retry=retry, master=master, progress=progress), form, quiet=quiet)
 
 
 @app.command(epilog="Example: lakescope add lake.idx more/ s3://bucket/new")
@@ -156,11 +157,16 @@ def remove(
     updating.updated(lambda _: lake.remove(*tables), form, quiet=True)
 
 
-@app.command(epilog="Example: lakescope compact lake.idx")
-def compact(index: _IndexArgument, master: _MasterOption = None, form: _FormatOption = Format.table) -> None:
+@app.command(epilog="Examples: lakescope compact lake.idx | lakescope compact lake.idx --keep-history 50")
+def compact(
+    index: _IndexArgument,
+    keep_history: Annotated[int, typer.Option(min=0, help="Earlier versions of a table to keep the profiles of.")] = 10,
+    master: _MasterOption = None,
+    form: _FormatOption = Format.table,
+) -> None:
     """Make one segment of what updates left: questions are faster, what is gone frees its room."""
     lake = _lake(index)
-    lake.compact(master=master)
+    lake.compact(keep_history=keep_history, master=master)
     if form is Format.table:
         write(f"{lake.path}: one segment, generation {lake.info()['generation']}")
     else:
@@ -263,10 +269,11 @@ def profile(
     index: _IndexArgument,
     table: Annotated[str, typer.Argument(help="Name of the table, as `lakescope tables` lists it.")],
     column: Annotated[str | None, typer.Option(help="Show everything about one column.")] = None,
+    at: Annotated[int | None, typer.Option(help="An earlier version, as `lakescope history` numbers them.")] = None,
     form: _FormatOption = Format.table,
 ) -> None:
     """What is in a table: types, missing values, distinct counts, distributions, top values, patterns."""
-    found = _lake(index).profile(table)
+    found = _lake(index).profile(table, version=at)
     if column is not None:
         print_record(found.column(column), form)
     elif form is Format.table:
@@ -292,10 +299,19 @@ def problems(
     _print_list(records, _PROBLEM_FIELDS, form, limit, "no problems")
 
 
-@app.command(epilog="Example: lakescope verify lake.idx")
-def verify(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
+@app.command(epilog="Examples: lakescope verify lake.idx | lakescope verify lake.idx --deep")
+def verify(
+    index: _IndexArgument,
+    deep: Annotated[bool, typer.Option("--deep", help="Also follow every reference between its files.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
     """Read every byte of the index and check it against its checksums."""
     lake = _lake(index)
+    if deep:
+        from lakescope.cli import upkeep
+
+        upkeep.print_findings(lake, form)
+        return
     lake.verify()
     if form is Format.table:
         write(f"{lake.path}: every file is whole")
@@ -303,6 +319,46 @@ def verify(index: _IndexArgument, form: _FormatOption = Format.table) -> None:
         info = lake.info()
         record = {"path": lake.path, "generation": info["generation"], "bytes": info["index_bytes"], "whole": True}
         print_record(record, form)
+
+
+@app.command(epilog="Examples: lakescope repair lake.idx --dry-run | lakescope repair lake.idx")
+def repair(
+    index: _IndexArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Make a damaged index answer again: restore its manifest, move damaged segments aside, sweep up."""
+    from lakescope.cli import upkeep
+
+    upkeep.print_repairs(index, form, dry_run=dry_run)
+
+
+@app.command(epilog="Example: lakescope history lake.idx sales/2021.csv")
+def history(
+    index: _IndexArgument,
+    table: Annotated[str, typer.Argument(help="Name of the table, also of one that is gone.")],
+    form: _FormatOption = Format.table,
+) -> None:
+    """The versions of a table that the index saw: when, how large, columns added and removed."""
+    print_results(_lake(index).history(table), form, empty="")
+
+
+@app.command(
+    epilog="Examples: lakescope drift lake.idx | lakescope drift lake.idx sales/2021.csv --since 2026-03-01"
+    " | lakescope drift lake.idx sales/2021.csv --since 1 --minimum 0"
+)
+def drift(
+    index: _IndexArgument,
+    table: Annotated[str | None, typer.Argument(help="Name of a table; without it all that were changed.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Compare with the version of then (2026-03-01), or by its number.")
+    ] = None,
+    minimum: Annotated[float, typer.Option(help="Least distance of distributions; 0 tells of every column.")] = 0.1,
+    form: _FormatOption = Format.table,
+) -> None:
+    """What changed in the columns of tables since the version before: types, missing cells, keys, distributions."""
+    found = _lake(index).drift(table, since=since, minimum=minimum)
+    print_results(found, form, empty="nothing drifted")
 
 
 @app.command(

@@ -64,6 +64,8 @@ _FRAME_BYTES = 1 << 30
 #: Stages of inverting the values of a lake.
 INVERTING = ("group values", "write the inverted index")
 
+#: Bytes that are worked on in this process, which takes no longer than to start Spark.
+HERE_BYTES = 16 * 1024 * 1024
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
 

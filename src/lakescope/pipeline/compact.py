@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.pipeline.build import INVERTING, collect, few_rows_per_batch, started, told
-from lakescope.pipeline.inverted import build_inverted, spark_exchange
+from lakescope.errors import BadRequest
+from lakescope.pipeline.build import HERE_BYTES, INVERTING, collect, few_rows_per_batch, started, told
+from lakescope.pipeline.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.pipeline.shipping import Shipped, spent
 from lakescope.pipeline.tasks import RESULT_DDL, RESULT_SCHEMA
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, RawTokens, TokenCut
@@ -31,7 +32,7 @@ from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import PAST, ShardWriter
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -40,12 +41,31 @@ if TYPE_CHECKING:
 I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 Arrow = Iterator[pa.RecordBatch]
+#: Runs the task over numbers; returns its results.
+Run = Callable[[int, "CopyLive"], list[str]]
+#: Runs a job of Spark as a stage of this name; returns its rows.
+Step = Callable[["DataFrame", str], list[Any]]
 
-_COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs")
+_COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs", *PAST)
 
 
-def compact(path: str | Path, *, spark: SparkSession | None = None, master: str | None = None) -> Manifest:
-    """Make one segment of an index; what is published already answers until then."""
+#: Versions of a table that are no more of which the profile is kept.
+KEEP_HISTORY = 10
+
+
+def compact(
+    path: str | Path,
+    *,
+    keep_history: int = KEEP_HISTORY,
+    spark: SparkSession | None = None,
+    master: str | None = None,
+) -> Manifest:
+    """Make one segment of an index; what is published already answers until then.
+
+    Of each table the profiles of the newest ``keep_history`` versions are kept that are no more.
+    """
+    if keep_history < 0:
+        raise BadRequest(f"cannot keep {keep_history} versions", hint="0 keeps none")
     began = time.monotonic()
     stages = Stages("compact")
     with IndexWriter(path) as writer:
@@ -53,38 +73,77 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         before = index.manifest
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
-        files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
-        cut = TokenCut.for_bytes(int(before.summary["bytes"]))
-        task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), tuple(files), cut)
-        with started(spark, master, stages) as session:
-
-            def step(frame: DataFrame, name: str) -> list[Any]:
-                with stages.measure(name) as stage:
-                    rows = collect(session, frame, f"{name} (compaction)")
-                    stage.workers = spent(writer.staging)
-                return rows
-
-            with few_rows_per_batch(session):
-                frame = session.range(0, len(files), 1, len(files)).mapInArrow(Shipped.of(task), RESULT_DDL)
-                made = [_Copied(**json.loads(row.result)) for row in step(frame, "copy what is left")]
-                copied = [SegmentFile(**each.file) for each in made if each.file]
-                raw, grams, sketches = (
-                    [file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches")
-                )
-                figures = None
-                if before.summary["join"] is not None:
-                    names = iter(INVERTING)
-                    exchange = spark_exchange(session, lambda frame: step(frame, next(names)))
-                    pairs = sum(each.pairs for each in made)
-                    built = build_inverted(exchange, writer.staging, raw, sketches, cut, pairs, grams)
-                    copied = [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files
-                    figures = built.figures
+        if spark is None and master is None and int(before.summary["bytes"]) <= HERE_BYTES:
+            with stages.measure("compact here"):
+                files, figures = _rewritten(index, keep_history, writer.staging, _run_here, local_exchange)
+        else:
+            with started(spark, master, stages) as session, few_rows_per_batch(session):
+                step = _steps(session, writer.staging, stages)
+                names = iter(INVERTING)
+                exchange = spark_exchange(session, lambda frame: step(frame, next(names)))
+                files, figures = _rewritten(index, keep_history, writer.staging, _run_on(session, step), exchange)
         seconds = round(time.monotonic() - began, 3)
         summary = {**before.summary, "join": figures, "seconds": seconds, "stages": stages.records()}
         asked: dict[str, Any] = {"sources": before.sources, "summary": summary, "given": before.given}
-        manifest = writer.publish(copied, version=__version__, **asked)
+        manifest = writer.publish(files, version=__version__, **asked)
     told(stages, manifest, [])
     return manifest
+
+
+def _steps(session: SparkSession, staging: Path, stages: Stages) -> Step:
+    """Runs jobs of Spark, each a stage that is measured."""
+
+    def step(frame: DataFrame, name: str) -> list[Any]:
+        with stages.measure(name) as stage:
+            rows = collect(session, frame, f"{name} (compaction)")
+            stage.workers = spent(staging)
+        return rows
+
+    return step
+
+
+def _rewritten(
+    index: Index, keep_history: int, staging: Path, run: Run, exchange: Exchange
+) -> tuple[list[SegmentFile], dict[str, Any] | None]:
+    """All files of the one segment, and the figures of its inverted index, if it has one."""
+    before = index.manifest
+    files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
+    cut = TokenCut.for_bytes(int(before.summary["bytes"]))
+    place = str(index.path.absolute())
+    task = CopyLive(place, str(staging.absolute()), tuple(files), cut, _forgotten(index, keep_history))
+    made = [_Copied(**json.loads(result)) for result in run(len(files), task)]
+    copied = [SegmentFile(**each.file) for each in made if each.file]
+    if before.summary["join"] is None:
+        return copied, None
+    raw, grams, sketches = ([file for file in copied if file.kind == kind] for kind in (RAW, RAW_GRAMS, "sketches"))
+    built = build_inverted(exchange, staging, raw, sketches, cut, sum(each.pairs for each in made), grams)
+    return [file for file in copied if file.kind not in (RAW, RAW_GRAMS)] + built.files, built.figures
+
+
+def _forgotten(index: Index, keep: int) -> dict[str, int]:
+    """Tables with more versions than are kept: the last generation that is not."""
+    found: dict[str, list[int]] = {}
+    for file in index.manifest.of_kind("past"):
+        rows = index.rows_of_file(file, ["table", "generation"])
+        for table, generation in zip(rows["table"].to_pylist(), rows["generation"].to_pylist(), strict=True):
+            found.setdefault(table, []).append(generation)
+    return {table: sorted(found[table])[-keep - 1] for table in found if len(found[table]) > keep}
+
+
+def _run_here(numbers: int, task: CopyLive) -> list[str]:
+    """Run a task over numbers in this process."""
+    batches = task(iter([pa.record_batch([pa.array(np.arange(numbers))], ["id"])]))
+    return [result for batch in batches for result in batch.column(0).to_pylist()]
+
+
+def _run_on(session: SparkSession, step: Step) -> Run:
+    """Run a task over numbers as a job of Spark."""
+
+    def run(numbers: int, task: CopyLive) -> list[str]:
+        frame = session.range(0, numbers, 1, numbers).mapInArrow(Shipped.of(task), RESULT_DDL)
+        return [row.result for row in step(frame, "copy what is left")]
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +162,7 @@ class CopyLive:
     staging: str
     files: tuple[str, ...]
     cut: TokenCut
+    forgotten: dict[str, int]
 
     def __call__(self, batches: Arrow) -> Arrow:
         index = Index(self.path)
@@ -117,9 +177,17 @@ class CopyLive:
     def _records(self, index: Index, file: SegmentFile) -> _Copied:
         out = ShardWriter(self.staging, file.kind)
         for batch in index.live_records(file):
-            out.add_batch(batch)
+            kept = self._remembered(batch) if file.kind in PAST else batch
+            if kept.num_rows:
+                out.add_batch(kept)
         made = out.close()
         return _Copied(asdict(made) if made else None)
+
+    def _remembered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Versions that are kept."""
+        told = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
+        kept = [row for row, (table, generation) in enumerate(told) if generation > self.forgotten.get(table, -1)]
+        return batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64()))
 
     def _tokens(self, index: Index, file: SegmentFile) -> _Copied:
         segment = _Keyed(index, file.segment)

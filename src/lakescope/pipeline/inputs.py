@@ -20,6 +20,7 @@ from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.postgres_uri import Address, is_postgres
 from lakescope.sources.redact import scrub
+from lakescope.store import disk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -137,7 +138,7 @@ class Inputs:
             batches = iter(as_batches(frame))
             first = next(batches)
             # A stream, not a file: pieces of a categorical column may each have categories of their own.
-            with pa.ipc.new_stream(str(path), first.schema) as writer:
+            with disk.create(path) as stream, pa.ipc.new_stream(stream, first.schema) as writer:
                 writer.write_batch(first)
                 for batch in batches:
                     writer.write_batch(batch)
@@ -151,7 +152,7 @@ def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:
     units = []
     for number, given in enumerate(frames):
         path = staging / f"columns-{number}.arrow"
-        with pa.ipc.new_file(str(path), given.schema):
+        with disk.create(path) as stream, pa.ipc.new_file(stream, given.schema):
             pass
         options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
         units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=MANY_UNITS, options=options))

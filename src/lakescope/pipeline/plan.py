@@ -22,6 +22,7 @@ from lakescope.sources.discover import Found
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.redact import Secret, parted, whole
+from lakescope.store import disk
 
 #: Bytes of a unit, and of a bin of small units.
 UNIT_BYTES = 64 * 1024 * 1024
@@ -127,7 +128,7 @@ def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> tuple
     """
     schema = pa.schema([("unit", pa.string()), ("secret", pa.int32())])
     secrets: dict[Secret, int] = {}
-    with pa.ipc.new_file(str(Path(staging) / _PLAN_FILE), schema) as writer:
+    with disk.scratch(Path(staging) / _PLAN_FILE) as stream, pa.ipc.new_file(stream, schema) as writer:
         for units in bins:
             bare = [parted(unit.uri) for unit in units]
             texts = [replace(unit, uri=uri).to_json() for unit, (uri, _) in zip(units, bare, strict=True)]

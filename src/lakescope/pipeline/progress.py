@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lakescope.sources.model import Unit
+from lakescope.store import disk
 
 _FOLDER = "progress"
 
@@ -51,8 +52,7 @@ class ProgressLog:
     def done(self, unit: Unit, rows: int, seconds: float, *, failed: bool) -> None:
         about = {"table": unit.table, "unit": unit.ordinal, "units": unit.count, "bytes": unit.size, "rows": rows}
         text = json.dumps({**about, "seconds": round(seconds, 4), "failed": failed})
-        with self._path.open("a", encoding="ascii") as stream:
-            stream.write(f"{unit.size}\t{text}\n")
+        disk.append(self._path, f"{unit.size}\t{text}\n".encode("ascii"))
 
 
 def finished_units(staging: Path) -> Iterator[dict[str, Any]]:

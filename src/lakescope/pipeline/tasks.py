@@ -29,6 +29,7 @@ from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCu
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
+from lakescope.sources.content import content_of
 from lakescope.sources.limits import bounded_memory
 from lakescope.sources.model import Problem
 from lakescope.sources.redact import Secret, scrub
@@ -208,6 +209,8 @@ class ScanBins:
                                 yield from rows.add_tokens(scan)
                         read, failed = scan.part.rows - before[0], scan.part.failed > before[1]
                         log.done(unit, read, time.monotonic() - began, failed=failed)
+                    if pieces[0].count == 1:
+                        scan.part.source["content"] = content_of(pieces[0])
                     if len(pieces) == pieces[0].count and not broken_spans([scan.part]):
                         yield from rows.add_whole(scan)
                     else:
@@ -355,7 +358,7 @@ def _write_table(whole: TablePart, shards: dict[str, ShardWriter], counts: dict[
             whole.report(Problem(whole.table, "warning", "incomplete", detail))
     else:
         counts["failed"] += 1
-        known = {name: whole.source.get(name) for name in ("uri", "version")}
+        known = {name: whole.source.get(name) for name in ("uri", "version", "content")}
         shards["failures"].add({"table": whole.table, **known})
         if not any(problem.severity == "error" or problem.code.startswith("empty-") for problem in whole.problems):
             whole.report(Problem(whole.table, "error", "empty-file", "it holds no column"))
@@ -451,6 +454,8 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
             "units": whole.units,
             "complete": whole.failed == 0,
             "version": whole.source.get("version"),
+            "content": whole.source.get("content"),
+            "scanned": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
         }
     )
 

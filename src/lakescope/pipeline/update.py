@@ -10,30 +10,32 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, NotFound
-from lakescope.pipeline.build import Outcome, scan, scan_here, started, told, write_problems
+from lakescope.pipeline.build import HERE_BYTES, Outcome, scan, scan_here, started, told, write_problems
 from lakescope.pipeline.inputs import Inputs
 from lakescope.pipeline.plan import Plan, make_plan
 from lakescope.pipeline.progress import Listener
 from lakescope.sources import files, snapshots
+from lakescope.sources.content import content_at
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter, chosen
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: Bytes that are scanned in this process, which takes no longer than to start Spark.
-_HERE = 16 * 1024 * 1024
 #: More segments, or a larger share of tables that are gone, than are good for questions.
 _MANY_SEGMENTS, _MANY_GONE = 8, 0.2
 
@@ -85,25 +87,26 @@ def update(
     *,
     add: Sequence[str] = (),
     remove: Sequence[str] = (),
+    retry: bool = False,
     spark: SparkSession | None = None,
     master: str | None = None,
     progress: Listener | None = None,
 ) -> Update:
-    """Bring an index up to date; ``add`` more locations, ``remove`` tables."""
+    """Bring an index up to date; ``add`` more locations, ``remove`` tables, ``retry`` what could not be read."""
     began = time.monotonic()
     stages = Stages("update")
     with IndexWriter(path) as writer, snapshots.held():
         with stages.measure("compare"):
             index = Index(path)
             given = _given(index, add, remove)
-            changes = _compare(index, given)
+            changes = _compare(index, given, retry=retry)
         if not changes and given == index.manifest.given:
             return _told(index, changes, began)
         with stages.measure("plan") as stage:
             plan = _planned(index, changes, given)
             stage.bytes = plan.bytes
         outcome = Outcome(None)
-        if plan.bins and spark is None and master is None and plan.bytes <= _HERE:
+        if plan.bins and spark is None and master is None and plan.bytes <= HERE_BYTES:
             with stages.measure("scan here") as stage:
                 outcome = scan_here(plan, writer.staging, joins=given["joins"])
                 stage.rows, stage.bytes = outcome.counts.get("rows"), outcome.counts.get("bytes")
@@ -153,7 +156,7 @@ def _given(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str,
     return {**given, "locations": [*given["locations"], *new], **({"left_out": sorted(left_out)} if left_out else {})}
 
 
-def _compare(index: Index, given: dict[str, Any]) -> Changes:
+def _compare(index: Index, given: dict[str, Any], *, retry: bool) -> Changes:
     """Look at everything that was given, and tell it from what the index knows."""
     found, problems = discover(given["locations"]) if given["locations"] else ([], [])
     missing = [problem.detail for problem in problems if problem.code == "not-found"]
@@ -168,7 +171,7 @@ def _compare(index: Index, given: dict[str, Any]) -> Changes:
         if each.table in left_out:
             changes.gone.update(record["table"] for record in records)
             changes.removed += [record["table"] for record in records]
-        elif not records or not all(_is_same(record, each) for record in records):
+        elif not records or not _is_known(records, each, retry=retry):
             changes.found.append(each)
             changes.gone.update(record["table"] for record in records)
             (changes.changed if records else changes.added).append(each.table)
@@ -181,17 +184,36 @@ def _compare(index: Index, given: dict[str, Any]) -> Changes:
 def _by_location(index: Index) -> dict[str, list[dict[str, Any]]]:
     """Tables that were read from files, or could not be, by where these lie."""
     known: dict[str, list[dict[str, Any]]] = {}
-    for record in [*index.catalog("tables").to_pylist(), *index.catalog("failures").to_pylist()]:
+    for record in [*index.states("tables"), *index.states("failures")]:
         if record["version"] is not None:
             known.setdefault(record["uri"], []).append(record)
     return known
 
 
-def _is_same(record: dict[str, Any], found: Found) -> bool:
-    """Whether a table of the index is what lies there now, under the name it would get now."""
-    name = record["table"]
-    named = name == found.table or name.startswith((f"{found.table}::", f"{found.table}~"))
-    return bool(named and record["version"] == found.version)
+def _is_known(records: list[dict[str, Any]], found: Found, *, retry: bool) -> bool:
+    """Whether tables of the index are what lies there now, under the names they would get now.
+
+    With ``retry`` those that could not be read, or not whole, are not. A file with another time is read, if it has the
+    size it had: what it holds may be the same.
+    """
+    if retry and not all(record.get("complete", False) for record in records):
+        return False
+    for record in records:
+        name = record["table"]
+        if name != found.table and not name.startswith((f"{found.table}::", f"{found.table}~")):
+            return False
+    changed = [record for record in records if record["version"] != found.version]
+    return not changed or _holds_the_same(changed, found)
+
+
+def _holds_the_same(records: list[dict[str, Any]], found: Found) -> bool:
+    """Whether the file of some tables was touched, and not changed."""
+    known = {record["content"] for record in records}
+    (content,) = known if len(known) == 1 else (None,)
+    if content is None or len(found.parts) != 1:
+        return False
+    uri, size = found.parts[0]
+    return bool(content.startswith(f"{size}-") and content == content_at(uri, found.modified))
 
 
 def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
@@ -221,7 +243,8 @@ def _publish(
 ) -> Manifest:
     """One segment more, what is gone from the others, and what was met while looking."""
     # A table that could not be read before has problems only.
-    dead = _dead(index, changes.gone | set(plan.tables))
+    gone = changes.gone | set(plan.tables)
+    dead = _dead(index, gone)
     whole = [segment for segment in index.manifest.segments if index.names_in(segment) <= dead.get(segment, set())]
     keep = [
         file
@@ -233,6 +256,7 @@ def _publish(
         *write_problems("problems", outcome.problems, writer.staging),
         *write_problems("notices", changes.problems + plan.problems, writer.staging),
         *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
+        *_past(index, gone, whole, writer.staging),
     ]
     errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
     summary = {**_summary(index, changes, outcome, errors, seconds), "stages": stages.records()}
@@ -258,6 +282,28 @@ def _tombstones(dead: dict[str, set[str]], staging: Path) -> list[SegmentFile]:
             shard.add({"segment": segment, "table": table})
     file = shard.close()
     return [file] if file else []
+
+
+def _past(index: Index, gone: set[str], whole: list[str], staging: Path) -> list[SegmentFile]:
+    """The profiles of tables that are replaced or removed, and those of earlier ones whose segment goes."""
+    until = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    generation = index.manifest.generation
+    made = []
+    for kind, present in PAST.items():
+        shard = ShardWriter(staging, kind)
+        for file in index.manifest.of_kind(present):
+            lost = gone - index.dead_in(file.segment)
+            rows = index.rows_of_file(file)
+            kept = [row for row, table in enumerate(rows["table"].to_pylist()) if table in lost]
+            for batch in chosen(rows, kept).to_batches(ROWS_PER_WRITE) if kept else ():
+                times = pa.array([until] * batch.num_rows), pa.array([generation] * batch.num_rows)
+                shard.add_batch(pa.record_batch([*batch.columns, *times], schema=SCHEMAS[kind]))
+        for file in index.manifest.of_kind(kind):
+            if file.segment in whole:
+                for batch in index.rows_of_file(file).to_batches(ROWS_PER_WRITE):
+                    shard.add_batch(batch)
+        made.append(shard.close())
+    return [file for file in made if file]
 
 
 def _summary(index: Index, changes: Changes, outcome: Outcome, errors: int, seconds: float) -> dict[str, Any]:

@@ -7,6 +7,7 @@ files of their own and are put together at the end.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -14,12 +15,13 @@ import uuid
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
+from lakescope.store import disk
 from lakescope.store.manifest import SegmentFile, file_checksum
 
 _MAGIC = b"LKA1"
@@ -40,14 +42,14 @@ class ArrayFile:
         self._path = Path(staging) / self.name
         self._types = {name: np.dtype(each).newbyteorder("<") for name, each in fields.items()}
         self._counts = dict.fromkeys(self._types, 0)
-        self._drafts: dict[str, BinaryIO] = {}
+        self._drafts: dict[str, IO[bytes]] = {}
 
     def append(self, **arrays: Array) -> None:
         """Append items to some of the arrays."""
         for name, array in arrays.items():
             draft = self._drafts.get(name)
             if draft is None:
-                draft = self._drafts[name] = self._draft(name).open("w+b")
+                draft = self._drafts[name] = disk.scratch(self._draft(name))
             draft.write(np.ascontiguousarray(array, self._types[name]).data)
             self._counts[name] += array.size
 
@@ -61,7 +63,7 @@ class ArrayFile:
     def close(self) -> SegmentFile:
         """Put the arrays together and make the file durable."""
         header = json.dumps([[name, kind.str, self._counts[name]] for name, kind in self._types.items()]).encode()
-        with self._path.open("wb") as out:
+        with disk.create(self._path) as out:
             out.write(_HEAD.pack(_MAGIC, zlib.crc32(header), len(header)) + header)
             for name in self._types:
                 out.write(bytes(-out.tell() % _ALIGNMENT))
@@ -70,8 +72,7 @@ class ArrayFile:
                     draft.seek(0)
                     while piece := draft.read(_COPY_BYTES):
                         out.write(piece)
-            out.flush()
-            os.fsync(out.fileno())
+            disk.sync(out)
         self.discard()
         rows = next(iter(self._counts.values()))
         return SegmentFile(self.name, self.kind, rows, self._path.stat().st_size, file_checksum(self._path))
@@ -79,8 +80,9 @@ class ArrayFile:
     def discard(self) -> None:
         """Remove what is not put together."""
         for name, draft in self._drafts.items():
-            draft.close()
-            self._draft(name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what a full disk does not take is not wanted any more
+                draft.close()
+            disk.remove(self._draft(name))
         self._drafts = {}
 
 

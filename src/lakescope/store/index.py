@@ -7,7 +7,7 @@ import json
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,17 @@ import xxhash
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import MAPPED, ROWS_PER_WRITE, SCHEMAS, chosen, ordered, read_catalog, rows_of
+from lakescope.store.segment import (
+    MAPPED,
+    OF_THE_SCAN,
+    PAST,
+    ROWS_PER_WRITE,
+    SCHEMAS,
+    chosen,
+    ordered,
+    read_catalog,
+    rows_of,
+)
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -37,6 +47,8 @@ _ORDERS = {
     "problems": ("table", "code"),
     "notices": ("table", "code"),
     "failures": ("table",),
+    "past": ("table", "generation"),
+    "past-columns": ("table", "generation", "position"),
 }
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
@@ -100,7 +112,7 @@ class Index:
     def _live(self, file: SegmentFile, tables: pa.ChunkedArray | pa.Array) -> I64 | None:
         """Which rows of a file are of tables that are still there; None: all."""
         dead = self._dead.get(file.segment)
-        if not dead:
+        if not dead or file.kind in PAST:
             return None
         kept = [row for row, table in enumerate(tables.to_pylist()) if table not in dead]
         return None if len(kept) == len(tables) else np.array(kept, np.int64)
@@ -145,10 +157,26 @@ class Index:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
             table = self._read(kind)
+            if kind == "tables":
+                table = table.drop_columns(list(OF_THE_SCAN))
             if kind == "problems":
                 table = pa.concat_tables([table, self._read("notices")])
             self._cache[kind] = ordered(table, list(_ORDERS[kind]))
         return self._cache[kind]
+
+    def states(self, kind: str) -> list[dict[str, Any]]:
+        """Tables, or failures, with what tells a later state of their files, and when they were scanned."""
+        return list(self._read(kind).to_pylist())
+
+    def state(self, table: str) -> dict[str, Any] | None:
+        """The same of one table that is there."""
+        found = self._read("tables", table).to_pylist()
+        return dict(found[0]) if found else None
+
+    def past(self, kind: str, table: str | None = None) -> pa.Table:
+        """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
+        found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
+        return ordered(pa.concat_tables(found) if found else SCHEMAS[kind].empty_table(), list(_ORDERS[kind]))
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
@@ -164,6 +192,10 @@ class Index:
             live = self._live(file, rows["table"])
             found.append(rows if live is None else chosen(rows, live))
         return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
+
+    def rows_of_file(self, file: SegmentFile, fields: Sequence[str] | None = None) -> pa.Table:
+        """All records of a file of the catalog, gone ones too, or some fields of them."""
+        return self._checked(file, fields=fields)
 
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
@@ -207,8 +239,13 @@ class Index:
         self._check_moderate(file)
         try:
             source = pa.ipc.open_file(self._mapped[file.path])
-            return [source.get_batch(number) for number in range(source.num_record_batches)]
-        except (OSError, pa.ArrowException) as error:
+            batches = [source.get_batch(number) for number in range(source.num_record_batches)]
+            for batch in batches:
+                batch.validate()
+                # Names are what readers go by; their text is looked at, too.
+                batch.column("table").validate(full=True)
+            return batches
+        except (OSError, pa.ArrowException, LookupError) as error:
             hint = "run `lakescope verify`, then build the index again"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
@@ -240,9 +277,7 @@ class Index:
         found = []
         for file in self.manifest.of_kind("sketches"):
             dead = self.dead_in(file.segment)
-            source = pa.ipc.open_file(self._mapped[file.path])
-            for number in range(source.num_record_batches):
-                batch = source.get_batch(number)
+            for batch in self.records(file):
                 if batch.num_rows:
                     first, last = (str(batch["table"][row].as_py()) for row in (0, -1))
                     found.append((dead, first, last, batch))
@@ -323,7 +358,7 @@ class Index:
         newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
         return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
-    def _problem(self, file: SegmentFile) -> str | None:
+    def problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
         try:
             size = (self.path / file.path).stat().st_size
@@ -340,7 +375,7 @@ class Index:
         """Read every byte and compare checksums; returns what is wrong, in words."""
         wrong = []
         for file in self.manifest.files:
-            problem = self._problem(file)
+            problem = self.problem(file)
             if problem is not None:
                 wrong.append(f"{self.path / file.path} {problem}")
         return wrong

@@ -142,8 +142,11 @@ class InvertedSegment:
         found = [np.empty(0, np.uint64)]
         for file in self.tokens:
             order, of = file["by_group"], file["groups"]
-            begins, ends = _bisected(of, order, groups), _bisected(of, order, groups + 1)
-            found.append(file["hashes"][order[ranges(begins, ends - begins)]])
+            try:
+                begins, ends = _bisected(of, order, groups), _bisected(of, order, groups + 1)
+                found.append(file["hashes"][order[ranges(begins, ends - begins)]])
+            except (IndexError, ValueError):  # an order that leads out of its file
+                raise self.damaged() from None
         return np.concatenate(found)
 
     def held(self, groups: I32, number: int) -> npt.NDArray[np.bool_]:
@@ -164,6 +167,7 @@ class InvertedSegment:
         return self._of_groups(groups, lambda file, local: file["starts"][local + 1] - file["starts"][local])
 
     def _of_groups(self, groups: I32, read: object) -> I32:
+        self._check_groups(groups)
         found = np.empty(groups.size, np.int32)
         place = np.searchsorted(self.group_bounds, groups, "right") - 1
         for number in np.unique(place).tolist():
@@ -172,10 +176,14 @@ class InvertedSegment:
             found[mine] = read(self.postings[number], local)  # type: ignore[operator]
         return found
 
-    def lists(self, groups: I32) -> tuple[I64, I32]:
-        """The sets that hold each group: (beginnings, sets)."""
+    def _check_groups(self, groups: I32) -> None:
+        """Refuse numbers of groups that there are not, which only a damaged file has."""
         if groups.size and not 0 <= int(groups.min()) <= int(groups.max()) < self.group_bounds[-1]:
             raise self.damaged()
+
+    def lists(self, groups: I32) -> tuple[I64, I32]:
+        """The sets that hold each group: (beginnings, sets)."""
+        self._check_groups(groups)
         place = np.searchsorted(self.group_bounds, groups, "right") - 1
         lengths = self.frequencies(groups).astype(np.int64)
         if lengths.size and lengths.min() < 0:

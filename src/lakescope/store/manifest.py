@@ -18,8 +18,12 @@ from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.values.canonical import VALUES_VERSION
 
 #: Version of the directory layout and file schemas; a reader refuses any other by name.
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 MANIFEST = "manifest.json"
+
+
+class OtherFormat(IndexDamaged):
+    """An index that another version of lakescope wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Manifest:
         except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise IndexDamaged(f"{path} is damaged: {error}", hint="build the index again") from error
         if found != (FORMAT_VERSION, VALUES_VERSION):
-            raise IndexDamaged(
+            raise OtherFormat(
                 f"{path} is of format {found[0]} (values {found[1]}); this version reads format {FORMAT_VERSION} "
                 f"(values {VALUES_VERSION})",
                 hint="build the index again with this version of lakescope",

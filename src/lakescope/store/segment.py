@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
+from lakescope.store import disk
 from lakescope.store.manifest import SegmentFile, file_checksum
 
 _COUNTED = pa.list_(pa.struct([("value", pa.string()), ("count", pa.int64())]))
@@ -55,8 +56,11 @@ TABLE_SCHEMA = pa.schema(
         *[("table", pa.string()), ("id", pa.string()), ("uri", pa.string()), ("format", pa.string())],
         *[("bytes", pa.int64()), ("modified", pa.string()), ("rows", pa.int64()), ("columns", pa.int32())],
         *[("units", pa.int32()), ("complete", pa.bool_()), ("version", pa.string())],
+        *[("content", pa.string()), ("scanned", pa.string())],
     ]
 )
+#: Fields of a table that say when it was looked at, not what it is: a build later on would write others.
+OF_THE_SCAN = ("content", "scanned")
 PROBLEM_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("table", "severity", "code", "detail")] + [("count", pa.int64())]
 )
@@ -95,7 +99,11 @@ PAIR_SCHEMA = pa.schema(
 #: Tables of earlier segments that were removed or replaced since.
 TOMBSTONE_SCHEMA = pa.schema([("segment", _S), ("table", _S)])
 #: Tables that could not be read, and in which state they were then.
-FAILURE_SCHEMA = pa.schema([("table", _S), ("uri", _S), ("version", _S)])
+FAILURE_SCHEMA = pa.schema([("table", _S), ("uri", _S), ("version", _S), ("content", _S)])
+#: Versions of tables that were replaced or removed: up to when, and in which generation they were there last.
+_PAST = [pa.field("until", _S), pa.field("generation", _I)]
+PAST_SCHEMA = pa.schema([*TABLE_SCHEMA, *_PAST])
+PAST_COLUMN_SCHEMA = pa.schema([*COLUMN_SCHEMA, *_PAST])
 #: Q-grams of a column that one of its values holds; they go into the inverted index.
 GRAM_SCHEMA = pa.schema([("table", _S), ("column", _S), ("key", pa.uint64()), ("grams", pa.binary())])
 SCHEMAS = {
@@ -103,6 +111,8 @@ SCHEMAS = {
     "tombstones": TOMBSTONE_SCHEMA,
     "tables": TABLE_SCHEMA,
     "columns": COLUMN_SCHEMA,
+    "past": PAST_SCHEMA,
+    "past-columns": PAST_COLUMN_SCHEMA,
     "problems": PROBLEM_SCHEMA,
     "notices": PROBLEM_SCHEMA,
     "sketches": SKETCH_SCHEMA,
@@ -112,6 +122,8 @@ SCHEMAS = {
 }
 #: Kinds whose files are Arrow, mapped by queries; the others are Parquet.
 MAPPED = ("sketches", "keys", "pairs", "raw-grams")
+#: Kinds that tell of versions that are no more, each with its fields of the present.
+PAST = {"past": "tables", "past-columns": "columns"}
 #: Kinds that only lie in the staging area.
 STAGED = ("raw-grams",)
 
@@ -165,6 +177,7 @@ class ShardWriter:
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
+        self._stream: IO[bytes] | None = None
         self._writer: pq.ParquetWriter | pa.ipc.RecordBatchFileWriter | None = None
 
     def add(self, record: dict[str, Any]) -> None:
@@ -190,18 +203,19 @@ class ShardWriter:
         self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
+        self._stream = disk.create(self._path)
         if self.kind in MAPPED:
-            return pa.ipc.new_file(str(self._path), self.schema)
-        return pq.ParquetWriter(self._path, self.schema, compression="zstd")
+            return pa.ipc.new_file(self._stream, self.schema)
+        return pq.ParquetWriter(self._stream, self.schema, compression="zstd")
 
     def close(self) -> SegmentFile | None:
         """Finish the file and make it durable; None if nothing was added."""
         self._flush()
-        if self._writer is None:
+        if self._writer is None or self._stream is None:
             return None
-        self._writer.close()
-        with self._path.open("rb") as stream:
-            os.fsync(stream.fileno())
+        with self._stream as stream:
+            self._writer.close()
+            disk.sync(stream)
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
 
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lakescope.errors import BadRequest, IndexLocked, LakescopeError
+from lakescope.errors import BadRequest, IndexLocked, LakescopeError, WriteFailed
+from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
 
 _LOCK = ".lock"
@@ -43,44 +43,67 @@ class IndexWriter:
         self.staging = self.path / _STAGING / self.build
         self._lock: int | None = None
         self._made = False
+        self._published = False
 
     def __enter__(self) -> IndexWriter:
         _check_target(self.path)
         try:
             self._made = not self.path.exists()
             fresh = self._made or not is_ours(self.path)
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            disk.make_folder(self.path)
             self._take_lock()
             if self._share:
-                self.path.chmod(_SHARED & ~_umask())
+                disk.allow(self.path, _SHARED & ~_umask())
             elif fresh:
-                self.path.chmod(_OWNER)
-            # The lock is ours: whatever else is staged was left by a build that died.
-            shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+                disk.allow(self.path, _OWNER)
+            # The lock is ours: whatever else is staged was left by a writer that died.
+            disk.remove_tree(self.path / _STAGING)
+            self._sweep()
             for folder in (self.path / _STAGING, self.staging):
-                folder.mkdir(mode=_OWNER)
+                disk.make_folder(folder)
         except OSError as error:
-            self._release()
+            self._leave()
             raise BadRequest(
                 f"cannot write an index to {self.path}: {error.strerror or error}",
                 hint="choose a directory on a disk of this machine that you may write to",
             ) from error
         return self
 
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path / _STAGING, ignore_errors=True)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._leave()
+        if disk.is_about(error, self.path):
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> WriteFailed:
+        """What to tell of a disk that did not take what was written."""
+        told = "the index that was there before is untouched"
+        if self._published:
+            told = "the new index answers already, but may not survive a loss of power"
+        message = f"cannot write {error.filename or self.path}: {error.strerror or error}"
+        return WriteFailed(message, hint=f"{told}; {disk.remedy(error)}, then try again")
+
+    def _leave(self) -> None:
+        """Remove what was not published, and let others write."""
+        if self._lock is None:
+            if self._made:
+                disk.remove_empty(self.path)
+            return
+        disk.remove_tree(self.path / _STAGING)
+        if not self._published:
+            disk.remove_tree(self.path / _SEGMENTS / self.build)
+            disk.remove(self._draft)
         if not (self.path / MANIFEST).exists():
             # Nothing was ever published here: leave no trace of the attempt.
-            with contextlib.suppress(OSError):
-                (self.path / _LOCK).unlink()
-                if self._made:
-                    self.path.rmdir()
-        self._release()
+            disk.remove_empty(self.path / _SEGMENTS)
+            disk.remove(self.path / _LOCK)
+            if self._made:
+                disk.remove_empty(self.path)
+        os.close(self._lock)
+        self._lock = None
 
-    def _release(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+    @property
+    def _draft(self) -> Path:
+        return self.path / f"{MANIFEST}.{self.build}"
 
     def _take_lock(self) -> None:
         path = self.path / _LOCK
@@ -104,8 +127,9 @@ class IndexWriter:
             else:
                 os.close(lock)
         text = f"{_MARK}, process {os.getpid()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        os.ftruncate(self._lock, 0)
+        # In this order: a lock file that is empty was just made, and lies alone.
         os.pwrite(self._lock, text.encode(), 0)
+        os.ftruncate(self._lock, len(text))
 
     def publish(
         self,
@@ -119,47 +143,63 @@ class IndexWriter:
     ) -> Manifest:
         """Make staged ``files``, named below the staging area, the index, beside published ones to ``keep``."""
         segment = Path(_SEGMENTS) / self.build
-        rights = stat.S_IMODE(self.path.stat().st_mode) & _SHARED | _OWNER
         for folder in (self.path / _SEGMENTS, self.path / segment):
-            folder.mkdir(mode=_OWNER, exist_ok=True)
-            folder.chmod(rights)
+            disk.make_folder(folder)
+            disk.allow(folder, self._rights)
         kept = list(keep)
         for file in files:
             name = Path(file.path).name
-            (self.staging / file.path).chmod(rights & _FILE)
-            (self.staging / file.path).replace(self.path / segment / name)
+            disk.allow(self.staging / file.path, self._rights & _FILE)
+            disk.move(self.staging / file.path, self.path / segment / name)
             kept.append(SegmentFile(str(segment / name), file.kind, file.rows, file.size, file.checksum))
-        _sync(self.path / segment)
-        _sync(self.path / _SEGMENTS)
         before = _published(self.path)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         generation = before.generation + 1 if before else 1
         manifest = Manifest(generation, created, version, sources, summary, kept, given or {})
-        self._replace_manifest(manifest, rights & _FILE)
-        self._drop_old_segments(manifest)
+        self._publish(manifest, segment)
         return manifest
 
-    def _replace_manifest(self, manifest: Manifest, rights: int) -> None:
-        draft = self.path / f"{MANIFEST}.{self.build}"
-        with open(draft, "x", encoding="utf-8", opener=_for_owner) as stream:
-            stream.write(manifest.dump())
-            os.fchmod(stream.fileno(), rights)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(self.path / MANIFEST)
-        _sync(self.path)
+    def restore(self, manifest: Manifest) -> None:
+        """Put a manifest that was lost back in its place."""
+        self._replace_manifest(manifest.dump().encode())
 
-    def _drop_old_segments(self, manifest: Manifest) -> None:
-        """Remove what no manifest names any more; readers have mapped what they opened and keep it."""
-        named = {str(Path(file.path).parent) for file in manifest.files} | {f"{_SEGMENTS}/{self.build}"}
-        for folder in self._folders(_SEGMENTS):
-            if str(folder.relative_to(self.path)) not in named:
-                shutil.rmtree(folder, ignore_errors=True)
-        for draft in self.path.glob(f"{MANIFEST}.*"):
-            draft.unlink(missing_ok=True)
+    def _publish(self, manifest: Manifest, segment: Path) -> None:
+        """Put a manifest in place of the one before, once all it names is durable."""
+        text = manifest.dump().encode()
+        # A copy stays with the segment: should the manifest be lost, `repair` finds it there.
+        self._write(self.path / segment / MANIFEST, text)
+        for folder in (segment, Path(_SEGMENTS), Path()):
+            disk.sync_folder(self.path / folder)
+        self._replace_manifest(text)
+        self._sweep()
 
-    def _folders(self, name: str) -> Iterator[Path]:
-        return (entry for entry in (self.path / name).iterdir() if entry.is_dir())
+    def _replace_manifest(self, text: bytes) -> None:
+        self._write(self._draft, text)
+        disk.move(self._draft, self.path / MANIFEST)
+        self._published = True
+        disk.sync_folder(self.path)
+
+    @property
+    def _rights(self) -> int:
+        """Who may read the index, which those of its directory tell."""
+        return stat.S_IMODE(self.path.stat().st_mode) & _SHARED | _OWNER
+
+    def _write(self, path: Path, data: bytes) -> None:
+        """A small file, durable."""
+        with disk.create(path) as stream:
+            stream.write(data)
+            disk.sync(stream)
+        disk.allow(path, self._rights & _FILE)
+
+    def _sweep(self) -> None:
+        """Remove what the manifest does not name; readers have mapped what they opened and keep it.
+
+        Where no manifest can be read nothing is removed: what is there may be all that is left.
+        """
+        manifest = _published(self.path)
+        if manifest is not None:
+            for left in [*self.path.glob(f"{MANIFEST}.*"), *unnamed_segments(self.path, manifest)]:
+                (disk.remove_tree if left.is_dir() else disk.remove)(left)
 
 
 def _published(path: Path) -> Manifest | None:
@@ -185,15 +225,12 @@ def is_ours(path: Path) -> bool:
     """Whether a directory was made by a build: it has our lock file, or a manifest that can be read as ours."""
     try:
         with (path / _LOCK).open("rb") as stream:
-            if stream.read(len(_MARK)) == _MARK.encode():
-                return True
+            mark = stream.read(len(_MARK))
+        if mark == _MARK.encode() or (not mark and len(list(path.iterdir())) == 1):
+            return True
     except OSError:
         pass
-    return _published(path) is not None
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return any(_published(each) is not None for each in (path, *segment_folders(path)))
 
 
 def _umask() -> int:
@@ -211,10 +248,20 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _sync(folder: Path) -> None:
-    """Make renames in a directory durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def staged(path: Path) -> Path:
+    """Where a writer puts what it has not published."""
+    return path / _STAGING
+
+
+def segment_folders(path: Path) -> list[Path]:
+    """All folders of segments, named by a manifest or not."""
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(entry for entry in (path / _SEGMENTS).iterdir() if entry.is_dir())
+    return []
+
+
+def unnamed_segments(path: Path, manifest: Manifest) -> list[Path]:
+    """Segments that a manifest does not name; one without a file of its own still keeps the copy of the manifest."""
+    named = set(manifest.segments)
+    folders = [folder for folder in segment_folders(path) if str(folder.relative_to(path)) not in named]
+    return [folder for folder in folders if _published(folder) != manifest]

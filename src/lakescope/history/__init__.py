@@ -1,0 +1,1 @@
+"""Tables as they were: versions that updates replaced, and what drifted since."""

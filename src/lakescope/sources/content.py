@@ -1,0 +1,42 @@
+"""What a file holds, in a few characters: tells a file that was touched from one that was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from lakescope.sources import files
+
+if TYPE_CHECKING:
+    from lakescope.sources.model import Unit
+
+#: Larger files are known by their time alone: to read them twice would cost as much as to scan them.
+MOST_BYTES = 64 * 1024 * 1024
+
+
+def content_of(unit: Unit) -> str | None:
+    """The content of the file that a unit has just read whole; None if it is not local, large, or changed meanwhile."""
+    modified = unit.options.get("source", {}).get("modified")
+    return None if modified is None else content_at(unit.uri, modified)
+
+
+def content_at(uri: str, modified: float) -> str | None:
+    """Size and XXH64 of a local file, as long as it was changed last at a known time."""
+    path = files.local_path(uri)
+    if path is None:
+        return None
+    try:
+        before = Path(path).stat()
+        if before.st_size > MOST_BYTES:
+            return None
+        digest = xxhash.xxh64()
+        with Path(path).open("rb") as stream:
+            while piece := stream.read(1 << 20):
+                digest.update(piece)
+        after = Path(path).stat()
+    except OSError:
+        return None
+    same = before.st_mtime == after.st_mtime == modified and before.st_size == after.st_size
+    return f"{after.st_size}-{digest.hexdigest()}" if same else None
