@@ -585,10 +585,11 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
+    "shards": {"store", "search", "keys"},
     "report": {"store"},
     "lake": {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
-        *("report", "search", "keys", "headers", "fds", "transforms", "results"),
+        *("report", "search", "keys", "headers", "fds", "transforms", "results", "shards"),
     },
     "server": {"lake", "report", "results", "store", "fds"},
     "mcp": {"lake", "report", "results", "fds"},

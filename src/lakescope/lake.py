@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lakescope.report.site import Report
     from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
+    from lakescope.shards.pool import Pool
     from lakescope.transforms.clock import Clock
     from lakescope.transforms.discover import Candidate, TransformJoin
 
@@ -99,17 +100,24 @@ class TableProfile:
 class Lake:
     """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, pool: Pool | None = None) -> None:
         self._index = index
+        self._pool = pool
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Lake:
-        """Open an index directory."""
-        return cls(Index(path))
+    def open(cls, path: str | os.PathLike[str], processes: int | None = None) -> Lake:
+        """Open an index; with ``processes``, questions about joins, correlations and inclusions are put to so many."""
+        index = Index(path)
+        return cls(index, None if processes is None else _pool(index, processes))
+
+    def close(self) -> None:
+        """End the processes that search this lake, if there are any; they also end with this one."""
+        if self._pool is not None:
+            self._pool.close()
 
     def twin(self) -> Lake:
         """The same index for another thread: what was read of it is shared, what questions write into is not."""
-        return Lake(self._index)
+        return Lake(self._index, self._pool)
 
     @property
     def path(self) -> str:
@@ -529,11 +537,20 @@ class Lake:
 
     @cached_property
     def _correlations(self) -> CorrelationSearch:
-        return CorrelationSearch(self._index, self._joins.inverted, self._joins.overlaps)
+        parts = self._index, self._joins.inverted, self._joins.overlaps
+        if self._pool is None:
+            return CorrelationSearch(*parts)
+        from lakescope.shards.search import ShardedCorrelations
+
+        return ShardedCorrelations(*parts, self._pool)
 
     @cached_property
     def _joins(self) -> JoinSearch:
-        return JoinSearch(self._index)
+        if self._pool is None:
+            return JoinSearch(self._index)
+        from lakescope.shards.search import ShardedOverlaps
+
+        return JoinSearch(self._index, partial(ShardedOverlaps, pool=self._pool))
 
     def inclusions(
         self,
@@ -691,7 +708,12 @@ class Lake:
         # Sketches are compared by kernels that take a while to load: only for who asks.
         from lakescope.keys.search import KeySearch
 
-        return KeySearch(self._index, self._joins if self._index.manifest.summary["join"] is not None else None)
+        joins = self._joins if self._index.manifest.summary["join"] is not None else None
+        if self._pool is None:
+            return KeySearch(self._index, joins)
+        from lakescope.shards.search import ShardedKeys
+
+        return ShardedKeys(self._index, joins, self._pool)
 
     def suggest_headers(
         self,
@@ -888,9 +910,12 @@ class Lake:
 
     def _reopen(self) -> None:
         """Answer from what is published now."""
-        index = Index(self.path)
+        index, pool = Index(self.path), self._pool
         self.__dict__.clear()
-        self._index = index
+        self._index, self._pool = index, None
+        if pool is not None:
+            pool.close()
+            self._pool = _pool(index, pool.size)
 
     def verify(self) -> None:
         """Read every byte of the index and compare checksums.
@@ -910,6 +935,15 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _pool(index: Index, processes: int) -> Pool:
+    """Processes that search an index together; they begin to open it at once."""
+    from lakescope.shards.pool import Pool
+
+    pool = Pool(str(index.path.absolute()), index.manifest.generation, processes)
+    pool.start()
+    return pool
 
 
 def _header_request(options: Mapping[str, Any]) -> HeaderRequest:

@@ -753,11 +753,14 @@ def serve(
     ] = None,
     max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
     browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that search the lake together. Default: this one.")
+    ] = None,
 ) -> None:
     """Serve the lake as a web app and a REST interface."""
     from lakescope.cli import serving
 
-    serving.serve(_lake(index), host=host, port=port, token=token, largest=max_upload, browser=browser)
+    serving.serve(_lake(index, processes), host=host, port=port, token=token, largest=max_upload, browser=browser)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")
@@ -773,10 +776,10 @@ def demo(
     tour(folder, scale=scale, seed=seed, master=master)
 
 
-def _lake(path: str) -> Any:
+def _lake(path: str, processes: int | None = None) -> Any:
     from lakescope.lake import Lake
 
-    return Lake.open(path)
+    return Lake.open(path, processes)
 
 
 def _contains(text: str, part: str | None) -> bool:

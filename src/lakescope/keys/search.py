@@ -92,7 +92,7 @@ class KeySearch:
         check_inclusions(minimum, estimator, least)
         if limit is not None and limit < 0:
             raise BadRequest(f"the limit must be at least 0, not {limit}", hint="None: all")
-        found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least)
+        found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
         unknown = int((found.evidence == UNKNOWN).sum())
         shown = self._ordered(found, minimum)
         notes = []
@@ -107,6 +107,10 @@ class KeySearch:
         info = {"looked_at": found.looked_at, "found": count, "unknown": unknown}
         records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
+
+    def every(self, **options: Any) -> Found:
+        """All pairs of the lake of which one column may be included in the other."""
+        return self.pairs.search(**options)
 
     def found(self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]) -> Found:
         """Children of some columns, in order."""

@@ -54,6 +54,14 @@ class Part:
         """Numbers in the lake of sets of the segment; -1 of those that are gone."""
         return sets if self.numbers is None else self.numbers[sets]
 
+    def local_range(self, sets: range) -> range:
+        """The sets of the segment that are within a range of the lake's; those that are gone may be among them."""
+        if self.numbers is None:
+            return sets
+        # Both are in order of their tables.
+        first, last = np.searchsorted(self.numbers[self.live], [sets.start, sets.stop]).tolist()
+        return range(int(self.live[first]), int(self.live[last - 1]) + 1) if first < last else range(0)
+
     def local(self, query: QueryGroups) -> QueryGroups:
         """What a query has in this segment."""
         end = self.first_group + int(self.segment.group_bounds[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -118,13 +118,13 @@ class _Found:
 class JoinSearch:
     """Answers which columns join, for one opened index. Not for several threads at once."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, overlaps: Callable[..., OverlapSearch] = OverlapSearch) -> None:
         self._index = index
         figures = index.manifest.summary["join"]
         if figures is None:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
-        self.overlaps = OverlapSearch(self.inverted, stored_costs(index))
+        self.overlaps = overlaps(self.inverted, costs=stored_costs(index))
         self.ensemble = Ensemble(self.inverted, self._partitions(figures["partitions"]))
 
     def _partitions(self, built: list[list[int]]) -> Sequence[Partition]:

@@ -81,8 +81,10 @@ class SegmentOverlaps:
     Not for several threads at once: it counts in memory of its own.
     """
 
-    def __init__(self, index: InvertedSegment, costs: Costs | None = None) -> None:
+    def __init__(self, index: InvertedSegment, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
+        #: The sets that are searched; None: all.
+        self._within = within
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
         self._at: _Addresses | None = None
@@ -227,6 +229,8 @@ class SegmentOverlaps:
         at = self._at
         assert at is not None
         places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        if self._within is not None:
+            kernels.narrow(places, lengths, self._within.start, self._within.stop)
         return places, lengths
 
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
@@ -258,7 +262,10 @@ class SegmentOverlaps:
         if sets.size and (int(sets.min()) < 0 or int(sets.max()) >= self._sets):
             raise self._damaged()
         weights = np.repeat(query.weights, np.diff(ends))
-        return np.bincount(sets, weights, self._sets).astype(np.int32), int(sets.size)
+        counts = np.bincount(sets, weights, self._sets).astype(np.int32)
+        if self._within is not None:
+            counts[: self._within.start] = counts[self._within.stop :] = 0
+        return counts, int(sets.size)
 
     def _damaged(self) -> IndexDamaged:
         return self.index.damaged()

@@ -112,6 +112,27 @@ def locate(numbers, bounds, starts, items, sizes):
 
 
 @njit(cache=True)
+def narrow(places, lengths, first, last):
+    """Of lists only the sets from ``first`` up to ``last``, in place: they are in order, and bisected."""
+    for i in range(places.size):
+        begin, end = np.int64(0), lengths[i]
+        for bound in (first, last):
+            low, high = begin, lengths[i]
+            while low < high:
+                middle = (low + high) >> 1
+                if _i32(places[i], middle) < bound:
+                    low = middle + 1
+                else:
+                    high = middle
+            if bound == first:
+                begin = low
+            end = low
+        if lengths[i] > 0:
+            places[i] += np.uint64(4 * begin)
+            lengths[i] = max(np.int64(0), end - begin)
+
+
+@njit(cache=True)
 def _read_list(place, length, weight, counts):
     """Add a weight to the count of every set of a list; False if the list holds a number that is no set."""
     sets = np.uint32(counts.size)

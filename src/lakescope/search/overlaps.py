@@ -23,9 +23,12 @@ U64 = npt.NDArray[np.uint64]
 class OverlapSearch:
     """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
 
-    def __init__(self, index: InvertedIndex, costs: Costs | None = None) -> None:
+    def __init__(self, index: InvertedIndex, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
-        self._searches = [SegmentOverlaps(part.segment, costs) for part in index.parts]
+        self._searches = [
+            SegmentOverlaps(part.segment, costs, None if within is None else part.local_range(within))
+            for part in index.parts
+        ]
 
     @property
     def largest(self) -> SegmentOverlaps:
