@@ -6,8 +6,8 @@ CPU time is that of the whole process tree.
 
 *Segments.* The same tables three times: in one segment, in as many as updates of a share each leave, and in the one
 that compaction makes of these. The same questions are put to all three in turn, in one warm process; an answer that
-differs from that of the one segment stops the benchmark. What is compared is CPU time a question: tables of the lake that are
-asked about are drawn at random. "Opened for it" opens the index for each question, as the command line does.
+differs from that of the one segment stops the benchmark. What is compared is CPU time a question; tables
+are drawn at random. "Opened for it" opens the index for each question, as the command line does.
 """
 
 from __future__ import annotations

@@ -578,7 +578,7 @@ ROOMS: dict[str, set[str]] = {
     "sketches": {"values"},
     "profile": {"values", "sketches"},
     "sources": {"values"},
-    "store": {"values"},
+    "store": {"values", "sources"},
     "pipeline": {"values", "sketches", "profile", "sources", "store"},
     "search": {"values", "sketches", "sources", "store", "results"},
     "keys": {"values", "sketches", "store", "search", "results", "report"},

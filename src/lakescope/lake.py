@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -54,8 +54,12 @@ if TYPE_CHECKING:
     from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
     from lakescope.shards.pool import Pool
+    from lakescope.store.push import Pushed
+    from lakescope.store.remote import Traffic
     from lakescope.transforms.clock import Clock
     from lakescope.transforms.discover import Candidate, TransformJoin
+
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,25 @@ class Lake:
     def path(self) -> str:
         """Where the index lies."""
         return str(self._index.path)
+
+    @property
+    def opened_as(self) -> str:
+        """The same for another process to open; a URI may hold credentials, which ``path`` does not."""
+        return self._index.location
+
+    @property
+    def fetched(self) -> Traffic | None:
+        """Requests and bytes it took so far to answer, if the index lies on object storage; None if on this machine."""
+        return None if self._index.traffic is None else self._index.traffic.copy()
+
+    def push(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> Pushed:
+        """Copy the index to a URI (``s3://bucket/lake.idx``), from where it can be opened.
+
+        What is there already is not sent again. Readers see the old index until the last step, the new one after it.
+        """
+        from lakescope.store.push import push
+
+        return push(self._index, target, progress)
 
     def info(self) -> dict[str, Any]:
         """The lake at a glance: sizes, sources, problems, when and by which version it was indexed."""
@@ -210,6 +233,7 @@ class Lake:
         """
         check_request(k, threshold, engine, rank)
         k = 10 if k is None and threshold is None else k
+        before = self.fetched
         columns, table = self._query(query, on)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
@@ -220,8 +244,16 @@ class Lake:
             return self._joins.search(column, k=k, exclude=exclude, **options)
 
         if on is not None:
-            return search(columns[0])
-        return best_of_tables([search(column) for column in columns if column.plausible], k)
+            return self._telling(search(columns[0]), before)
+        return self._telling(best_of_tables([search(column) for column in columns if column.plausible], k), before)
+
+    def _telling(self, found: Results[_Record], before: Traffic | None) -> Results[_Record]:
+        """The same answer, which says what was fetched for it."""
+        after = self.fetched
+        if before is not None and after is not None:
+            spent = after.since(before)
+            found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}
+        return found
 
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
@@ -254,7 +286,7 @@ class Lake:
         check_request(k, threshold, "auto", "overlap")
         k = 10 if k is None and threshold is None else k
         asked = tuple(self._asked(queries if queries is None or isinstance(queries, list | tuple) else named(queries)))
-        path = str(self._index.path.absolute())
+        path = self._index.location
         task = SearchColumns(path, self._index.manifest.generation, asked, k, threshold)
         return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
 
@@ -422,13 +454,14 @@ class Lake:
         request.check()
         if query_agg is not None:
             replace(request, aggregate=query_agg).check()
+        before = self.fetched
         columns = [key] if isinstance(key, str) else list(key)
         if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
             raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
         table = None if own else self._table_of(query)
         mine = query_agg or _aggregate_of_query(agg)
         found = self._correlations.search(self._keyed(query, columns, target, mine, given), request, table)
-        return self._verified(found, query, columns, target, mine) if verify else found
+        return self._telling(self._verified(found, query, columns, target, mine) if verify else found, before)
 
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
@@ -455,7 +488,7 @@ class Lake:
 
         request = Request(k=k, measure=measure, aggregate=agg)
         request.check()
-        task = SearchCorrelations(str(self._index.path.absolute()), self._index.manifest.generation, request)
+        task = SearchCorrelations(self._index.location, self._index.manifest.generation, request)
         return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
 
     def scatter(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> str:
@@ -587,7 +620,7 @@ class Lake:
         from lakescope.results import arrow_schema
 
         check_inclusions(minimum, estimator, least)
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
         return over_numbers(spark, parts, task, arrow_schema(Inclusion))
@@ -641,7 +674,7 @@ class Lake:
         from lakescope.results import arrow_schema
 
         check_request(nulls, max_lhs, error, "score", budget)
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         options = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "budget": budget}
         task = FindDependencies(path, generation, options, tuple(missing))
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(LakeDependency))
@@ -778,7 +811,7 @@ class Lake:
             raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
         search = self._headers
         tables = search.nameless_tables() if queries is None else [str(query) for query in queries]
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         model = search.model.to_dict() if request.method == "ours" else None
         count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
         asked = batch.Batch(path, generation, tuple(tables), count, request, model)
@@ -910,7 +943,7 @@ class Lake:
 
     def _reopen(self) -> None:
         """Answer from what is published now."""
-        index, pool = Index(self.path), self._pool
+        index, pool = Index(self._index.location), self._pool
         self.__dict__.clear()
         self._index, self._pool = index, None
         if pool is not None:
@@ -941,7 +974,7 @@ def _pool(index: Index, processes: int) -> Pool:
     """Processes that search an index together; they begin to open it at once."""
     from lakescope.shards.pool import Pool
 
-    pool = Pool(str(index.path.absolute()), index.manifest.generation, processes)
+    pool = Pool(index.location, index.manifest.generation, processes)
     pool.start()
     return pool
 

@@ -35,8 +35,8 @@ from zipimport import zipimporter
 
 import lakescope
 from lakescope.errors import BuildFailed
-from lakescope.pipeline.cache import cache_folder
 from lakescope.pipeline.session import is_connect
+from lakescope.store.cache import cache_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -141,21 +140,18 @@ class JoinSearch:
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
-        if stored_costs(self._index) is None:
+        # Of what lies elsewhere it would measure the network.
+        if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
 
     @cached_property
     def _names(self) -> tuple[list[str], list[str]]:
-        catalog = self._index.catalog("columns")
+        catalog = self._index.fields("columns", ("table", "column"))
         return catalog["table"].to_pylist(), catalog["column"].to_pylist()
 
-    @cached_property
-    def _facts(self) -> pa.Table:
-        """What is needed of a column's record: a whole one takes a millisecond to unpack."""
-        return self._index.catalog("columns").select(_FACTS)
-
     def _record(self, number: int) -> dict[str, Any]:
-        return dict(self._facts.slice(number, 1).to_pylist()[0])
+        """What is needed of a column's record: a whole one takes a millisecond to unpack."""
+        return self._index.column(number, _FACTS)
 
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
@@ -172,13 +168,16 @@ class JoinSearch:
 
     def plausible(self, numbers: Iterable[int]) -> list[int]:
         """Those of some columns of the lake that it makes sense to join on."""
-        kinds = self._index.catalog("columns")["type"]
+        kinds = self._index.fields("columns", ("type",))["type"]
         return [number for number in numbers if is_plausible(int(self.inverted.sizes[number]), kinds[number].as_py())]
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
         record = self._record(number)
-        signature = self._index.sketch(record["table"], record["column"])["signature"]
+
+        def signature() -> bytes:
+            return bytes(self._index.sketch(record["table"], record["column"])["signature"])
+
         return lake_column(self.inverted, number, record, signature)
 
     def missing(self, number: int, other: int) -> tuple[str, ...]:

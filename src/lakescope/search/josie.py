@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.costs import Costs
-from lakescope.store.arrays import Arrays
+from lakescope.store.arrays import Arrays, lazily
 from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
@@ -47,17 +47,17 @@ class _Addresses:
 
     def __init__(self, index: InvertedSegment) -> None:
         self.group_bounds, self.set_bounds = index.group_bounds, index.set_bounds
-        self.list_starts = addresses(index.postings, "starts")
-        self.list_items = addresses(index.postings, "sets")
+        self.list_starts = _places(index.postings, "starts")
+        self.list_items = _places(index.postings, "sets")
         self.list_sizes = _sizes(index.postings, "sets")
-        self.set_starts = addresses(index.sets, "starts")
-        self.set_items = addresses(index.sets, "groups")
+        self.set_starts = _places(index.sets, "starts")
+        self.set_items = _places(index.sets, "groups")
         self.set_sizes = _sizes(index.sets, "groups")
         self.token_bits = int(index.tokens[0]["range"][0])
         self.token_bounds = np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64)
-        self.token_directories = addresses(index.tokens, "directory")
-        self.token_hashes = addresses(index.tokens, "hashes")
-        self.token_groups = addresses(index.tokens, "groups")
+        self.token_directories = _places(index.tokens, "directory")
+        self.token_hashes = _places(index.tokens, "hashes")
+        self.token_groups = _places(index.tokens, "groups")
         self.token_sizes = _sizes(index.tokens, "hashes")
 
 
@@ -66,8 +66,13 @@ def addresses(files: list[Arrays], name: str) -> U64:
     return np.array([file[name].__array_interface__["data"][0] for file in files], np.uint64)
 
 
+def _places(files: list[Arrays], name: str) -> U64:
+    """The same, whether or not it is all here: what is looked at is fetched before."""
+    return np.array([lazily(file, name).__array_interface__["data"][0] for file in files], np.uint64)
+
+
 def _sizes(files: list[Arrays], name: str) -> I64:
-    return np.array([file[name].size for file in files], np.int64)
+    return np.array([lazily(file, name).size for file in files], np.int64)
 
 
 def kernels_are_loaded() -> bool:
@@ -127,6 +132,7 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
+        self.index.fetch_tokens(tokens)
         groups, weights = kernels.find_groups(
             *(tokens, at.token_bits, at.token_bounds, at.token_directories),
             *(at.token_hashes, at.token_groups, at.token_sizes),
@@ -139,6 +145,9 @@ class SegmentOverlaps:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         k = min(k, self._sets)
         algorithm = algorithm or ("josie" if kernels_are_loaded() else "numpy")
+        if self.index.partly and algorithm in ("josie", "probeset"):
+            # Which lists a question reads is known beforehand, which sets is not.
+            algorithm = "mergelist"
         if k < 1 or not query.groups.size:
             return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), algorithm, 0, 0, 0, 0)
         if algorithm == "numpy":
@@ -199,6 +208,7 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
+        self.index.fetch_sets(sets)
         found = np.empty(sets.size, np.int32)
         where = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
         if not kernels.overlaps_of(sets, query.groups, query.weights, *where, least, found):
@@ -228,6 +238,7 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
+        self.index.fetch_lists(query.groups)
         places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
         if self._within is not None:
             kernels.narrow(places, lengths, self._within.start, self._within.stop)

@@ -5,6 +5,7 @@ A query is a column of a table of the user's (see ``reading``), or one of the la
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +49,14 @@ class QueryColumn:
     texts: list[str]
     text_groups: list[I32]
     whole: F64 | Range | None
-    signature: U32
+    read_signature: Callable[[], U32]
     popularity: tuple[I32, I32]
     number: int | None = None
+
+    @property
+    def signature(self) -> U32:
+        """The MinHash signature: read when it is needed, which questions for exact answers do not."""
+        return self.read_signature()
 
     @property
     def size(self) -> int:
@@ -78,8 +84,10 @@ def is_plausible(size: int, kind: str) -> bool:
     return size >= _FEWEST and kind not in _MEASURES
 
 
-def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signature: bytes) -> QueryColumn:
-    """A column of the lake as a query; ``record`` is its catalog record."""
+def lake_column(
+    index: InvertedIndex, number: int, record: dict[str, Any], signature: Callable[[], bytes]
+) -> QueryColumn:
+    """A column of the lake as a query; ``record`` is its catalog record, ``signature`` reads its MinHash."""
     groups = index.query_of_set(number)
     known = [*(record["sample"] or ()), *(entry["value"] for entry in record["top"] or ())]
     texts = list(dict.fromkeys(known))
@@ -87,7 +95,7 @@ def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], signa
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
         *(texts, index.looked_up(tokens), range_of(record, groups.size)),
-        *(np.frombuffer(signature, np.uint32), index.popularity(groups), number),
+        *(lambda: np.frombuffer(signature(), np.uint32), index.popularity(groups), number),
     )
 
 

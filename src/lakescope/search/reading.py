@@ -74,7 +74,7 @@ class _Growing:
             texts=list(self.texts.values()),
             text_groups=index.looked_up(np.array(list(self.texts), np.uint64)),
             whole=whole if whole.size == tokens.size else None,
-            signature=signature.values,
+            read_signature=lambda: signature.values,
             popularity=index.popularity(groups),
         )
 

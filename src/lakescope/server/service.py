@@ -66,7 +66,7 @@ class Service:
     def __init__(self, lake: Lake, *, largest: int, memory: int) -> None:
         self.lake = lake
         self.uploads = Uploads(largest)
-        self.jobs = Jobs(lake.path, memory)
+        self.jobs = Jobs(lake.opened_as, memory)
         self._lanes: queue.LifoQueue[Lake] = queue.LifoQueue()
         for _ in range(_AT_ONCE):
             self._lanes.put(lake.twin())

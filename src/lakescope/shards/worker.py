@@ -1,7 +1,8 @@
 """A process that searches its part of the lake.
 
-That is a range of sets for joins, of keys for correlations, and some of the columns for inclusions. Ranges are cut so that each process reads about as much as any other. Lists are in order of their sets, so that the
-part of a list within a range is found by bisection.
+That is a range of sets for joins, of keys for correlations, and some of the columns for inclusions.
+Ranges are cut so that each process reads about as much as any other. Lists are in order of their sets, so that the part
+of a list within a range is found by bisection.
 """
 
 from __future__ import annotations
