@@ -145,6 +145,19 @@ def compact(index: _IndexArgument, master: _MasterOption = None, form: _FormatOp
         print_record(lake.info(), form)
 
 
+@app.command(epilog="Example: lakescope push lake.idx s3://bucket/lake.idx")
+def push(
+    index: _IndexArgument,
+    target: Annotated[str, typer.Argument(metavar="URI", help="Where to: s3://bucket/lake.idx, gs://..., az://...")],
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Copy the index to object storage, from where it can be opened; what is there already is not sent again."""
+    from lakescope.cli import updating
+
+    updating.push(_lake(index), target, form, quiet=quiet)
+
+
 @app.command(epilog="Example: lakescope watch lake.idx --every 60")
 def watch(
     index: _IndexArgument,
