@@ -583,7 +583,7 @@ ROOMS: dict[str, set[str]] = {
     "search": {"values", "sketches", "sources", "store", "results"},
     "keys": {"values", "sketches", "store", "search", "results", "report"},
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
-    "transforms": {"values", "search", "sources", "report", "results"},
+    "transforms": {"values", "search", "sources", "store", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
     "shards": {"store", "search", "keys"},
     "report": {"store"},

@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
     from lakescope.report.site import Report
-    from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
     from lakescope.shards.pool import Pool
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
     from lakescope.transforms.clock import Clock
-    from lakescope.transforms.discover import Candidate, TransformJoin
+    from lakescope.transforms.discover import TransformJoin
+    from lakescope.transforms.lake_wide import TransformSearch
 
 _Record = TypeVar("_Record")
 
@@ -113,6 +113,12 @@ class Lake:
         """Open an index; with ``processes``, questions about joins, correlations and inclusions are put to so many."""
         index = Index(path)
         return cls(index, None if processes is None else _pool(index, processes))
+
+    def newer(self) -> Lake | None:
+        """The lake as it is published now, opened in the same way; None if this is it."""
+        if self._index.published() == self._index.manifest.generation:
+            return None
+        return Lake.open(self._index.location, None if self._pool is None else self._pool.size)
 
     def close(self) -> None:
         """End the processes that search this lake, if there are any; they also end with this one."""
@@ -394,29 +400,35 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
         from lakescope.transforms.clock import Clock
-        from lakescope.transforms.discover import Request, transform_joins
+        from lakescope.transforms.discover import Request
         from lakescope.transforms.plan import held
 
-        def table_of(hit: GramHit) -> str:
-            return self._joins.table_of(hit.number)
-
         place = self.location(query) if self._is_table(query) else held(query)
-        table = self._table_of(query)
-        own = range(0) if table is None else self._joins.columns_of(table)
-        of_lake = self._grams, self._candidate, table_of, own
-        return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
+        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
 
-    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
-        from lakescope.transforms.discover import Candidate
+    def autojoin_batch(
+        self, *, spark: SparkSession, k: int = 10, candidates: int = 20, budget: float | None = 60.0
+    ) -> DataFrame:
+        """What :meth:`autojoin` tells of every table of the lake, as a Spark DataFrame: executors read the tables.
 
-        columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
-        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), columns, tuple(hits))
+        ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
+        not be asked about. Executors must see the index and the tables.
+        """
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+        from lakescope.transforms.discover import Request
+        from lakescope.transforms.lake_wide import BatchTransform, SearchTransforms
+
+        request = Request(k, candidates)
+        request.check()
+        task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
+        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
 
     @cached_property
-    def _grams(self) -> GramSearch:
-        from lakescope.search.grams import GramSearch
+    def _transforms(self) -> TransformSearch:
+        from lakescope.transforms.lake_wide import TransformSearch
 
-        return GramSearch(self._index, self._joins.inverted)
+        return TransformSearch(self._index, self._joins)
 
     def correlated(
         self,
@@ -612,7 +624,8 @@ class Lake:
     ) -> DataFrame:
         """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
 
-        Pairs that sketches cannot tell are not among them, unless ``verify`` counts them. Executors must see the index.
+        Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
+        unless ``verify`` counts them. Executors must see the index.
         """
         from lakescope.keys.batch import SearchInclusions
         from lakescope.keys.search import Inclusion, check_inclusions

@@ -112,10 +112,17 @@ class KeySearch:
         """All pairs of the lake of which one column may be included in the other."""
         return self.pairs.search(**options)
 
-    def found(self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]) -> Found:
-        """Children of some columns, in order."""
+    def found(
+        self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]
+    ) -> tuple[Found, Found]:
+        """Children of some columns, in order, and those of which sketches cannot tell."""
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least, parents=parents)
-        return self._ordered(found, minimum)
+        return self._ordered(found, minimum), self.untold(found)
+
+    def untold(self, found: Found) -> Found:
+        """Pairs that sketches cannot tell: anything is possible."""
+        unknown = found.take(found.evidence == UNKNOWN)
+        return replace(unknown, lows=np.zeros_like(unknown.lows), highs=np.ones_like(unknown.highs))
 
     def _ordered(self, found: Found, minimum: float) -> Found:
         """Pairs that reach the minimum, the largest shares first, then the largest children."""

@@ -42,7 +42,7 @@ class Overlaps:
     decisions: int
 
 
-class _Addresses:
+class Addresses:
     """Where in memory the files of the index lie, for kernels."""
 
     def __init__(self, index: InvertedSegment) -> None:
@@ -53,12 +53,15 @@ class _Addresses:
         self.set_starts = _places(index.sets, "starts")
         self.set_items = _places(index.sets, "groups")
         self.set_sizes = _sizes(index.sets, "groups")
-        self.token_bits = int(index.tokens[0]["range"][0])
-        self.token_bounds = np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64)
-        self.token_directories = _places(index.tokens, "directory")
-        self.token_hashes = _places(index.tokens, "hashes")
-        self.token_groups = _places(index.tokens, "groups")
-        self.token_sizes = _sizes(index.tokens, "hashes")
+        #: What it takes to look tokens up: bits of the directory, its bounds by file, and where everything lies.
+        self.of_tokens = (
+            int(index.tokens[0]["range"][0]),
+            np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64),
+            _places(index.tokens, "directory"),
+            _places(index.tokens, "hashes"),
+            _places(index.tokens, "groups"),
+            _sizes(index.tokens, "hashes"),
+        )
 
 
 def addresses(files: list[Arrays], name: str) -> U64:
@@ -92,7 +95,7 @@ class SegmentOverlaps:
         self._within = within
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
-        self._at: _Addresses | None = None
+        self._at: Addresses | None = None
         self._sizes = np.empty(0, np.int32)
         self._counts = np.empty(0, np.int32)
         self._touched = np.empty(0, np.int32)
@@ -107,7 +110,7 @@ class SegmentOverlaps:
         from lakescope.search import kernels
 
         if self._at is None:
-            self._at = _Addresses(self.index)
+            self._at = Addresses(self.index)
             self._sizes = self.index.sizes.astype(np.int32)
             self._counts = np.zeros(self._sets, np.int32)
             self._touched = np.empty(self._sets, np.int32)
@@ -133,10 +136,7 @@ class SegmentOverlaps:
         at = self._at
         assert at is not None
         self.index.fetch_tokens(tokens)
-        groups, weights = kernels.find_groups(
-            *(tokens, at.token_bits, at.token_bounds, at.token_directories),
-            *(at.token_hashes, at.token_groups, at.token_sizes),
-        )
+        groups, weights = kernels.find_groups(tokens, *at.of_tokens)
         return QueryGroups(groups, weights, tokens.size)
 
     def top(

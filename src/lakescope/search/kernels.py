@@ -64,23 +64,31 @@ def _file_of(bounds, number):
 
 
 @njit(cache=True)
-def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
-    """The groups of tokens, in order, and how many of the tokens each holds."""
+def look_up(tokens, bits, bounds, directories, hashes, groups, sizes):
+    """The group of each token, -1 of those that are not known, and how many are."""
     found = np.empty(tokens.size, np.int32)
-    n = 0
+    known = 0
     shift = np.uint64(64 - bits)
-    for token in tokens:
-        t = max(token, np.uint64(1))
+    for i in range(tokens.size):
+        t = max(tokens[i], np.uint64(1))
         slot = np.int64(t >> shift)
         file = _file_of(bounds, slot)
         at = max(np.int64(0), _i64(directories[file], slot - bounds[file]))
         end = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
         while at < end and _u64(hashes[file], at) < t:
             at += 1
+        found[i] = -1
         if at < end and _u64(hashes[file], at) == t:
-            found[n] = _i32(groups[file], at)
-            n += 1
-    found = np.sort(found[:n])
+            found[i] = _i32(groups[file], at)
+            known += 1
+    return found, known
+
+
+@njit(cache=True)
+def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
+    """The groups of tokens, in order, and how many of the tokens each holds."""
+    every, n = look_up(tokens, bits, bounds, directories, hashes, groups, sizes)
+    found = np.sort(every[every >= 0])
     weights = np.empty(n, np.int32)
     kept = 0
     for i in range(n):

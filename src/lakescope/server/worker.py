@@ -40,6 +40,7 @@ class Worker:
         self._ended: list[LakescopeError] = []
         self._asking = False
         self._closed = False
+        self._old = False
 
     def start(self) -> None:
         """Begin to load what every question needs, if it has not begun."""
@@ -58,6 +59,10 @@ class Worker:
     def ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
         """The answer, within so many seconds; refuses with the reason if there is none."""
         self._ended.clear()
+        if self._old:
+            self._old = False
+            self.end()
+            self._ended.clear()
         self.start()
         with self._lock:
             process, self._asking = self._process, self._process is not None
@@ -98,6 +103,10 @@ class Worker:
         )
         self.end(reason)
         raise reason
+
+    def renew(self) -> None:
+        """Open the index anew before the next question."""
+        self._old = True
 
     def close(self) -> None:
         """End the process for good: none is started any more."""

@@ -48,7 +48,7 @@ class ShardedOverlaps(OverlapSearch):
         self, query: QueryGroups, k: int, exclude: Sequence[int] = (), algorithm: Algorithm | None = None
     ) -> Overlaps:
         """The ``k`` sets with the largest overlap, without those to be left out."""
-        found = self._asked("top", query, exclude, k=int(k))
+        found = self._found_by_all("top", query, exclude, k=int(k))
         sets, overlaps = found.sets, found.overlaps
         order = np.lexsort((sets, -overlaps))[:k]
         return _of(found, sets[order], overlaps[order])
@@ -56,9 +56,9 @@ class ShardedOverlaps(OverlapSearch):
     def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
         """All sets with at least this overlap, in order of the sets: every list is read."""
         # Ranges are in order, and so are the sets of each.
-        return self._asked("at_least", query, exclude, minimum=int(minimum))
+        return self._found_by_all("at_least", query, exclude, minimum=int(minimum))
 
-    def _asked(self, question: str, query: QueryGroups, exclude: Sequence[int], **fields: int) -> Overlaps:
+    def _found_by_all(self, question: str, query: QueryGroups, exclude: Sequence[int], **fields: int) -> Overlaps:
         arrays: Arrays = {"groups": query.groups, "weights": query.weights, "exclude": np.array(exclude, np.int64)}
         return _together(self._pool.ask(question, {"size": query.size, **fields}, arrays))
 

@@ -80,6 +80,14 @@ class Index:
         """What was fetched so far, if the index lies elsewhere."""
         return self._remote.traffic if self._remote is not None else None
 
+    def published(self) -> int:
+        """The generation that is published now; this one is of what was when it was opened."""
+        if isinstance(self.path, Path):
+            return Manifest.load(self.path).generation
+        from lakescope.store.remote import RemoteFiles
+
+        return RemoteFiles(self.path).manifest().generation
+
     def content(self, file: SegmentFile) -> memoryview:
         """All bytes of a file."""
         return memoryview(self._mapped[file.path])

@@ -29,13 +29,14 @@ class QueryGroups:
     """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
 
     ``size`` counts all of the query's distinct values. ``tokens`` are these where several segments know them, each in
-    groups of its own.
+    groups of its own; ``found`` are the groups of each token in every segment, None where it knows none of them.
     """
 
     groups: I32
     weights: I32
     size: int
     tokens: U64 | None = None
+    found: tuple[I32 | None, ...] = ()
 
 
 #: Arrays that have an entry for every number of their file's range, and one more.
@@ -212,7 +213,7 @@ class InvertedSegment:
         found = [np.empty(0, np.uint64)]
         for file in self.tokens:
             order, of = file["by_group"], file["groups"]
-            begins, ends = _bisected(of, order, groups), _bisected(of, order, groups + 1)
+            begins, ends = np.split(_bisected(of, order, np.concatenate([groups, groups + 1])), 2)
             found.append(file["hashes"][order[ranges(begins, ends - begins)]])
         return np.concatenate(found)
 
