@@ -1,9 +1,9 @@
 """Make one segment of many, without what is gone: the index of a fresh build, and no raw data is read for it.
 
-First job: every file of the catalog and of sketches is copied without the tables that are gone, and every file of
-tokens is turned back into the raw pairs of token and set that a scan would hand over. Then the inverted index is built
-from these as in any build, which restores the global order of tokens and the groups of those that the same columns
-hold.
+First job: files of the catalog and of sketches are copied without the tables that are gone, small ones into one, and
+every file of tokens is turned back into the raw pairs of token and set that a scan would hand over. Then the inverted
+index is built from these as in any build, which restores the global order of tokens and the groups of those that the
+same columns hold.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ I32 = npt.NDArray[np.int32]
 U64 = npt.NDArray[np.uint64]
 Arrow = Iterator[pa.RecordBatch]
 
+#: Bytes of files that are made one.
+_TOGETHER = 32 * 1024 * 1024
 _COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs")
 
 
@@ -52,13 +54,13 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         before = index.manifest
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
-        files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
+        works = _works(before)
         cut = TokenCut.for_bytes(int(before.summary["bytes"]))
-        task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), tuple(files), cut)
+        task = CopyLive(str(Path(path).absolute()), str(writer.staging.absolute()), works, cut)
         with spark_session(spark, master) as session:
             ship_package(session)
             with few_rows_per_batch(session):
-                frame = session.range(0, len(files), 1, len(files)).mapInArrow(Shipped.of(task), RESULT_DDL)
+                frame = session.range(0, len(works), 1, len(works)).mapInArrow(Shipped.of(task), RESULT_DDL)
                 made = [_Copied(**json.loads(row.result)) for row in collect(session, frame)]
                 copied = [SegmentFile(**each.file) for each in made if each.file]
                 raw, grams, sketches = (
@@ -75,6 +77,22 @@ def compact(path: str | Path, *, spark: SparkSession | None = None, master: str 
         return writer.publish(copied, version=__version__, sources=before.sources, summary=summary, given=before.given)
 
 
+def _works(manifest: Manifest) -> tuple[tuple[str, ...], ...]:
+    """Files that become one: those of a kind, up to what a worker holds at ease; files of arrays each by itself."""
+    works: list[tuple[str, ...]] = []
+    for kind in _COPIED:
+        some: list[str] = []
+        size = 0
+        for file in manifest.of_kind(kind):
+            if some and size + file.size > _TOGETHER:
+                works.append(tuple(some))
+                some, size = [], 0
+            some.append(file.path)
+            size += file.size
+        works += [tuple(some)] if some else []
+    return (*works, *((file.path,) for kind in ("tokens", "grams") for file in manifest.of_kind(kind)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Copied:
     """What became of a file: the new one, if anything was left, and the pairs of token and set in it."""
@@ -85,11 +103,11 @@ class _Copied:
 
 @dataclass(frozen=True)
 class CopyLive:
-    """Task: each input row is the number of a file of the index to copy without what is gone."""
+    """Task: each input row is the number of some files of the index to copy without what is gone."""
 
     path: str
     staging: str
-    files: tuple[str, ...]
+    files: tuple[tuple[str, ...], ...]
     cut: TokenCut
 
     def __call__(self, batches: Arrow) -> Arrow:
@@ -97,14 +115,14 @@ class CopyLive:
         by_path = {file.path: file for file in index.manifest.files}
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                file = by_path[self.files[number]]
-                copy = {"tokens": self._tokens, "grams": self._grams}.get(file.kind, self._records)
-                made = copy(index, file)
+                files = [by_path[path] for path in self.files[number]]
+                arrays = {"tokens": self._tokens, "grams": self._grams}.get(files[0].kind)
+                made = self._records(index, files) if arrays is None else arrays(index, files[0])
                 yield pa.record_batch([[json.dumps(asdict(made))]], schema=RESULT_SCHEMA)
 
-    def _records(self, index: Index, file: SegmentFile) -> _Copied:
-        out = ShardWriter(self.staging, file.kind)
-        for batch in index.live_records(file):
+    def _records(self, index: Index, files: list[SegmentFile]) -> _Copied:
+        out = ShardWriter(self.staging, files[0].kind)
+        for batch in index.live_records(files):
             out.add_batch(batch)
         made = out.close()
         return _Copied(asdict(made) if made else None)

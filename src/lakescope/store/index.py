@@ -287,17 +287,19 @@ class Index:
             hint = "run `lakescope verify`, then build the index again"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
-    def live_records(self, file: SegmentFile) -> Iterator[pa.RecordBatch]:
-        """The records of a file whose table is still there."""
-        if file.kind in MAPPED:
-            tables = [pa.Table.from_batches([batch]) for batch in self.records(file)]
-        else:
-            # In order: a table is found by bisection of each piece that is written.
-            tables = [ordered(self._checked(file), list(_ORDERS[file.kind]))]
-        for table in tables:
+    def live_records(self, files: Sequence[SegmentFile]) -> Iterator[pa.RecordBatch]:
+        """The records of some files of a kind whose tables are still there, in order, in pieces.
+
+        In order: a table is found by bisection of each piece that is written.
+        """
+        found = []
+        for file in files:
+            table = pa.Table.from_batches(self.records(file)) if file.kind in MAPPED else self._checked(file)
             live = self._live(file, table["table"])
-            kept = table if live is None else chosen(table, live).combine_chunks()
-            yield from kept.to_batches(max_chunksize=ROWS_PER_WRITE)
+            found.append(table if live is None else chosen(table, live))
+        kind = files[0].kind
+        every = ordered(pa.concat_tables(found), list(_ORDERS.get(kind) or (_ORDER if kind != "keys" else ("table",))))
+        yield from every.to_batches(max_chunksize=ROWS_PER_WRITE)
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
