@@ -57,6 +57,7 @@ class Index:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         location = os.fspath(path)
         self._cache: dict[str, pa.Table] = {}
+        self._names: dict[str, set[str]] = {}
         self._remote: RemoteFiles | None = None
         local = local_path(location)
         if local is not None:
@@ -169,8 +170,11 @@ class Index:
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
-        files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
-        return {name for file in files for name in self._checked(file, fields=["table"])["table"].to_pylist()}
+        if segment not in self._names:
+            files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+            names = (self._checked(file, fields=["table"])["table"].to_pylist() for file in files)
+            self._names[segment] = {name for some in names for name in some}
+        return self._names[segment]
 
     def dead_in(self, segment: str) -> frozenset[str]:
         """Tables of a segment that were removed or replaced since."""
