@@ -4,9 +4,9 @@ A server answers over loopback, a process of its own writes: tables come, change
 seconds, and compacted when an update advises it. Meanwhile visitors ask what joins, what correlates and what is in a
 table. Answers are compared with an oracle that knows the tables and nothing of the index: overlaps counted with sets of
 Python, coefficients of joins done by hand, rows and distinct values counted. While a server follows, an answer may be
-that of any lake that was there within the last minute; at the end it must be that of the last one. Memory is what processes
-hold for themselves, handles are what they have open; both are flat if the median of the last fifth of the time exceeds
-that of the second fifth by at most a tenth (memory) or by five handles a process.
+that of any lake that was there within the last minute; at the end it must be that of the last one. Memory is what
+processes hold for themselves, handles are what they have open; both are flat if the median of the last fifth of the
+time exceeds that of the second fifth by at most a tenth (memory) or by five handles a process.
 """
 
 from __future__ import annotations
