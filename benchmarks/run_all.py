@@ -26,6 +26,8 @@ QUICK = {
     "headers": "--split 0.02 --corpora 100 --growth-splits 1 --sketched 3 --files 10",
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
     "report": "--sizes 10 20 --repeats 1",
+    "updates": "--tables 40 --segments 4 --questions 5 --opened 2 --repeats 1",
+    "scale": "--tables 20 40 60 --sets 300 600 1200 --questions 20",
 }
 
 

@@ -4,8 +4,8 @@
 own, once without and once with the inverted index; the difference is what values cost. Bytes of a shuffle are those in
 Spark's event log. *Asking.* Collections of sets like open data (those of ``joins.py``) are indexed without Spark, and
 sets of the lake are asked about. Slopes are straight lines through the sizes; the ratio of the largest size to that
-line says how straight it is. *The large lake* has tables like those measured, but so many distinct values. Its numbers are
-multiplications, and no more than that: nothing of that size was run.
+line says how straight it is. *The large lake* has tables like those measured, but so many distinct values. Its numbers
+are multiplications, and no more than that: nothing of that size was run.
 """
 
 from __future__ import annotations
