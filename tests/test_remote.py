@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -95,6 +96,11 @@ def test_a_question_fetches_little_and_the_next_one_nothing(wide: Path, monkeypa
     assert again.to_dicts() == found.to_dicts()
     assert lake.fetched == before
     assert (again.info["requests"], again.info["fetched_bytes"]) == (0, 0)
+    # The same through the web.
+    address = os.environ["AWS_ENDPOINT_URL"]
+    web = lakescope.open(f"{address}/{BUCKET}/lakes/lake.idx")
+    assert web.joinable("small0.csv", on="word", k=3).to_dicts() == found.to_dicts()
+    assert fetched(web) < 0.1 * size
     # Another process, which has nothing in memory, fetches the manifest alone.
     other = lakescope.open(PLACE)
     assert other.joinable("small0.csv", on="word", k=3).to_dicts() == found.to_dicts()

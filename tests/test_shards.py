@@ -80,11 +80,11 @@ def test_any_history_is_answered_as_by_one_process(updated: Path) -> None:
 
 
 def test_a_process_that_dies_fails_its_question_and_no_other(updated: Path) -> None:
-    lake = lakescope.open(updated, processes=2)
+    lake = lakescope.open(updated, processes=1)
     wanted = lake.joinable("n1.csv", on="key").to_dicts()
     assert lake._pool is not None
     first = lake._pool.processes()
-    os.kill(first[1], signal.SIGKILL)
+    os.kill(first[0], signal.SIGKILL)
     with pytest.raises(LakescopeError, match=r"search process.* died"):
         lake.joinable("n1.csv", on="key")
     assert lake.joinable("n1.csv", on="key").to_dicts() == wanted

@@ -8,7 +8,6 @@ for that of another question.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
@@ -42,8 +41,8 @@ class Pool:
         """What each process answers; ``arrays`` are the same for all, or one dictionary for each."""
         each = [arrays] * self.size if isinstance(arrays, dict) else arrays
         with self._lock:
-            self._start()
             try:
+                self._start()
                 for process, some in zip(self._processes, each, strict=True):
                     messages.write(_pipe(process.stdin), {"question": question, **fields}, some)
                 return [self._answer(number, process) for number, process in enumerate(self._processes)]
@@ -76,9 +75,8 @@ class Pool:
             return
         path = os.pathsep.join(folder for folder in sys.path if folder)
         for number in range(self.size):
-            given = json.dumps({**self._given, "shard": number})
             process = subprocess.Popen(
-                [sys.executable, "-c", "from lakescope.shards.worker import main; main()", given],
+                [sys.executable, "-c", "from lakescope.shards.worker import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**os.environ, "PYTHONPATH": path},
@@ -86,6 +84,8 @@ class Pool:
                 start_new_session=True,
             )
             self._processes.append(process)
+            # Not as an argument, which everybody on this machine may read: a URI may hold credentials.
+            messages.write(_pipe(process.stdin), {**self._given, "shard": number})
 
     def _answer(self, number: int, process: subprocess.Popen[bytes]) -> Message:
         said = messages.read(_pipe(process.stdout))

@@ -7,8 +7,8 @@ of a list within a range is found by bisection.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -118,10 +118,15 @@ def main() -> None:
     """Answer questions until nobody is left to ask."""
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # what a library prints must not get between the answers
+        given = messages.read(sys.stdin.buffer)
         shard: Shard | None = None
+        if given is not None:
+            # At once, before a newer index takes its place; what is wrong is told whoever asks.
+            with contextlib.suppress(Exception):
+                shard = Shard(**given.fields)
         while (asked := messages.read(sys.stdin.buffer)) is not None:
             try:
-                shard = shard or Shard(**json.loads(sys.argv[1]))
+                shard = shard or Shard(**given.fields)  # type: ignore[union-attr]
                 answer: Callable[[Message], Answer] = getattr(shard, asked.fields["question"])
                 fields, arrays = answer(asked)
             except Exception as error:

@@ -42,19 +42,21 @@ def trim(folder: Path, most: int, keep: set[str]) -> int:
 
     Files of the names to ``keep`` are in use here. A process that has another one open goes on with what it has mapped.
     """
-    found = []
-    for path in folder.glob("*/*.data"):
+    used: dict[Path, float] = {}
+    sizes: dict[Path, int] = {}
+    for path in folder.glob("*/*"):
         with contextlib.suppress(OSError):
-            info, used = path.stat(), path.with_suffix(".blocks").stat()
-            found.append((used.st_mtime, 512 * info.st_blocks + used.st_size, path))
-    total, freed = sum(size for _, size, _ in found), 0
-    for _, size, path in sorted(found):
+            info, what = path.stat(), path.with_suffix("")
+            sizes[what] = sizes.get(what, 0) + 512 * info.st_blocks
+            used[what] = max(used.get(what, 0.0), info.st_mtime)
+    total, freed = sum(sizes.values()), 0
+    for what in sorted(sizes, key=lambda each: (used[each], each)):
         if total - freed <= most:
             break
-        if path.stem not in keep:
+        if what.name not in keep:
             # What says which blocks are there goes first: a file without it has none.
-            for each in (path.with_suffix(".blocks"), path):
+            for path in sorted(what.parent.glob(f"{what.name}.*")):
                 with contextlib.suppress(OSError):
-                    each.unlink()
-            freed += size
+                    path.unlink()
+            freed += sizes[what]
     return freed

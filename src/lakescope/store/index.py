@@ -399,7 +399,8 @@ class Index:
         """In the newest segment, by generation: what was found out about another is not about this one."""
         if not isinstance(self.path, Path):
             assert self._remote is not None
-            return self._remote.folder / f"{name}-{self.manifest.generation}.{suffix}"
+            segment = self.manifest.segments[-1].rpartition("/")[2] if self.manifest.files else ""
+            return self._remote.folder / f"{name}-{segment}-{self.manifest.generation}.{suffix}"
         newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
         return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
