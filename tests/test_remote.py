@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,20 @@ def test_blocks_that_were_damaged_or_half_written_are_fetched_again(wide: Path, 
     for path in blocks.glob("*/*.blocks"):
         path.write_bytes(np.full(path.stat().st_size // 8, 77, np.uint64).tobytes())
     assert lakescope.open(PLACE).joinable("small0.csv", on="word", k=3).to_dicts() == wanted
+
+
+@pytest.mark.usefixtures("bucket")
+def test_many_readers_share_the_blocks(wide: Path, blocks: Path) -> None:
+    """Each opens files of its own on the same blocks, as processes do, and all begin with none."""
+    lakescope.open(wide).push(PLACE)
+
+    def ask(_: int) -> list[dict[str, Any]]:
+        return lakescope.open(PLACE).joinable("small0.csv", on="word", k=3).to_dicts()
+
+    wanted = lakescope.open(wide).joinable("small0.csv", on="word", k=3).to_dicts()
+    with ThreadPoolExecutor(6) as threads:
+        assert all(found == wanted for found in threads.map(ask, range(12)))
+    assert len(list(blocks.glob("*/*.data"))) == len(list(blocks.glob("*/*.blocks")))
 
 
 @pytest.mark.usefixtures("bucket")
