@@ -63,11 +63,15 @@ def fetched(lake: Lake) -> int:
 
 
 @pytest.mark.usefixtures("bucket")
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_every_question_is_answered_as_on_this_machine(
     updated: Path, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Joins exactly and above thresholds, correlations, profiles, headers, inclusions, keys; over segments."""
+    # Blocks so small that nothing is here by chance.
+    monkeypatch.setattr(remote, "BLOCK", 128)
+    monkeypatch.setattr("lakescope.store.index.HEAD_BYTES", 384)
+    monkeypatch.setattr(remote, "_GAP", 0)
     here = lakescope.open(updated)
     here.push(PLACE)
     there = lakescope.open(PLACE)
@@ -85,6 +89,7 @@ def test_every_question_is_answered_as_on_this_machine(
 def test_a_question_fetches_little_and_the_next_one_nothing(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # An index of 4 MB is to a block of 4 KB what one of 32 MB is to one of 32 KB.
     monkeypatch.setattr(remote, "BLOCK", 4096)
+    monkeypatch.setattr(remote, "_GAP", 0)
     lakescope.open(wide).push(PLACE)
     lake = lakescope.open(PLACE)
     size = lake.info()["index_bytes"]
