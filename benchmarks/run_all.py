@@ -27,6 +27,8 @@ QUICK = {
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
     "report": "--sizes 10 20 --repeats 1",
     "fuzz": "--minutes 0.2",
+    "updates": "--tables 40 --segments 4 --questions 5 --opened 2 --repeats 1",
+    "scale": "--tables 20 40 60 --sets 300 600 1200 --questions 20",
 }
 
 

@@ -185,6 +185,44 @@ def lakescope_cold(job: Json) -> Json:
     return lakescope({**job, "warm_up": [], "fewer": None})
 
 
+def lakescope_kept(job: Json) -> Json:
+    """A command on an index that stays (``index``, ``update``, ``compact``), from nothing, as on the command line."""
+    import lakescope as ours
+
+    began = time.monotonic()
+    if job["command"] == "index":
+        lake = ours.index(job["root"], job["index"])
+    else:
+        lake = ours.open(job["index"])
+        getattr(lake, job["command"])()
+    versions = _version("lakescope", "pyspark", "numba", "numpy", "pyarrow")
+    summary = lake._index.manifest.summary
+    return {"wall": time.monotonic() - began, "versions": versions, "summary": summary}
+
+
+def lakescope_scale(job: Json) -> Json:
+    """Our build of ``root`` in a warm session without and with the inverted index: what each costs, and its bytes."""
+    import lakescope as ours
+
+    scratch = Path(job["scratch"])
+    versions = _version("lakescope", "pyspark", "numba", "numpy", "pyarrow")
+    report: Json = {"versions": versions, "cpu": {}, "began": {}, "ended": {}}
+    with _session(job) as session:
+        ours.index(job["warm_up"], scratch / "warm-up.idx", spark=session)
+        for name, joins in (("profiles", False), ("joins", True)):
+            before, report["began"][name] = tree_cpu(), 1e3 * time.time()
+            lake = ours.index(job["root"], scratch / f"{name}.idx", spark=session, joins=joins)
+            report["cpu"][name], report["ended"][name] = tree_cpu() - before, 1e3 * time.time()
+        report["workers"] = _workers()
+    manifest = lake._index.manifest
+    sizes: Json = {}
+    for file in manifest.files:
+        sizes[file.kind] = sizes.get(file.kind, 0) + file.size
+    summary = {name: manifest.summary[name] for name in ("tables", "columns", "rows", "bytes")}
+    figures = {name: manifest.summary["join"][name] for name in ("tokens", "pairs", "groups", "postings")}
+    return {**report, **summary, **figures, "sizes": sizes}
+
+
 def prime(job: Json) -> Json:
     """Have every kernel compiled and cached: tables read whole, and cut into pieces that are merged."""
     from lakescope.pipeline.build import build
@@ -226,6 +264,8 @@ SYSTEMS: dict[str, Callable[[Json], Json]] = {
     "lakescope": lakescope,
     "lakescope-cold": lakescope_cold,
     "lakescope-joins": lakescope_joins,
+    "lakescope-kept": lakescope_kept,
+    "lakescope-scale": lakescope_scale,
     "prime": prime,
     "polars": polars,
     "duckdb": duckdb,

@@ -129,10 +129,11 @@ def test_compiled_and_plain_first_stages_agree(
         keyed = read_keyed(str(demo_lake / query), key, target, "mean")
         met = 0
         for variant, keys in search._candidates(keyed):
-            fast = search._quadrants(variant, keys, retrieval)  # type: ignore[arg-type]
+            probes = variant.hashes[:1024], variant.values[:1024]
+            fast = search.quadrants(*probes, keys, retrieval)  # type: ignore[arg-type]
             with monkeypatch.context() as patched:
                 patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
-                slow = search._quadrants(variant, keys, retrieval)  # type: ignore[arg-type]
+                slow = search.quadrants(*probes, keys, retrieval)  # type: ignore[arg-type]
             pairs = np.flatnonzero(fast[0] + fast[1])
             joined = search.join(variant, pairs, "sum")
             with monkeypatch.context() as patched:

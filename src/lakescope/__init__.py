@@ -93,11 +93,14 @@ def index(
     return Lake.open(out)
 
 
-def open(path: str | Path) -> Lake:
-    """Open an index. No Spark, no Java; milliseconds."""
+def open(path: str | Path, *, processes: int | None = None) -> Lake:
+    """Open an index. No Spark, no Java; milliseconds.
+
+    With ``processes``, so many search it together: the same answers, sooner where a lake is large.
+    """
     from lakescope.lake import Lake
 
-    return Lake.open(path)
+    return Lake.open(path, processes)
 
 
 def repair(path: str | Path, *, dry_run: bool = False) -> Results[Repair]:

@@ -6,8 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -54,14 +54,18 @@ if TYPE_CHECKING:
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
     from lakescope.report.site import Report
-    from lakescope.search.grams import GramHit, GramSearch
     from lakescope.search.joined import Described, JoinedRows
+    from lakescope.shards.pool import Pool
+    from lakescope.store.push import Pushed
+    from lakescope.store.remote import Traffic
     from lakescope.transforms.clock import Clock
-    from lakescope.transforms.discover import Candidate, TransformJoin
+    from lakescope.transforms.discover import TransformJoin
+    from lakescope.transforms.lake_wide import TransformSearch
     from lakescope.upkeep.deep import Finding
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +110,54 @@ class TableProfile:
 class Lake:
     """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, pool: Pool | None = None) -> None:
         self._index = index
+        self._pool = pool
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Lake:
-        """Open an index directory."""
-        return cls(Index(path))
+    def open(cls, path: str | os.PathLike[str], processes: int | None = None) -> Lake:
+        """Open an index; with ``processes``, questions about joins, correlations and inclusions are put to so many."""
+        index = Index(path)
+        return cls(index, None if processes is None else _pool(index, processes))
+
+    def newer(self) -> Lake | None:
+        """The lake as it is published now, opened in the same way; None if this is it."""
+        if self._index.published() == self._index.manifest.generation:
+            return None
+        return Lake.open(self._index.location, None if self._pool is None else self._pool.size)
+
+    def close(self) -> None:
+        """End the processes that search this lake, if there are any; they also end with this one."""
+        if self._pool is not None:
+            self._pool.close()
 
     def twin(self) -> Lake:
         """The same index for another thread: what was read of it is shared, what questions write into is not."""
-        return Lake(self._index)
+        return Lake(self._index, self._pool)
 
     @property
     def path(self) -> str:
         """Where the index lies."""
         return str(self._index.path)
+
+    @property
+    def opened_as(self) -> str:
+        """The same for another process to open; a URI may hold credentials, which ``path`` does not."""
+        return self._index.location
+
+    @property
+    def fetched(self) -> Traffic | None:
+        """Requests and bytes it took so far to answer, if the index lies on object storage; None if on this machine."""
+        return None if self._index.traffic is None else self._index.traffic.copy()
+
+    def push(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> Pushed:
+        """Copy the index to a URI (``s3://bucket/lake.idx``), from where it can be opened.
+
+        What is there already is not sent again. Readers see the old index until the last step, the new one after it.
+        """
+        from lakescope.store.push import push
+
+        return push(self._index, target, progress)
 
     def info(self) -> dict[str, Any]:
         """The lake at a glance: sizes, sources, problems, when and by which version it was indexed."""
@@ -217,6 +253,7 @@ class Lake:
         """
         check_request(k, threshold, engine, rank)
         k = 10 if k is None and threshold is None else k
+        before = self.fetched
         columns, table = self._query(query, on, plausible=on is None)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
@@ -227,8 +264,16 @@ class Lake:
             return self._joins.search(column, k=k, exclude=exclude, **options)
 
         if on is not None:
-            return search(columns[0])
-        return best_of_tables([search(column) for column in columns], k)
+            return self._telling(search(columns[0]), before)
+        return self._telling(best_of_tables([search(column) for column in columns], k), before)
+
+    def _telling(self, found: Results[_Record], before: Traffic | None) -> Results[_Record]:
+        """The same answer, which says what was fetched for it."""
+        after = self.fetched
+        if before is not None and after is not None:
+            spent = after.since(before)
+            found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}
+        return found
 
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
@@ -261,7 +306,7 @@ class Lake:
         check_request(k, threshold, "auto", "overlap")
         k = 10 if k is None and threshold is None else k
         asked = tuple(self._asked(queries if queries is None or isinstance(queries, list | tuple) else named(queries)))
-        path = str(self._index.path.absolute())
+        path = self._index.location
         task = SearchColumns(path, self._index.manifest.generation, asked, k, threshold)
         return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
 
@@ -378,29 +423,35 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
         from lakescope.transforms.clock import Clock
-        from lakescope.transforms.discover import Request, transform_joins
+        from lakescope.transforms.discover import Request
         from lakescope.transforms.plan import held
 
-        def table_of(hit: GramHit) -> str:
-            return self._joins.table_of(hit.number)
-
         place = self.location(query) if self._is_table(query) else held(query)
-        table = self._table_of(query)
-        own = range(0) if table is None else self._joins.columns_of(table)
-        of_lake = self._grams, self._candidate, table_of, own
-        return transform_joins(place, Request(k, candidates), *of_lake, Clock.of(budget))
+        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
 
-    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
-        from lakescope.transforms.discover import Candidate
+    def autojoin_batch(
+        self, *, spark: SparkSession, k: int = 10, candidates: int = 20, budget: float | None = 60.0
+    ) -> DataFrame:
+        """What :meth:`autojoin` tells of every table of the lake, as a Spark DataFrame: executors read the tables.
 
-        columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
-        return Candidate(table, self.location(table), int(self._table(table)["bytes"]), columns, tuple(hits))
+        ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
+        not be asked about. Executors must see the index and the tables.
+        """
+        from lakescope.pipeline.batch import over_numbers
+        from lakescope.results import arrow_schema
+        from lakescope.transforms.discover import Request
+        from lakescope.transforms.lake_wide import BatchTransform, SearchTransforms
+
+        request = Request(k, candidates)
+        request.check()
+        task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
+        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
 
     @cached_property
-    def _grams(self) -> GramSearch:
-        from lakescope.search.grams import GramSearch
+    def _transforms(self) -> TransformSearch:
+        from lakescope.transforms.lake_wide import TransformSearch
 
-        return GramSearch(self._index, self._joins.inverted)
+        return TransformSearch(self._index, self._joins)
 
     def correlated(
         self,
@@ -438,13 +489,14 @@ class Lake:
         request.check()
         if query_agg is not None:
             replace(request, aggregate=query_agg).check()
+        before = self.fetched
         columns = [key] if isinstance(key, str) else list(key)
         if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
             raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
         table = None if own else self._table_of(query)
         mine = query_agg or _aggregate_of_query(agg)
         found = self._correlations.search(self._keyed(query, columns, target, mine, given), request, table)
-        return self._verified(found, query, columns, target, mine) if verify else found
+        return self._telling(self._verified(found, query, columns, target, mine) if verify else found, before)
 
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
@@ -471,7 +523,7 @@ class Lake:
 
         request = Request(k=k, measure=measure, aggregate=agg)
         request.check()
-        task = SearchCorrelations(str(self._index.path.absolute()), self._index.manifest.generation, request)
+        task = SearchCorrelations(self._index.location, self._index.manifest.generation, request)
         return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
 
     def scatter(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> str:
@@ -553,11 +605,20 @@ class Lake:
 
     @cached_property
     def _correlations(self) -> CorrelationSearch:
-        return CorrelationSearch(self._index, self._joins.inverted, self._joins.overlaps)
+        parts = self._index, self._joins.inverted, self._joins.overlaps
+        if self._pool is None:
+            return CorrelationSearch(*parts)
+        from lakescope.shards.search import ShardedCorrelations
+
+        return ShardedCorrelations(*parts, self._pool)
 
     @cached_property
     def _joins(self) -> JoinSearch:
-        return JoinSearch(self._index)
+        if self._pool is None:
+            return JoinSearch(self._index)
+        from lakescope.shards.search import ShardedOverlaps
+
+        return JoinSearch(self._index, partial(ShardedOverlaps, pool=self._pool))
 
     def inclusions(
         self,
@@ -586,7 +647,8 @@ class Lake:
     ) -> DataFrame:
         """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
 
-        Pairs that sketches cannot tell are not among them, unless ``verify`` counts them. Executors must see the index.
+        Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
+        unless ``verify`` counts them. Executors must see the index.
         """
         from lakescope.keys.batch import SearchInclusions
         from lakescope.keys.search import Inclusion, check_inclusions
@@ -594,7 +656,7 @@ class Lake:
         from lakescope.results import arrow_schema
 
         check_inclusions(minimum, estimator, least)
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
         return over_numbers(spark, parts, task, arrow_schema(Inclusion))
@@ -648,7 +710,7 @@ class Lake:
         from lakescope.results import arrow_schema
 
         check_request(nulls, max_lhs, error, "score", budget)
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         options = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "budget": budget}
         task = FindDependencies(path, generation, options, tuple(missing))
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(LakeDependency))
@@ -715,7 +777,12 @@ class Lake:
         # Sketches are compared by kernels that take a while to load: only for who asks.
         from lakescope.keys.search import KeySearch
 
-        return KeySearch(self._index, self._joins if self._index.manifest.summary["join"] is not None else None)
+        joins = self._joins if self._index.manifest.summary["join"] is not None else None
+        if self._pool is None:
+            return KeySearch(self._index, joins)
+        from lakescope.shards.search import ShardedKeys
+
+        return ShardedKeys(self._index, joins, self._pool)
 
     def suggest_headers(
         self,
@@ -780,7 +847,7 @@ class Lake:
             raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
         search = self._headers
         tables = search.nameless_tables() if queries is None else [str(query) for query in queries]
-        path, generation = str(self._index.path.absolute()), self._index.manifest.generation
+        path, generation = self._index.location, self._index.manifest.generation
         model = search.model.to_dict() if request.method == "ours" else None
         count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
         asked = batch.Batch(path, generation, tuple(tables), count, request, model)
@@ -935,9 +1002,12 @@ class Lake:
 
     def _reopen(self) -> None:
         """Answer from what is published now."""
-        index = Index(self.path)
+        index, pool = Index(self._index.location), self._pool
         self.__dict__.clear()
-        self._index = index
+        self._index, self._pool = index, None
+        if pool is not None:
+            pool.close()
+            self._pool = _pool(index, pool.size)
 
     @overload
     def verify(self, *, deep: Literal[False] = False) -> None: ...
@@ -967,6 +1037,15 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _pool(index: Index, processes: int) -> Pool:
+    """Processes that search an index together; they begin to open it at once."""
+    from lakescope.shards.pool import Pool
+
+    pool = Pool(index.location, index.manifest.generation, processes)
+    pool.start()
+    return pool
 
 
 def _header_request(options: Mapping[str, Any]) -> HeaderRequest:

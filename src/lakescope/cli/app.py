@@ -173,6 +173,19 @@ def compact(
         print_record(lake.info(), form)
 
 
+@app.command(epilog="Example: lakescope push lake.idx s3://bucket/lake.idx")
+def push(
+    index: _IndexArgument,
+    target: Annotated[str, typer.Argument(metavar="URI", help="Where to: s3://bucket/lake.idx, gs://..., az://...")],
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Copy the index to object storage, from where it can be opened; what is there already is not sent again."""
+    from lakescope.cli import updating
+
+    updating.push(_lake(index), target, form, quiet=quiet)
+
+
 @app.command(epilog="Example: lakescope watch lake.idx --every 60")
 def watch(
     index: _IndexArgument,
@@ -844,11 +857,14 @@ def serve(
     ] = None,
     max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
     browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that search the lake together. Default: this one.")
+    ] = None,
 ) -> None:
     """Serve the lake as a web app and a REST interface."""
     from lakescope.cli import serving
 
-    serving.serve(_lake(index), host=host, port=port, token=token, largest=max_upload, browser=browser)
+    serving.serve(_lake(index, processes), host=host, port=port, token=token, largest=max_upload, browser=browser)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")
@@ -864,13 +880,13 @@ def demo(
     tour(folder, scale=scale, seed=seed, master=master)
 
 
-def _lake(path: str) -> Any:
+def _lake(path: str, processes: int | None = None) -> Any:
     from lakescope.stages import COMMAND
 
     with COMMAND.measure("open"):
         from lakescope.lake import Lake
 
-        return Lake.open(path)
+        return Lake.open(path, processes)
 
 
 def _contains(text: str, part: str | None) -> bool:

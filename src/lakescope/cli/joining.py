@@ -29,6 +29,8 @@ def print_joins(
     if explain:
         for told in results.info.get("columns", [results.info]):
             typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+        if "columns" in results.info and "fetched_bytes" in results.info:
+            typer.echo(f"fetched_bytes: {results.info['fetched_bytes']}", err=True)
 
 
 def print_paths(lake: Lake, query: str, on: str | None, depth: int, threshold: float | None, form: Format) -> None:

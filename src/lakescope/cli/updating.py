@@ -1,4 +1,4 @@
-"""What ``lakescope update``, ``add``, ``remove``, ``compact`` and ``watch`` print."""
+"""What ``lakescope update``, ``add``, ``remove``, ``compact``, ``push`` and ``watch`` print."""
 
 from __future__ import annotations
 
@@ -46,6 +46,20 @@ def tell(done: Update, form: Format) -> None:
         write(f"generation {done.generation} in {duration(done.seconds)}; {done.segments} segments")
     if done.advice:
         typer.echo(f"note: {done.advice}", err=True)
+
+
+def push(lake: Lake, target: str, form: Format, *, quiet: bool) -> None:
+    """Copy an index to object storage, with progress, and say what was sent."""
+
+    def told(done: int, total: int) -> None:
+        typer.echo(f"sent {done:,} of {total:,} bytes", err=True)
+
+    sent = lake.push(target, progress=None if quiet else told)
+    if form is not Format.table:
+        print_record(asdict(sent), form)
+        return
+    write(f"{sent.target}: generation {sent.generation}, {sent.files:,} files sent ({sent.bytes:,} bytes)")
+    write(f"{sent.kept:,} were there already, {sent.removed:,} of older generations were removed")
 
 
 def watch(lake: Lake, every: float, form: Format, master: str | None, *, once: bool = False) -> None:

@@ -48,6 +48,6 @@ class SearchInclusions:
                 found = search.found(
                     self.minimum, self.estimator, verify=self.verify, least=self.least, parents=parents
                 )
-                records = [asdict(each) for each in search.told(found)]
+                records = [asdict(each) for some in found for each in search.told(some)]
                 for begin in range(0, len(records), _BATCH):
                     yield pa.RecordBatch.from_pylist(records[begin : begin + _BATCH], schema=schema)

@@ -92,7 +92,7 @@ class KeySearch:
         check_inclusions(minimum, estimator, least)
         if limit is not None and limit < 0:
             raise BadRequest(f"the limit must be at least 0, not {limit}", hint="None: all")
-        found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least)
+        found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
         unknown = int((found.evidence == UNKNOWN).sum())
         shown = self._ordered(found, minimum)
         notes = []
@@ -108,10 +108,21 @@ class KeySearch:
         records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
 
-    def found(self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]) -> Found:
-        """Children of some columns, in order."""
+    def every(self, **options: Any) -> Found:
+        """All pairs of the lake of which one column may be included in the other."""
+        return self.pairs.search(**options)
+
+    def found(
+        self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]
+    ) -> tuple[Found, Found]:
+        """Children of some columns, in order, and those of which sketches cannot tell."""
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least, parents=parents)
-        return self._ordered(found, minimum)
+        return self._ordered(found, minimum), self.untold(found)
+
+    def untold(self, found: Found) -> Found:
+        """Pairs that sketches cannot tell: anything is possible."""
+        unknown = found.take(found.evidence == UNKNOWN)
+        return replace(unknown, lows=np.zeros_like(unknown.lows), highs=np.ones_like(unknown.highs))
 
     def _ordered(self, found: Found, minimum: float) -> Found:
         """Pairs that reach the minimum, the largest shares first, then the largest children."""

@@ -1,9 +1,9 @@
 """Make one segment of many, without what is gone: the index of a fresh build, and no raw data is read for it.
 
-First job: every file of the catalog and of sketches is copied without the tables that are gone, and every file of
-tokens is turned back into the raw pairs of token and set that a scan would hand over. Then the inverted index is built
-from these as in any build, which restores the global order of tokens and the groups of those that the same columns
-hold.
+First job: files of the catalog and of sketches are copied without the tables that are gone, small ones into one, and
+every file of tokens is turned back into the raw pairs of token and set that a scan would hand over. Then the inverted
+index is built from these as in any build, which restores the global order of tokens and the groups of those that the
+same columns hold.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ Run = Callable[[int, "CopyLive"], list[str]]
 #: Runs a job of Spark as a stage of this name; returns its rows.
 Step = Callable[["DataFrame", str], list[Any]]
 
+#: Bytes of files that are made one.
+_TOGETHER = 32 * 1024 * 1024
 _COPIED = ("tables", "failures", "columns", "problems", "notices", "sketches", "keys", "pairs", *PAST)
 
 
@@ -107,11 +109,10 @@ def _rewritten(
 ) -> tuple[list[SegmentFile], dict[str, Any] | None]:
     """All files of the one segment, and the figures of its inverted index, if it has one."""
     before = index.manifest
-    files = [file.path for file in before.files if file.kind in (*_COPIED, "tokens", "grams")]
+    works = _works(before)
     cut = TokenCut.for_bytes(int(before.summary["bytes"]))
-    place = str(index.path.absolute())
-    task = CopyLive(place, str(staging.absolute()), tuple(files), cut, _forgotten(index, keep_history))
-    made = [_Copied(**json.loads(result)) for result in run(len(files), task)]
+    task = CopyLive(index.location, str(staging.absolute()), works, cut, _forgotten(index, keep_history))
+    made = [_Copied(**json.loads(result)) for result in run(len(works), task)]
     copied = [SegmentFile(**each.file) for each in made if each.file]
     if before.summary["join"] is None:
         return copied, None
@@ -146,6 +147,22 @@ def _run_on(session: SparkSession, step: Step) -> Run:
     return run
 
 
+def _works(manifest: Manifest) -> tuple[tuple[str, ...], ...]:
+    """Files that become one: those of a kind, up to what a worker holds at ease; files of arrays each by itself."""
+    works: list[tuple[str, ...]] = []
+    for kind in _COPIED:
+        some: list[str] = []
+        size = 0
+        for file in manifest.of_kind(kind):
+            if some and size + file.size > _TOGETHER:
+                works.append(tuple(some))
+                some, size = [], 0
+            some.append(file.path)
+            size += file.size
+        works += [tuple(some)] if some else []
+    return (*works, *((file.path,) for kind in ("tokens", "grams") for file in manifest.of_kind(kind)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Copied:
     """What became of a file: the new one, if anything was left, and the pairs of token and set in it."""
@@ -156,11 +173,11 @@ class _Copied:
 
 @dataclass(frozen=True)
 class CopyLive:
-    """Task: each input row is the number of a file of the index to copy without what is gone."""
+    """Task: each input row is the number of some files of the index to copy without what is gone."""
 
     path: str
     staging: str
-    files: tuple[str, ...]
+    files: tuple[tuple[str, ...], ...]
     cut: TokenCut
     forgotten: dict[str, int]
 
@@ -169,15 +186,16 @@ class CopyLive:
         by_path = {file.path: file for file in index.manifest.files}
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                file = by_path[self.files[number]]
-                copy = {"tokens": self._tokens, "grams": self._grams}.get(file.kind, self._records)
-                made = copy(index, file)
+                files = [by_path[path] for path in self.files[number]]
+                arrays = {"tokens": self._tokens, "grams": self._grams}.get(files[0].kind)
+                made = self._records(index, files) if arrays is None else arrays(index, files[0])
                 yield pa.record_batch([[json.dumps(asdict(made))]], schema=RESULT_SCHEMA)
 
-    def _records(self, index: Index, file: SegmentFile) -> _Copied:
-        out = ShardWriter(self.staging, file.kind)
-        for batch in index.live_records(file):
-            kept = self._remembered(batch) if file.kind in PAST else batch
+    def _records(self, index: Index, files: list[SegmentFile]) -> _Copied:
+        kind = files[0].kind
+        out = ShardWriter(self.staging, kind)
+        for batch in index.live_records(files):
+            kept = self._remembered(batch) if kind in PAST else batch
             if kept.num_rows:
                 out.add_batch(kept)
         made = out.close()

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakescope.errors import LakescopeError
-from lakescope.pipeline.cache import cache_folder
+from lakescope.store.cache import cache_folder
 
 #: The oldest Java that Spark 4 starts on.
 OLDEST = 17

@@ -38,9 +38,9 @@ from zipimport import zipimporter
 
 import lakescope
 from lakescope.errors import BuildFailed
-from lakescope.pipeline.cache import cache_folder
 from lakescope.pipeline.session import is_connect
 from lakescope.sources.redact import scrub
+from lakescope.store.cache import cache_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

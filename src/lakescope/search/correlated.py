@@ -148,8 +148,10 @@ class Request:
 class CorrelationSearch:
     """Answers which columns correlate, for one opened index."""
 
-    def __init__(self, index: Index, inverted: InvertedIndex, overlaps: OverlapSearch) -> None:
-        self.sketches = KeySketches(index)
+    def __init__(
+        self, index: Index, inverted: InvertedIndex, overlaps: OverlapSearch, sketches: KeySketches | None = None
+    ) -> None:
+        self.sketches = sketches or KeySketches(index)
         self._inverted = inverted
         self._overlaps = overlaps
 
@@ -210,10 +212,8 @@ class CorrelationSearch:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
         return found
 
-    def _quadrants(self, query: KeyedQuery, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
-        """How often every pair of some keys, one after the other, goes with the query and how often against it."""
-        probes = slice(0, _PROBES)
-        hashes, values = query.hashes[probes], query.values[probes]
+    def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
+        """How often every pair of some keys, which are in order, goes with a query and how often against it."""
         above, below = _query_sides(values, retrieval)
         counts = self.sketches.pair_starts[keys + 1] - self.sketches.pair_starts[keys]
         same, other = np.zeros(int(counts.sum()), np.int64), np.zeros(int(counts.sum()), np.int64)
@@ -272,7 +272,8 @@ class CorrelationSearch:
         for variant, keys in self._candidates(query):
             keys = keys[self.sketches.table_numbers[keys] != self.sketches.table_number(own)]
             pairs = self.sketches.pairs_of(keys)
-            same, other = self._quadrants(variant, keys, request.retrieval)
+            probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
+            same, other = self.quadrants(*probes, keys, request.retrieval)
             enough = same + other >= FEWEST
             pairs, same, other = pairs[enough], same[enough], other[enough]
             found.append((variant, pairs, _first_score(same, other, request, variant)))

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, IndexDamaged
+from lakescope.search.josie import Addresses, kernels_are_loaded
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment, QueryGroups
 
@@ -53,6 +54,29 @@ class Part:
     def in_lake(self, sets: I32) -> I32:
         """Numbers in the lake of sets of the segment; -1 of those that are gone."""
         return sets if self.numbers is None else self.numbers[sets]
+
+    @cached_property
+    def _at(self) -> Addresses:
+        return Addresses(self.segment)
+
+    def look_up(self, tokens: U64) -> I32 | None:
+        """The groups of some tokens, -1 of those that the segment does not know; None if it knows none."""
+        if not kernels_are_loaded():
+            found = self.segment.groups_of_tokens(np.maximum(tokens, np.uint64(1)))
+            return found if (found >= 0).any() else None
+        from lakescope.search import kernels
+
+        self.segment.fetch_tokens(tokens)
+        found, known = kernels.look_up(tokens, *self._at.of_tokens)
+        return found if known else None
+
+    def local_range(self, sets: range) -> range:
+        """The sets of the segment that are within a range of the lake's; those that are gone may be among them."""
+        if self.numbers is None:
+            return sets
+        # Both are in order of their tables.
+        first, last = np.searchsorted(self.numbers[self.live], [sets.start, sets.stop]).tolist()
+        return range(int(self.live[first]), int(self.live[last - 1]) + 1) if first < last else range(0)
 
     def local(self, query: QueryGroups) -> QueryGroups:
         """What a query has in this segment."""
@@ -170,24 +194,28 @@ class InvertedIndex:
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
-        return self.united([part.segment.query(tokens) for part in self.parts], tokens)
-
-    def united(self, queries: list[QueryGroups], tokens: U64) -> QueryGroups:
-        """What a query of some tokens has in the segments, as one."""
-        if len(queries) == 1:
-            return queries[0]
-        groups = [each.groups + np.int32(part.first_group) for part, each in zip(self.parts, queries, strict=True)]
-        weights = np.concatenate([each.weights for each in queries])
-        return QueryGroups(np.concatenate(groups), weights, tokens.size, tokens)
+        if len(self.parts) == 1:
+            return self.parts[0].segment.query(tokens)
+        groups, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        # Most segments know none of a query's tokens: that is all that is asked of them.
+        found = tuple(part.look_up(tokens) for part in self.parts)
+        for part, each in zip(self.parts, found, strict=True):
+            if each is not None:
+                known, counts = np.unique(each[each >= 0], return_counts=True)
+                groups.append(known + np.int32(part.first_group))
+                weights.append(counts.astype(np.int32))
+        return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, found)
 
     def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
         """How many sets hold the tokens of a query, and how many tokens are held by so many."""
-        held, weights = self.frequencies(query.groups), query.weights
-        if query.tokens is not None:
+        if query.tokens is None:
+            held, weights = self.frequencies(query.groups), query.weights
+        else:
             held, weights = np.zeros(query.size, np.int32), np.ones(query.size, np.int32)
-            for part, groups in zip(self.parts, self.looked_up(query.tokens), strict=True):
-                known = groups >= 0
-                held[known] += part.frequencies(groups[known])
+            for part, groups in zip(self.parts, query.found, strict=True):
+                if groups is not None:
+                    known = groups >= 0
+                    held[known] += part.frequencies(groups[known])
         # In order: what is summed up of them must not depend on segments.
         found, place = np.unique(held, return_inverse=True)
         counts = np.bincount(place, weights, found.size).astype(np.int32)
@@ -216,7 +244,8 @@ class InvertedIndex:
         numbers = np.array([self._number_of(tuple(row)) for row in rows.tolist()], np.int64)
         order = np.argsort(numbers)
         groups = (numbers[order] + self._groups).astype(np.int32)
-        return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens)
+        found = tuple(part.look_up(tokens) for part in self.parts)
+        return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens, found)
 
     def _number_of(self, members: tuple[int, ...]) -> int:
         number = self._united.setdefault(members, len(self._members))
@@ -260,7 +289,9 @@ class InvertedIndex:
 
     def looked_up(self, tokens: U64) -> list[I32]:
         """The groups of some tokens in every part; -1 of those that it does not know."""
-        return [part.segment.groups_of_tokens(tokens) for part in self.parts]
+        none = np.full(tokens.size, -1, np.int32)
+        found = (part.look_up(tokens) for part in self.parts)
+        return [none if each is None else each for each in found]
 
     def holds(self, tokens: list[I32], number: int) -> Bits:
         """Which of some tokens, that were looked up, a set holds."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -120,13 +119,13 @@ class _Found:
 class JoinSearch:
     """Answers which columns join, for one opened index. Not for several threads at once."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, overlaps: Callable[..., OverlapSearch] = OverlapSearch) -> None:
         self._index = index
         figures = index.manifest.summary["join"]
         if figures is None:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
-        self.overlaps = OverlapSearch(self.inverted, stored_costs(index))
+        self.overlaps = overlaps(self.inverted, costs=stored_costs(index))
         self.ensemble = Ensemble(self.inverted, self._partitions(figures["partitions"]))
 
     def _partitions(self, built: list[list[int]]) -> Sequence[Partition]:
@@ -143,24 +142,14 @@ class JoinSearch:
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
-        if stored_costs(self._index) is None:
+        # Of what lies elsewhere it would measure the network.
+        if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
 
     @cached_property
     def _names(self) -> tuple[list[str], list[str]]:
-        catalog = self._index.catalog("columns")
+        catalog = self._index.fields("columns", ("table", "column"))
         return catalog["table"].to_pylist(), catalog["column"].to_pylist()
-
-    @cached_property
-    def _judged_by(self) -> dict[str, pa.Array]:
-        """What is needed of a column's record to judge it: a whole one takes a millisecond to unpack."""
-        catalog = self._index.catalog("columns")
-        return {name: pa.concat_arrays(catalog[name].chunks) for name in _JUDGED_BY}
-
-    @cached_property
-    def _searched_by(self) -> pa.Table:
-        """What is needed of it to search with the column."""
-        return self._index.catalog("columns").select(_SEARCHED_BY)
 
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
@@ -177,12 +166,12 @@ class JoinSearch:
 
     def plausible(self, numbers: Iterable[int]) -> list[int]:
         """Those of some columns of the lake that it makes sense to join on."""
-        kinds = self._index.catalog("columns")["type"]
+        kinds = self._index.fields("columns", ("type",))["type"]
         return [number for number in numbers if is_plausible(int(self.inverted.sizes[number]), kinds[number].as_py())]
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
-        record = self._searched_by.slice(number, 1).to_pylist()[0]
+        record = self._index.column(number, _SEARCHED_BY)
 
         def sign() -> U32:
             return np.frombuffer(self._index.sketch(record["table"], record["column"])["signature"], np.uint32)
@@ -317,7 +306,7 @@ class JoinSearch:
 
     def _judged(self, query: QueryColumn, found: _Found, place: int) -> Joinable:
         number = int(found.sets[place])
-        record = {name: values[number].as_py() for name, values in self._judged_by.items()}
+        record = self._index.column(number, _JUDGED_BY)
         size = int(self.inverted.sizes[number])
         containment = float(found.containments[place])
         common = self.inverted.held(query.groups.groups, number)

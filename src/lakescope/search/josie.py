@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.costs import Costs
-from lakescope.store.arrays import Arrays
+from lakescope.store.arrays import Arrays, lazily
 from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
@@ -42,23 +42,26 @@ class Overlaps:
     decisions: int
 
 
-class _Addresses:
+class Addresses:
     """Where in memory the files of the index lie, for kernels."""
 
     def __init__(self, index: InvertedSegment) -> None:
         self.group_bounds, self.set_bounds = index.group_bounds, index.set_bounds
-        self.list_starts = addresses(index.postings, "starts")
-        self.list_items = addresses(index.postings, "sets")
+        self.list_starts = _places(index.postings, "starts")
+        self.list_items = _places(index.postings, "sets")
         self.list_sizes = _sizes(index.postings, "sets")
-        self.set_starts = addresses(index.sets, "starts")
-        self.set_items = addresses(index.sets, "groups")
+        self.set_starts = _places(index.sets, "starts")
+        self.set_items = _places(index.sets, "groups")
         self.set_sizes = _sizes(index.sets, "groups")
-        self.token_bits = int(index.tokens[0]["range"][0])
-        self.token_bounds = np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64)
-        self.token_directories = addresses(index.tokens, "directory")
-        self.token_hashes = addresses(index.tokens, "hashes")
-        self.token_groups = addresses(index.tokens, "groups")
-        self.token_sizes = _sizes(index.tokens, "hashes")
+        #: What it takes to look tokens up: bits of the directory, its bounds by file, and where everything lies.
+        self.of_tokens = (
+            int(index.tokens[0]["range"][0]),
+            np.array([0, *(int(file["range"][2]) for file in index.tokens)], np.int64),
+            _places(index.tokens, "directory"),
+            _places(index.tokens, "hashes"),
+            _places(index.tokens, "groups"),
+            _sizes(index.tokens, "hashes"),
+        )
 
 
 def addresses(files: list[Arrays], name: str) -> U64:
@@ -66,8 +69,13 @@ def addresses(files: list[Arrays], name: str) -> U64:
     return np.array([file[name].__array_interface__["data"][0] for file in files], np.uint64)
 
 
+def _places(files: list[Arrays], name: str) -> U64:
+    """The same, whether or not it is all here: what is looked at is fetched before."""
+    return np.array([lazily(file, name).__array_interface__["data"][0] for file in files], np.uint64)
+
+
 def _sizes(files: list[Arrays], name: str) -> I64:
-    return np.array([file[name].size for file in files], np.int64)
+    return np.array([lazily(file, name).size for file in files], np.int64)
 
 
 def kernels_are_loaded() -> bool:
@@ -81,11 +89,13 @@ class SegmentOverlaps:
     Not for several threads at once: it counts in memory of its own.
     """
 
-    def __init__(self, index: InvertedSegment, costs: Costs | None = None) -> None:
+    def __init__(self, index: InvertedSegment, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
+        #: The sets that are searched; None: all.
+        self._within = within
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
-        self._at: _Addresses | None = None
+        self._at: Addresses | None = None
         self._sizes = np.empty(0, np.int32)
         self._counts = np.empty(0, np.int32)
         self._touched = np.empty(0, np.int32)
@@ -100,7 +110,7 @@ class SegmentOverlaps:
         from lakescope.search import kernels
 
         if self._at is None:
-            self._at = _Addresses(self.index)
+            self._at = Addresses(self.index)
             self._sizes = self.index.sizes.astype(np.int32)
             self._counts = np.zeros(self._sets, np.int32)
             self._touched = np.empty(self._sets, np.int32)
@@ -125,10 +135,8 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
-        groups, weights = kernels.find_groups(
-            *(tokens, at.token_bits, at.token_bounds, at.token_directories),
-            *(at.token_hashes, at.token_groups, at.token_sizes),
-        )
+        self.index.fetch_tokens(tokens)
+        groups, weights = kernels.find_groups(tokens, *at.of_tokens)
         return QueryGroups(groups, weights, tokens.size)
 
     def top(
@@ -137,6 +145,9 @@ class SegmentOverlaps:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         k = min(k, self._sets)
         algorithm = algorithm or ("josie" if kernels_are_loaded() else "numpy")
+        if self.index.partly and algorithm in ("josie", "probeset"):
+            # Which lists a question reads is known beforehand, which sets is not.
+            algorithm = "mergelist"
         if k < 1 or not query.groups.size:
             return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), algorithm, 0, 0, 0, 0)
         if algorithm == "numpy":
@@ -197,6 +208,7 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
+        self.index.fetch_sets(sets)
         found = np.empty(sets.size, np.int32)
         where = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
         if not kernels.overlaps_of(sets, query.groups, query.weights, *where, least, found):
@@ -226,7 +238,10 @@ class SegmentOverlaps:
         kernels = self._prepare()
         at = self._at
         assert at is not None
+        self.index.fetch_lists(query.groups)
         places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        if self._within is not None:
+            kernels.narrow(places, lengths, self._within.start, self._within.stop)
         return places, lengths
 
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
@@ -258,7 +273,10 @@ class SegmentOverlaps:
         if sets.size and (int(sets.min()) < 0 or int(sets.max()) >= self._sets):
             raise self._damaged()
         weights = np.repeat(query.weights, np.diff(ends))
-        return np.bincount(sets, weights, self._sets).astype(np.int32), int(sets.size)
+        counts = np.bincount(sets, weights, self._sets).astype(np.int32)
+        if self._within is not None:
+            counts[: self._within.start] = counts[self._within.stop :] = 0
+        return counts, int(sets.size)
 
     def _damaged(self) -> IndexDamaged:
         return self.index.damaged()

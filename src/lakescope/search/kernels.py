@@ -64,23 +64,31 @@ def _file_of(bounds, number):
 
 
 @njit(nogil=True, cache=True)
-def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
-    """The groups of tokens, in order, and how many of the tokens each holds."""
+def look_up(tokens, bits, bounds, directories, hashes, groups, sizes):
+    """The group of each token, -1 of those that are not known, and how many are."""
     found = np.empty(tokens.size, np.int32)
-    n = 0
+    known = 0
     shift = np.uint64(64 - bits)
-    for token in tokens:
-        t = max(token, np.uint64(1))
+    for i in range(tokens.size):
+        t = max(tokens[i], np.uint64(1))
         slot = np.int64(t >> shift)
         file = _file_of(bounds, slot)
         at = max(np.int64(0), _i64(directories[file], slot - bounds[file]))
         end = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
         while at < end and _u64(hashes[file], at) < t:
             at += 1
+        found[i] = -1
         if at < end and _u64(hashes[file], at) == t:
-            found[n] = _i32(groups[file], at)
-            n += 1
-    found = np.sort(found[:n])
+            found[i] = _i32(groups[file], at)
+            known += 1
+    return found, known
+
+
+@njit(nogil=True, cache=True)
+def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
+    """The groups of tokens, in order, and how many of the tokens each holds."""
+    every, n = look_up(tokens, bits, bounds, directories, hashes, groups, sizes)
+    found = np.sort(every[every >= 0])
     weights = np.empty(n, np.int32)
     kept = 0
     for i in range(n):
@@ -109,6 +117,27 @@ def locate(numbers, bounds, starts, items, sizes):
         counts[i] = end - begin if 0 <= begin <= end <= sizes[file] else DAMAGED
         places[i] = items[file] + np.uint64(4 * begin)
     return places, counts
+
+
+@njit(nogil=True, cache=True)
+def narrow(places, lengths, first, last):
+    """Of lists only the sets from ``first`` up to ``last``, in place: they are in order, and bisected."""
+    for i in range(places.size):
+        begin, end = np.int64(0), lengths[i]
+        for bound in (first, last):
+            low, high = begin, lengths[i]
+            while low < high:
+                middle = (low + high) >> 1
+                if _i32(places[i], middle) < bound:
+                    low = middle + 1
+                else:
+                    high = middle
+            if bound == first:
+                begin = low
+            end = low
+        if lengths[i] > 0:
+            places[i] += np.uint64(4 * begin)
+            lengths[i] = max(np.int64(0), end - begin)
 
 
 @njit(nogil=True, cache=True)

@@ -89,6 +89,8 @@ class KeySketches:
     """
 
     def __init__(self, index: Index) -> None:
+        #: The keys whose hashes are numbered; None: all.
+        self.within: range | None = None
         self._keys = _Batches(index.batches("keys"))
         self._pairs = _Batches(index.batches("pairs"))
         self.hashes = _Blocks.of(self._keys.batches, "hashes")
@@ -137,7 +139,11 @@ class KeySketches:
     @cached_property
     def numbered(self) -> NumberedHashes:
         """The hashes as numbers: 4 bytes of memory for each, worth it where many questions come."""
-        return NumberedHashes(self.hashes.places, self.sizes)
+        sizes = self.sizes
+        if self.within is not None:
+            sizes = np.zeros_like(sizes)
+            sizes[self.within.start : self.within.stop] = self.sizes[self.within.start : self.within.stop]
+        return NumberedHashes(self.hashes.places, sizes)
 
     @cached_property
     def sides(self) -> U64:

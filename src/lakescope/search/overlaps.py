@@ -19,13 +19,19 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
+#: A segment, its search, and what a query has there.
+_Asked = tuple[Part, SegmentOverlaps, QueryGroups]
+
 
 class OverlapSearch:
     """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
 
-    def __init__(self, index: InvertedIndex, costs: Costs | None = None) -> None:
+    def __init__(self, index: InvertedIndex, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
-        self._searches = [SegmentOverlaps(part.segment, costs) for part in index.parts]
+        self._searches = [
+            SegmentOverlaps(part.segment, costs, None if within is None else part.local_range(within))
+            for part in index.parts
+        ]
 
     @property
     def largest(self) -> SegmentOverlaps:
@@ -53,29 +59,27 @@ class OverlapSearch:
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
-        return self.index.united([search.query(tokens) for search in self._searches], tokens)
+        return self._searches[0].query(tokens) if len(self._searches) == 1 else self.index.query(tokens)
 
     def top(
         self, query: QueryGroups, k: int, exclude: Sequence[int] = (), algorithm: Algorithm | None = None
     ) -> Overlaps:
         """The ``k`` sets with the largest overlap, without those to be left out."""
-        found = []
-        for part, search in zip(self.index.parts, self._searches, strict=True):
-            found.append(search.top(part.local(query), k, self._left_out(part, exclude), algorithm))
         if self.index.alone is not None:
-            return found[0]
-        sets, overlaps = self._together(found)
+            return self._searches[0].top(query, k, np.array(exclude, np.int64), algorithm)
+        asked = self._asked(query)
+        found = [search.top(local, k, self._left_out(part, exclude), algorithm) for part, search, local in asked]
+        sets, overlaps = self._together(asked, found)
         order = np.lexsort((sets, -overlaps))[:k]
         return _summed(found, sets[order], overlaps[order])
 
     def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
         """All sets with at least this overlap, in order of the sets: every list is read."""
-        found = []
-        for part, search in zip(self.index.parts, self._searches, strict=True):
-            found.append(search.at_least(part.local(query), minimum, self._left_out(part, exclude)))
         if self.index.alone is not None:
-            return found[0]
-        sets, overlaps = self._together(found)
+            return self._searches[0].at_least(query, minimum, np.array(exclude, np.int64))
+        asked = self._asked(query)
+        found = [search.at_least(local, minimum, self._left_out(part, exclude)) for part, search, local in asked]
+        sets, overlaps = self._together(asked, found)
         order = np.argsort(sets)
         return _summed(found, sets[order], overlaps[order])
 
@@ -91,18 +95,25 @@ class OverlapSearch:
                 found[mine] = search.overlaps_of(part.local(query), locals_[sets[mine]], least)
         return found
 
+    def _asked(self, query: QueryGroups) -> list[_Asked]:
+        """The segments that know something of a query, the first one at least, and what each knows."""
+        starts = [part.first_group for part in self.index.parts]
+        bounds = [*np.searchsorted(query.groups, starts).tolist(), int(query.groups.size)]
+        known = [number for number in range(len(starts)) if bounds[number] < bounds[number + 1]] or [0]
+        return [(self.index.parts[at], self._searches[at], self.index.parts[at].local(query)) for at in known]
+
     def _left_out(self, part: Part, exclude: Sequence[int]) -> I64:
         """Sets of a segment that must not be found: those that are gone, and those to be left out."""
-        if self.index.alone is not None or not len(exclude):
-            return np.array(exclude, np.int64) if len(exclude) else part.gone
+        if not len(exclude):
+            return part.gone
         numbers, locals_ = self.index.places
         wanted = np.array(exclude, np.int64)
         mine = wanted[numbers[wanted] == self.index.parts.index(part)]
         return np.concatenate([part.gone, locals_[mine]])
 
-    def _together(self, found: list[Overlaps]) -> tuple[I32, I32]:
-        parts = zip(self.index.parts, found, strict=True)
-        sets = np.concatenate([part.in_lake(each.sets) for part, each in parts])
+    @staticmethod
+    def _together(asked: list[_Asked], found: list[Overlaps]) -> tuple[I32, I32]:
+        sets = np.concatenate([part.in_lake(each.sets) for (part, *_), each in zip(asked, found, strict=True)])
         return sets, np.concatenate([each.overlaps for each in found])
 
 

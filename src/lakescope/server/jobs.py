@@ -83,6 +83,13 @@ class Jobs:
         for worker in self._workers.values():
             worker.start()
 
+    def renew(self) -> None:
+        """Answer from the index that is published now: what was answered before is not told again."""
+        with self._lock:
+            self._known.clear()
+        for worker in self._workers.values():
+            worker.renew()
+
     def close(self) -> None:
         """End the workers and whatever they do."""
         for lane in LANES:

@@ -43,6 +43,8 @@ FEW_COLUMNS = 20_000
 _VALUES = 20
 #: Seconds that the first page has to itself, before anything is loaded for later ones.
 _FIRST_PAGE = 1.0
+#: Seconds between two looks whether a newer index was published.
+_LOOK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +66,47 @@ class Service:
     """Answers for one lake."""
 
     def __init__(self, lake: Lake, *, largest: int, memory: int) -> None:
-        self.lake = lake
         self.uploads = Uploads(largest)
-        self.jobs = Jobs(lake.path, memory)
-        self._lanes: queue.LifoQueue[Lake] = queue.LifoQueue()
-        for _ in range(_AT_ONCE):
-            self._lanes.put(lake.twin())
+        self.jobs = Jobs(lake.opened_as, memory)
         self._counting = threading.Lock()
-        self._joins = lru_cache(_KEPT)(self._joins_of)
-        self._found = lru_cache(_KEPT)(self._find)
+        self._take(lake)
         self.ready = threading.Event()
+        self._ended = threading.Event()
         # Not at once: the first page comes first.
         self._starting = threading.Timer(_FIRST_PAGE, self._warm)
+
+    def _take(self, lake: Lake) -> None:
+        """Answer from a lake; whoever is being answered from another one goes on with that."""
+        lanes: queue.LifoQueue[Lake] = queue.LifoQueue()
+        for _ in range(_AT_ONCE):
+            lanes.put(lake.twin())
+        with self._counting:
+            self.lake, self._lanes = lake, lanes
+            self.__dict__.pop("_catalog", None)
+            # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
+            self._joins = lru_cache(_KEPT)(self._joins_of)
+            self._found = lru_cache(_KEPT)(self._find)
+
+    def _follow(self) -> None:
+        """Answer from what is published, once it is."""
+        while not self._ended.wait(_LOOK_SECONDS):
+            with suppress(LakescopeError, OSError):
+                self.look()
+
+    def look(self) -> bool:
+        """Take the lake that is published now, if it is another one; whether it was."""
+        old, newer = self.lake, self.lake.newer()
+        if newer is None:
+            return False
+        if self.ready.is_set():
+            newer.warm()
+        self._take(newer)
+        self.jobs.renew()
+        # Whoever is being asked may still answer.
+        ending = threading.Timer(QUICK, old.close)
+        ending.daemon = True
+        ending.start()
+        return True
 
     def start(self) -> None:
         """Get ready while the first page is shown: workers start, compiled kernels are loaded."""
@@ -94,22 +125,26 @@ class Service:
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
         script()
+        threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
     def close(self) -> None:
         """End all work, forget all files."""
+        self._ended.set()
         self._starting.cancel()
         self.jobs.close()
+        self.lake.close()
         self.uploads.close()
 
     @contextmanager
     def _lane(self) -> Iterator[Lake]:
         """A view of the lake that no other thread uses meanwhile."""
         prepare()
-        lake = self._lanes.get()
+        lanes = self._lanes
+        lake = lanes.get()
         try:
             yield lake
         finally:
-            self._lanes.put(lake)
+            lanes.put(lake)
 
     @property
     def catalog(self) -> Catalog:

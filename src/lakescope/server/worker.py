@@ -27,6 +27,8 @@ Progress = Callable[[str, float | None], None]
 #: Answers a question in the worker: its name, its parameters, whom to tell.
 Answerer = Callable[[str, dict[str, Any], Progress], dict[str, Any]]
 
+#: The variable by which a worker is told of its index.
+_GIVEN = "LAKESCOPE_WORKER"
 _MEMORY = "needs more memory than a question may use"
 
 
@@ -40,6 +42,7 @@ class Worker:
         self._ended: list[LakescopeError] = []
         self._asking = False
         self._closed = False
+        self._old = False
 
     def start(self) -> None:
         """Begin to load what every question needs, if it has not begun."""
@@ -48,11 +51,12 @@ class Worker:
                 return
             path = os.pathsep.join(folder for folder in sys.path if folder)
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "from lakescope.server.worker import main; main()", self._arguments],
+                [sys.executable, "-c", "from lakescope.server.worker import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path},
+                # Not as an argument, which everybody on this machine may read: a URI may hold credentials.
+                env={**os.environ, "PYTHONPATH": path, _GIVEN: self._arguments},
             )
 
     @property
@@ -64,6 +68,10 @@ class Worker:
     def ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
         """The answer, within so many seconds; refuses with the reason if there is none."""
         self._ended.clear()
+        if self._old:
+            self._old = False
+            self.end()
+            self._ended.clear()
         self.start()
         with self._lock:
             process, self._asking = self._process, self._process is not None
@@ -105,6 +113,10 @@ class Worker:
         self.end(reason)
         raise reason
 
+    def renew(self) -> None:
+        """Open the index anew before the next question."""
+        self._old = True
+
     def close(self) -> None:
         """End the process for good: none is started any more."""
         with self._lock:
@@ -134,7 +146,7 @@ class Worker:
 
 def main() -> None:
     """Answer questions until nobody is left to ask."""
-    given = json.loads(sys.argv[1])
+    given = json.loads(os.environ.pop(_GIVEN))
     _bound_memory(given["memory"])
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=[questions], daemon=True).start()

@@ -33,6 +33,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _WEB = ("http", "https")
 _COPY_BYTES = 1 << 20
+_WRITTEN = 8 << 20
+#: Object stores: what looks like a folder there is none, and need not be made.
+_FLAT = ("s3", "gs", "abfs", "abfss", "az")
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
 _REASON_CHARACTERS = 300
@@ -209,6 +212,31 @@ def listing(location: str) -> list[Entry]:
             path = found.path[above:]
             entries.append(Entry(address.below(path), path, found.size or 0, _mtime(found)))
     return sorted(entries, key=lambda entry: entry.path)
+
+
+def listing_if_any(location: str) -> list[Entry]:
+    """The same; nothing if there is no such directory."""
+    try:
+        return listing(location)
+    except FileNotFoundError:
+        return []
+
+
+def write(location: str, content: bytes | memoryview) -> None:
+    """Write a remote file; on object storage it is there whole or not at all."""
+    filesystem, place = _open_filesystem(location)
+    if _split(location).scheme not in _FLAT:
+        filesystem.create_dir(place.rpartition("/")[0], recursive=True)
+    with filesystem.open_output_stream(place) as stream:
+        view = memoryview(content)
+        for begin in range(0, len(view), _WRITTEN):
+            stream.write(view[begin : begin + _WRITTEN])
+
+
+def remove(location: str) -> None:
+    """Remove a remote file."""
+    filesystem, place = _open_filesystem(location)
+    filesystem.delete_file(place)
 
 
 def open_stream(location: str, compression: str | None = None, *, on_disk: bool = False) -> Stream:

@@ -13,7 +13,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +31,9 @@ _COPY_BYTES = 1 << 22
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
+I64 = npt.NDArray[np.int64]
+#: Bytes of a file that hold its head, whatever arrays it has.
+HEAD_BYTES = 4096
 
 
 class ArrayFile:
@@ -86,8 +89,46 @@ class ArrayFile:
         self._drafts = {}
 
 
+class PartArrays(Arrays):
+    """The arrays of a file of which only parts are here: one that is asked for by name is fetched whole.
+
+    ``need`` fetches ranges of bytes of the file.
+    """
+
+    def __init__(self, arrays: dict[str, tuple[int, Array]], need: Callable[[I64, I64], None]) -> None:
+        super().__init__({name: array for name, (_, array) in arrays.items()})
+        self._begins = {name: begin for name, (begin, _) in arrays.items()}
+        self._need = need
+
+    def __getitem__(self, name: str) -> Array:
+        array = super().__getitem__(name)
+        self.need(name, np.zeros(1, np.int64), np.array([array.size]))
+        return array
+
+    def need(self, name: str, begins: I64, ends: I64) -> None:
+        """Have some ranges of the items of an array here."""
+        size = super().__getitem__(name).itemsize
+        self._need(self._begins[name] + begins * size, self._begins[name] + ends * size)
+
+
+def lazily(arrays: Arrays, name: str) -> Array:
+    """An array of which only what was needed before may be looked at."""
+    return dict.__getitem__(arrays, name)
+
+
+def need(arrays: Arrays, name: str, begins: I64, ends: I64) -> None:
+    """Have ranges of an array at hand before they are looked at; those of local files always are."""
+    if isinstance(arrays, PartArrays):
+        arrays.need(name, begins, ends)
+
+
 def read_arrays(mapped: Any, name: str) -> Arrays:
     """The arrays of a file that lies in memory; ``name`` is what errors call it. Nothing is copied."""
+    return {field: array for field, (_, array) in located_arrays(mapped, name).items()}
+
+
+def located_arrays(mapped: Any, name: str) -> dict[str, tuple[int, Array]]:
+    """The same with the place of each within the file."""
     view = memoryview(mapped)
     hint = "run `lakescope verify`, then build the index again"
     if len(view) < _HEAD.size:
@@ -96,13 +137,13 @@ def read_arrays(mapped: Any, name: str) -> Arrays:
     header = bytes(view[_HEAD.size : _HEAD.size + length])
     if magic != _MAGIC or zlib.crc32(header) != crc:
         raise IndexDamaged(f"{name} is damaged: its header does not match its checksum", hint=hint)
-    arrays: Arrays = {}
+    arrays: dict[str, tuple[int, Array]] = {}
     at = _HEAD.size + length
     for field, kind, count in json.loads(header):
         at += -at % _ALIGNMENT
         size = np.dtype(kind).itemsize * count
         if at + size > len(view):
             raise IndexDamaged(f"{name} is damaged: it ends within {field}", hint=hint)
-        arrays[field] = np.frombuffer(view[at : at + size], kind)
+        arrays[field] = at, np.frombuffer(view[at : at + size], kind)
         at += size
     return arrays

@@ -7,19 +7,21 @@ import json
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
+from lakescope.sources.files import local_path
+from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import (
     MAPPED,
@@ -30,8 +32,12 @@ from lakescope.store.segment import (
     chosen,
     ordered,
     read_catalog,
+    read_parts,
     rows_of,
 )
+
+if TYPE_CHECKING:
+    from lakescope.store.remote import RemoteFiles, Traffic, Uri
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -65,26 +71,60 @@ class Index:
     """One generation of an index, as its manifest named it when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        location = os.fspath(path)
         self._cache: dict[str, pa.Table] = {}
-        self.manifest, self._mapped = self._open()
+        self._names: dict[str, set[str]] = {}
+        self._remote: RemoteFiles | None = None
+        local = local_path(location)
+        if local is not None:
+            self.path: Path | Uri = Path(local)
+            self.manifest, self._mapped = self._open(Path(local))
+        else:
+            # Fetching from elsewhere is for those whose index lies there.
+            from lakescope.store.remote import RemoteFiles, Uri
 
-    def _open(self) -> tuple[Manifest, dict[str, pa.Buffer]]:
+            self.path = Uri(location)
+            self._mapped = self._remote = RemoteFiles(self.path)
+            self.manifest = self._remote.manifest()
+
+    @property
+    def location(self) -> str:
+        """Where the index lies, for another process to open; a URI may hold credentials."""
+        return str(self.path.absolute()) if isinstance(self.path, Path) else self.path.location
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What was fetched so far, if the index lies elsewhere."""
+        return self._remote.traffic if self._remote is not None else None
+
+    def published(self) -> int:
+        """The generation that is published now; this one is of what was when it was opened."""
+        if isinstance(self.path, Path):
+            return Manifest.load(self.path).generation
+        from lakescope.store.remote import RemoteFiles
+
+        return RemoteFiles(self.path).manifest().generation
+
+    def content(self, file: SegmentFile) -> memoryview:
+        """All bytes of a file."""
+        return memoryview(self._mapped[file.path])
+
+    def _open(self, path: Path) -> tuple[Manifest, Mapping[str, pa.Buffer]]:
         """Map all files of a manifest; a build published meanwhile means mapping those of the newer one.
 
         What is mapped stays readable when a later build has replaced and removed it.
         """
         for _ in range(_TRIES):
-            manifest = Manifest.load(self.path)
+            manifest = Manifest.load(path)
             try:
-                return manifest, {file.path: self._map(file) for file in manifest.files}
+                return manifest, {file.path: self._map(path / file.path, file) for file in manifest.files}
             except IndexDamaged:
-                if Manifest.load(self.path).generation == manifest.generation:
+                if Manifest.load(path).generation == manifest.generation:
                     raise
-        raise IndexDamaged(f"{self.path} changes faster than it can be opened", hint="try again")
+        raise IndexDamaged(f"{path} changes faster than it can be opened", hint="try again")
 
-    def _map(self, file: SegmentFile) -> pa.Buffer:
-        path = self.path / file.path
+    @staticmethod
+    def _map(path: Path, file: SegmentFile) -> pa.Buffer:
         hint = "restore the file, or build the index again"
         try:
             with path.open("rb") as stream:
@@ -146,12 +186,62 @@ class Index:
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
-        files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
-        return {name for file in files for name in self._checked(file, fields=["table"])["table"].to_pylist()}
+        if segment not in self._names:
+            files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+            names = (self._checked(file, fields=["table"])["table"].to_pylist() for file in files)
+            self._names[segment] = {name for some in names for name in some}
+        return self._names[segment]
 
     def dead_in(self, segment: str) -> frozenset[str]:
         """Tables of a segment that were removed or replaced since."""
         return self._dead.get(segment, frozenset())
+
+    def fields(self, kind: str, names: Sequence[str]) -> pa.Table:
+        """Some fields of everything of one kind, in the same order; of an index elsewhere no others are fetched."""
+        if self._remote is None or kind in self._cache:
+            return self.catalog(kind).select(list(names))
+        wanted = f"{kind}: {', '.join(names)}"
+        if wanted not in self._cache:
+            read = list(dict.fromkeys([*_ORDERS[kind], *names]))
+            self._cache[wanted] = ordered(self._read(kind, fields=read), list(_ORDERS[kind])).select(list(names))
+        return self._cache[wanted]
+
+    def column(self, number: int, names: Sequence[str]) -> dict[str, Any]:
+        """Some fields of the record of a column, by its number."""
+        if self._remote is None or "columns" in self._cache:
+            # Cell by cell: a row of a table takes ten times as long.
+            catalog = self.catalog("columns")
+            return {name: catalog[name][number].as_py() for name in names}
+        path, row = (each[number] for each in self._rows_of_columns)
+        return dict(self._group_of(str(path), int(row), tuple(names)).to_pylist()[0])
+
+    @cached_property
+    def _rows_of_columns(self) -> tuple[npt.NDArray[Any], I64]:
+        """Of every column: the file that its record is in, and its row there."""
+        found, paths, rows = [], list[str](), list[I64]()
+        for file in self.manifest.of_kind("columns"):
+            records = self._checked(file, fields=_ORDER)
+            live = self._live(file, records["table"])
+            numbers = np.arange(records.num_rows) if live is None else live
+            found.append(chosen(records, numbers))
+            paths += [file.path] * numbers.size
+            rows.append(numbers)
+        every = pa.concat_tables(found)
+        indices = pc.sort_indices(every, [(name, "ascending") for name in _ORDER])
+        order = np.frombuffer(indices.buffers()[1], np.uint64, len(indices)).astype(np.int64)
+        return np.array(paths)[order], np.concatenate(rows)[order]
+
+    def _group_of(self, path: str, row: int, names: tuple[str, ...]) -> pa.Table:
+        """A row of a file, of whose group alone some fields are read."""
+        assert self._remote is not None
+        with pq.ParquetFile(self._remote.file(path).opened(), pre_buffer=False) as source:
+            first = 0
+            for group in range(source.num_row_groups):
+                rows = source.metadata.row_group(group).num_rows
+                if row < first + rows:
+                    return source.read_row_group(group, list(names), use_threads=False).slice(row - first, 1)
+                first += rows
+        raise IndexDamaged(f"{self.path / path} has no row {row}", hint="push the index again")
 
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
@@ -184,14 +274,17 @@ class Index:
             return rows_of(self._cache["columns"], table)
         return ordered(self._read("columns", table), ["position"])
 
-    def _read(self, kind: str, table: str | None = None) -> pa.Table:
-        """All records of one kind, or those of one table."""
+    def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
+        """All records of one kind, or those of one table, or some fields of all."""
         found = []
         for file in self.manifest.of_kind(kind):
-            rows = self._checked(file, table=table)
+            rows = self._checked(file, table=table, fields=fields)
             live = self._live(file, rows["table"])
             found.append(rows if live is None else chosen(rows, live))
-        return pa.concat_tables(found) if found else SCHEMAS[kind].empty_table()
+        if found:
+            return pa.concat_tables(found)
+        empty = SCHEMAS[kind].empty_table()
+        return empty if fields is None else empty.select(list(fields))
 
     def rows_of_file(self, file: SegmentFile, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of a file of the catalog, gone ones too, or some fields of them."""
@@ -200,6 +293,8 @@ class Index:
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
         try:
+            if self._remote is not None and any(what is not None for what in which.values()):
+                return read_parts(self._remote.file(file.path).opened(), **which)
             return read_catalog(self._mapped[file.path], file, **which)
         except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
             raise IndexDamaged(
@@ -249,17 +344,26 @@ class Index:
             hint = "run `lakescope verify`, then build the index again"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
-    def live_records(self, file: SegmentFile) -> Iterator[pa.RecordBatch]:
-        """The records of a file whose table is still there."""
-        if file.kind in MAPPED:
-            tables = [pa.Table.from_batches([batch]) for batch in self.records(file)]
-        else:
-            # In order: a table is found by bisection of each piece that is written.
-            tables = [ordered(self._checked(file), list(_ORDERS[file.kind]))]
-        for table in tables:
+    def live_records(self, files: Sequence[SegmentFile]) -> Iterator[pa.RecordBatch]:
+        """The records of some files of a kind whose tables are still there, in order, in pieces.
+
+        In order: a table is found by bisection of each piece that is written. What is mapped of one file is in order.
+        """
+        if len(files) == 1 and files[0].kind in MAPPED:
+            for batch in self.records(files[0]):
+                live = self._live(files[0], batch.column("table"))
+                table = pa.Table.from_batches([batch])
+                kept = table if live is None else chosen(table, live).combine_chunks()
+                yield from kept.to_batches(max_chunksize=ROWS_PER_WRITE)
+            return
+        found = []
+        for file in files:
+            table = pa.Table.from_batches(self.records(file)) if file.kind in MAPPED else self._checked(file)
             live = self._live(file, table["table"])
-            kept = table if live is None else chosen(table, live).combine_chunks()
-            yield from kept.to_batches(max_chunksize=ROWS_PER_WRITE)
+            found.append(table if live is None else chosen(table, live))
+        kind = files[0].kind
+        every = ordered(pa.concat_tables(found), list(_ORDERS.get(kind) or (_ORDER if kind != "keys" else ("table",))))
+        yield from every.to_batches(max_chunksize=ROWS_PER_WRITE)
 
     def sketch(self, table: str, column: str) -> dict[str, Any]:
         """The sketches of one column, mapped: HyperLogLog++ (``distinct``) and MinHash (``signature``)."""
@@ -283,12 +387,16 @@ class Index:
                     found.append((dead, first, last, batch))
         return found
 
-    def arrays(self, file: SegmentFile) -> Arrays:
+    def arrays(self, file: SegmentFile, *, partly: bool = False) -> Arrays:
         """The flat arrays of a file, as they lie in memory. Files of moderate size are checked first.
 
         Reading all of a large one would take longer than any question: what is wrong in there is met by chance, or by
-        ``verify``.
+        ``verify``. ``partly``: of a file that lies elsewhere only its head is fetched; see ``PartArrays``.
         """
+        if partly and self._remote is not None:
+            cached = self._remote.file(file.path)
+            cached.need(np.zeros(1, np.int64), np.array([min(HEAD_BYTES, file.size)]))
+            return PartArrays(located_arrays(cached.buffer, str(self.path / file.path)), cached.need)
         self._check_moderate(file)
         return read_arrays(self._mapped[file.path], str(self.path / file.path))
 
@@ -350,16 +458,24 @@ class Index:
 
     @property
     def _rights(self) -> int:
-        """Rights of files: whoever may read the directory may read them."""
+        """Rights of files: whoever may read the directory may read them; what is kept of a remote index is private."""
+        if not isinstance(self.path, Path):
+            return 0o600
         return stat.S_IMODE(self.path.stat().st_mode) & 0o044 | 0o600
 
     def _beside(self, name: str, suffix: str = "json") -> Path:
         """In the newest segment, by generation: what was found out about another is not about this one."""
+        if not isinstance(self.path, Path):
+            assert self._remote is not None
+            segment = self.manifest.segments[-1].rpartition("/")[2] if self.manifest.files else ""
+            return self._remote.folder / f"{name}-{segment}-{self.manifest.generation}.{suffix}"
         newest = self.path.joinpath(*(file.path for file in self.manifest.files[-1:])).parent
         return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
     def problem(self, file: SegmentFile) -> str | None:
         """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
+        if not isinstance(self.path, Path):
+            return self._remote_problem(file)
         try:
             size = (self.path / file.path).stat().st_size
         except FileNotFoundError:
@@ -370,6 +486,20 @@ class Index:
             return f"is damaged: {size} bytes instead of {file.size}"
         mapped = memoryview(self._mapped[file.path])
         return None if xxhash.xxh64_hexdigest(mapped) == file.checksum else "is damaged: its checksum does not match"
+
+    def _remote_problem(self, file: SegmentFile) -> str | None:
+        """The same of a file that lies elsewhere, which is fetched again."""
+        assert self._remote is not None
+        cached = self._remote.file(file.path)
+        cached.forget()
+        try:
+            content = memoryview(cached.whole())
+        except IndexDamaged as error:
+            return error.message.removeprefix(str(cached.uri)).strip()
+        if xxhash.xxh64_hexdigest(content) == file.checksum:
+            return None
+        cached.forget()
+        return "is damaged: its checksum does not match"
 
     def verify(self) -> list[str]:
         """Read every byte and compare checksums; returns what is wrong, in words."""

@@ -8,6 +8,7 @@ has several files of each part, each a contiguous range.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
-from lakescope.store.arrays import Arrays
+from lakescope.store.arrays import Array, Arrays, PartArrays, lazily, need
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
@@ -28,13 +29,14 @@ class QueryGroups:
     """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
 
     ``size`` counts all of the query's distinct values. ``tokens`` are these where several segments know them, each in
-    groups of its own.
+    groups of its own; ``found`` are the groups of each token in every segment, None where it knows none of them.
     """
 
     groups: I32
     weights: I32
     size: int
     tokens: U64 | None = None
+    found: tuple[I32 | None, ...] = ()
 
 
 #: Arrays that have an entry for every number of their file's range, and one more.
@@ -53,12 +55,16 @@ class InvertedSegment:
 
     def part(self, kind: str) -> list[Arrays]:
         """The files of a part, in order of what they hold."""
-        files = [self._index.arrays(file) for file in self._index.manifest.of_kind(kind, self._name)]
+        files = [self._index.arrays(file, partly=True) for file in self._index.manifest.of_kind(kind, self._name)]
         files.sort(key=lambda file: file["range"][-2:].tolist())
         reached = 0
         for file in files:
             begin, end = file["range"][-2:].tolist()
-            if begin != reached or end < begin or any(file[name].size != end - begin + 1 for name in _RULED[kind]):
+            if (
+                begin != reached
+                or end < begin
+                or any(lazily(file, name).size != end - begin + 1 for name in _RULED[kind])
+            ):
                 raise self.damaged()
             reached = end
         if not files or (kind == "tokens" and len({int(file["range"][0]) for file in files}) > 1):
@@ -103,8 +109,71 @@ class InvertedSegment:
         """First set of every file of sets, and the number of all sets."""
         return _bounds(self.sets)
 
+    # --- what lies elsewhere --------------------------------------------------------------------------------------
+
+    @property
+    def partly(self) -> bool:
+        """Whether only parts of the index are here: then what is looked at must be fetched before."""
+        return isinstance(self.sets[0], PartArrays)
+
+    def fetch_tokens(self, tokens: U64) -> None:
+        """Have at hand what it takes to look tokens up."""
+        for file, slots, _ in self._slots(tokens) if self.partly else ():
+            need(file, "directory", slots, slots + 2)
+            directory = lazily(file, "directory")
+            for name in ("hashes", "groups"):
+                need(file, name, directory[slots], directory[slots + 1])
+
+    def fetch_lists(self, groups: I32) -> None:
+        """Have at hand the lists of some groups."""
+        for file, local in self._files_of(self.postings, self.group_bounds, groups) if self.partly else ():
+            need(file, "starts", local, local + 2)
+            starts = lazily(file, "starts")
+            need(file, "sets", starts[local], starts[local + 1])
+
+    def fetch_sets(self, numbers: I32) -> None:
+        """Have at hand the groups of some sets."""
+        for file, local in self._files_of(self.sets, self.set_bounds, numbers) if self.partly else ():
+            need(file, "starts", local, local + 2)
+            starts = lazily(file, "starts")
+            need(file, "groups", starts[local], starts[local + 1])
+
+    @staticmethod
+    def _files_of(files: list[Arrays], bounds: I64, numbers: I32) -> Iterator[tuple[Arrays, I64]]:
+        """Files, and the numbers within each of those in its range."""
+        inside = numbers[(numbers >= 0) & (numbers < bounds[-1])]
+        place = np.searchsorted(bounds, inside, "right") - 1
+        for at in np.unique(place).tolist():
+            yield files[at], inside[place == at].astype(np.int64) - bounds[at]
+
+    def _slots(self, tokens: U64) -> Iterator[tuple[Arrays, I64, I64]]:
+        """Files of tokens, the slots of their directory that some tokens are in, and which tokens these are."""
+        for file in self.tokens:
+            bits, first, last = file["range"].tolist()
+            slots = (np.maximum(tokens, np.uint64(1)) >> np.uint64(64 - bits)).astype(np.int64)
+            mine = np.flatnonzero((slots >= first) & (slots < last))
+            yield file, slots[mine] - first, mine
+
+    def _by_directory(self, tokens: U64) -> I32:
+        """The group of each token, looking at no more than its slot."""
+        found = np.full(tokens.size, -1, np.int32)
+        self.fetch_tokens(tokens)
+        for file, slots, mine in self._slots(tokens):
+            directory, hashes, groups = (lazily(file, name) for name in ("directory", "hashes", "groups"))
+            begins, lengths = directory[slots], directory[slots + 1] - directory[slots]
+            if lengths.size and (lengths.min() < 0 or (begins + lengths).max() > hashes.size):
+                raise self.damaged()
+            at, whose = ranges(begins, lengths), np.repeat(mine, lengths)
+            hit = hashes[at] == tokens[whose]
+            found[whose[hit]] = groups[at[hit]]
+        return found
+
+    # --- tokens, sets, groups -----------------------------------------------------------------------------------------
+
     def groups_of_tokens(self, tokens: U64) -> I32:
         """The group of each token; -1 of those that no set holds."""
+        if self.partly:
+            return self._by_directory(tokens)
         found = np.full(tokens.size, -1, np.int32)
         for file in self.tokens:
             bits, first, last = file["range"].tolist()
@@ -133,7 +202,9 @@ class InvertedSegment:
         """The groups of a set, in order."""
         place = int(np.searchsorted(self.set_bounds, number, "right")) - 1
         file, local = self.sets[place], number - int(self.set_bounds[place])
-        groups: I32 = file["groups"][file["starts"][local] : file["starts"][local + 1]]
+        self.fetch_sets(np.array([number], np.int32))
+        starts = lazily(file, "starts")
+        groups: I32 = lazily(file, "groups")[starts[local] : starts[local + 1]]
         return groups
 
     def tokens_of_set(self, number: int) -> U64:
@@ -143,7 +214,7 @@ class InvertedSegment:
         for file in self.tokens:
             order, of = file["by_group"], file["groups"]
             try:
-                begins, ends = _bisected(of, order, groups), _bisected(of, order, groups + 1)
+                begins, ends = np.split(_bisected(of, order, np.concatenate([groups, groups + 1])), 2)
                 found.append(file["hashes"][order[ranges(begins, ends - begins)]])
             except (IndexError, ValueError):  # an order that leads out of its file
                 raise self.damaged() from None
@@ -160,20 +231,33 @@ class InvertedSegment:
 
     def widths(self, groups: I32) -> I32:
         """Number of tokens of each group."""
-        return self._of_groups(groups, lambda file, local: file["widths"][local])
+
+        def read(file: Arrays, local: I64) -> Array:
+            need(file, "widths", local, local + 1)
+            found: Array = lazily(file, "widths")[local]
+            return found
+
+        return self._of_groups(groups, read)
 
     def frequencies(self, groups: I32) -> I32:
         """Number of sets that hold each group."""
-        return self._of_groups(groups, lambda file, local: file["starts"][local + 1] - file["starts"][local])
 
-    def _of_groups(self, groups: I32, read: object) -> I32:
+        def read(file: Arrays, local: I64) -> Array:
+            need(file, "starts", local, local + 2)
+            starts = lazily(file, "starts")
+            found: Array = starts[local + 1] - starts[local]
+            return found
+
+        return self._of_groups(groups, read)
+
+    def _of_groups(self, groups: I32, read: Callable[[Arrays, I64], Array]) -> I32:
         self._check_groups(groups)
         found = np.empty(groups.size, np.int32)
         place = np.searchsorted(self.group_bounds, groups, "right") - 1
         for number in np.unique(place).tolist():
             mine = np.flatnonzero(place == number)
             local = groups[mine].astype(np.int64) - self.group_bounds[number]
-            found[mine] = read(self.postings[number], local)  # type: ignore[operator]
+            found[mine] = read(self.postings[number], local)
         return found
 
     def _check_groups(self, groups: I32) -> None:
@@ -193,10 +277,12 @@ class InvertedSegment:
         for number in np.unique(place).tolist():
             mine = np.flatnonzero(place == number)
             file = self.postings[number]
-            begins = file["starts"][groups[mine].astype(np.int64) - self.group_bounds[number]]
-            if mine.size and not (begins.min() >= 0 and (begins + lengths[mine]).max() <= file["sets"].size):
+            sets = lazily(file, "sets")
+            begins = lazily(file, "starts")[groups[mine].astype(np.int64) - self.group_bounds[number]]
+            if mine.size and not (begins.min() >= 0 and (begins + lengths[mine]).max() <= sets.size):
                 raise self.damaged()
-            found[ranges(starts[mine], lengths[mine])] = file["sets"][ranges(begins, lengths[mine])]
+            need(file, "sets", begins, begins + lengths[mine])
+            found[ranges(starts[mine], lengths[mine])] = sets[ranges(begins, lengths[mine])]
         return starts, found
 
 

@@ -80,10 +80,11 @@ class Manifest:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, UnicodeDecodeError) as error:
             raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or build the index again") from error
-        return cls._parse(path, text)
+        return cls.parse(path, text)
 
     @classmethod
-    def _parse(cls, path: Path, text: str) -> Manifest:
+    def parse(cls, path: Path | str, text: str) -> Manifest:
+        """The manifest that a text is; ``path`` is what errors call it."""
         try:
             body = json.loads(text)
             checksum = body.pop("checksum")

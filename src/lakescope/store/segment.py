@@ -225,8 +225,13 @@ def read_catalog(
     """Read a Parquet file whose bytes are those that were written: all of it, some fields, or the rows of one table."""
     if xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
         raise ValueError("its checksum does not match")
+    return read_parts(pa.BufferReader(mapped), table=table, fields=fields)
+
+
+def read_parts(opened: Any, *, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
+    """Read what is wanted of a Parquet file, and nothing else of it."""
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
-    with pq.ParquetFile(pa.BufferReader(mapped), pre_buffer=False) as source:
+    with pq.ParquetFile(opened, pre_buffer=False) as source:
         if table is None:
             return source.read(None if fields is None else list(fields), use_threads=False)
         groups = [

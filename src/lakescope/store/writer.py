@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lakescope.errors import BadRequest, IndexLocked, LakescopeError, WriteFailed
+from lakescope.sources.files import display
 from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
 
@@ -37,6 +38,9 @@ class IndexWriter:
     """The single writer of one index directory; use as a context manager."""
 
     def __init__(self, path: str | os.PathLike[str], *, share: bool = False) -> None:
+        if "://" in os.fspath(path):
+            hint = "write to a directory of this machine, then lakescope push"
+            raise BadRequest(f"an index is not written to {display(os.fspath(path))}", hint=hint)
         self.path = Path(path)
         self._share = share
         self.build = f"{int(time.time()):x}-{uuid.uuid4().hex[:8]}"

@@ -183,7 +183,7 @@ class _Check:
         live = self._live_columns(segment)
         for file in self.index.manifest.of_kind("sketches", segment):
             wrong: list[str] = []
-            for batch in self.index.live_records(file):
+            for batch in self.index.live_records([file]):
                 for row in batch.to_pylist():
                     self.references += 1
                     known = live.pop((row["table"], row["position"]), None)
@@ -208,7 +208,7 @@ class _Check:
         sizes: dict[tuple[str, int], int] = {}
         for file in self.index.manifest.of_kind("keys", segment):
             wrong = []
-            for batch in self.index.live_records(file):
+            for batch in self.index.live_records([file]):
                 for row in batch.to_pylist():
                     self.references += 1
                     hashes = np.frombuffer(row["hashes"], np.uint64)
@@ -218,7 +218,7 @@ class _Check:
             self._tell(file.path, "key", f"of no column, or out of order: {_some(wrong)}", len(wrong))
         for file in self.index.manifest.of_kind("pairs", segment):
             wrong = []
-            for batch in self.index.live_records(file):
+            for batch in self.index.live_records([file]):
                 for row in batch.to_pylist():
                     self.references += 1
                     if not self._pair_is_sound(row, sizes.get((row["table"], row["key"]))):

@@ -1,0 +1,346 @@
+"""Does it hold for long? Updates and questions together, every answer checked, memory and file handles watched.
+
+A server answers over loopback, a process of its own writes: tables come, change and go, the index is updated every few
+seconds, and compacted when an update advises it. Meanwhile visitors ask what joins, what correlates and what is in a
+table. Answers are compared with an oracle that knows the tables and nothing of the index: overlaps counted with sets of
+Python, coefficients of joins done by hand, rows and distinct values counted. While a server follows, an answer may be
+that of any lake that was there within the last minute; at the end it must be that of the last one. Memory is what
+processes hold for themselves, handles are what they have open; both are flat if the median of the last fifth of the
+time exceeds that of the second fifth by at most a tenth (memory) or by five handles a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from common import Aim, Json, arguments, at_most, data_folder, publish, say, table, tree
+from serve_load import _resident, started, warm
+
+WORDS = [f"w{number}" for number in range(400)]
+#: Seconds for which an answer of an older lake is right.
+_BEHIND = 60.0
+_CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table as the oracle knows it."""
+
+    keys: tuple[str, ...]
+    numbers: tuple[float, ...]
+
+    def means(self) -> dict[str, float]:
+        found: dict[str, list[float]] = {}
+        for key, number in zip(self.keys, self.numbers, strict=True):
+            found.setdefault(key, []).append(number)
+        return {key: statistics.fmean(numbers) for key, numbers in found.items()}
+
+
+Lake = dict[str, Rows]
+
+
+def drawn(dice: random.Random) -> Rows:
+    count = dice.randrange(20, 200)
+    pool = dice.sample(WORDS, dice.randrange(20, 150))
+    slope = dice.choice([-1.0, 0.0, 1.0])
+    keys = tuple(dice.choice(pool) for _ in range(count))
+    return Rows(keys, tuple(round(slope * WORDS.index(key) + dice.gauss(0, 40), 3) for key in keys))
+
+
+def write(path: Path, rows: Rows) -> None:
+    lines = [f"{key},{number}" for key, number in zip(rows.keys, rows.numbers, strict=True)]
+    path.write_text("\n".join(["key,num", *lines, ""]))
+
+
+# --- the oracle -------------------------------------------------------------------------------------------------------
+
+
+def joins(lake: Lake, name: str, k: int) -> list[list[object]]:
+    mine = set(lake[name].keys)
+    found = [(len(mine & set(rows.keys)), other) for other, rows in lake.items() if other != name]
+    best = sorted((each for each in found if each[0]), key=lambda each: (-each[0], each[1]))[:k]
+    return [[other, "key", overlap] for overlap, other in best]
+
+
+def coefficient(lake: Lake, name: str, other: str) -> float:
+    mine, theirs = lake[name].means(), lake[other].means()
+    common = sorted(set(mine) & set(theirs))
+    return float(np.corrcoef([mine[key] for key in common], [theirs[key] for key in common])[0, 1])
+
+
+def right(lake: Lake, kind: str, name: str, status: int, body: Json) -> bool:
+    """Whether an answer is that of a lake."""
+    if name not in lake:
+        return status == 404
+    if status != 200:
+        return False
+    if kind == "joinable":
+        told = [[each["table"], each["column"], each["overlap"]] for each in body["data"]["records"]]
+        return told == joins(lake, name, 5)
+    if kind == "correlated":
+        for each in body["data"]["records"]:
+            if each["table"] not in lake:
+                return False
+            known = each["coefficient"] == "pearson" and each["exact"]
+            if known and abs(coefficient(lake, name, each["table"]) - each["correlation"]) > _CLOSE:
+                return False
+        return True
+    rows = lake[name]
+    key = next(each for each in body["data"]["columns"] if each["name"] == "key")
+    return bool(body["data"]["rows"] == len(rows.keys) and key["distinct"] == len(set(rows.keys)))
+
+
+# --- who asks, who writes, who watches --------------------------------------------------------------------------------
+
+
+@dataclass
+class Story:
+    """What happens meanwhile: lakes with the time when each was replaced, answers, and what processes hold."""
+
+    lakes: list[tuple[float, Lake]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    asked: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    updates: list[Json] = field(default_factory=list)
+    samples: list[Json] = field(default_factory=list)
+
+    def possible(self, since: float) -> list[Lake]:
+        """Lakes whose answer may be right for a question that was asked then."""
+        with self.lock:
+            return [lake for until, lake in self.lakes if until > since - _BEHIND]
+
+    def replace(self, lake: Lake) -> None:
+        """From now on there is another lake; it may be answered from as soon as it is written."""
+        with self.lock:
+            last = self.lakes[-1][1]
+            self.lakes[-1] = (time.monotonic() + 30.0, last)
+            self.lakes.append((float("inf"), lake))
+            self.lakes = [each for each in self.lakes if each[0] > time.monotonic() - 2 * _BEHIND]
+
+
+def get(port: int, path: str) -> tuple[int, Json]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as response:
+            return response.status, dict(json.load(response))
+    except urllib.error.HTTPError as error:
+        return error.code, dict(json.load(error))
+
+
+def path_of(kind: str, name: str) -> str:
+    table_ = quote(f"table:{name}")
+    return {
+        "joinable": f"/api/v1/joinable?query={table_}&on=key&k=5",
+        "correlated": f"/api/v1/correlated?query={table_}&key=key&target=num&k=3",
+        "profile": f"/api/v1/table?name={quote(name)}",
+    }[kind]
+
+
+def visitor(port: int, story: Story, ended: threading.Event, seed: int, pause: float) -> None:
+    dice = random.Random(seed)
+    while not ended.wait(dice.expovariate(1 / pause)):
+        names = sorted({name for lake in story.possible(time.monotonic()) for name in lake})
+        kind, name = dice.choice(["joinable", "correlated", "profile"]), dice.choice(names)
+        began = time.monotonic()
+        try:
+            status, body = get(port, path_of(kind, name))
+        except OSError as error:
+            story.wrong.append(f"{kind} {name}: {error}")
+            continue
+        ok = any(right(lake, kind, name, status, body) for lake in story.possible(began))
+        with story.lock:
+            story.asked[kind] = story.asked.get(kind, 0) + 1
+            if not ok:
+                story.wrong.append(f"{kind} {name}: {status} {json.dumps(body)[:300]}")
+
+
+class Writer:
+    """A process that updates the index when it is told to."""
+
+    def __init__(self, index: Path) -> None:
+        command = [sys.executable, __file__, "--writes", str(index)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def update(self) -> Json:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("update\n")
+        self.process.stdin.flush()
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
+def writes(index: str) -> None:
+    """What the writer does: an update for each line, and compaction when it is advised."""
+    import lakescope
+
+    lake = lakescope.open(index)
+    for _ in sys.stdin:
+        done = lake.update()
+        compacted = done.advice is not None and done.segments > 1
+        if compacted:
+            lake.compact()
+        print(json.dumps({"generation": done.generation, "seconds": done.seconds, "compacted": compacted}), flush=True)
+
+
+def changed(folder: Path, lake: Lake, dice: random.Random) -> Lake:
+    """Some tables come, change and go."""
+    made = dict(lake)
+    for _ in range(dice.randrange(1, 4)):
+        what = dice.choice(["add", "change", "change", "remove"])
+        if what == "remove" and len(made) > 20:
+            gone = dice.choice(sorted(made))
+            del made[gone]
+            (folder / gone).unlink()
+            continue
+        name = f"t{dice.randrange(1000):03d}.csv" if what == "add" else dice.choice(sorted(made))
+        made[name] = drawn(dice)
+        write(folder / name, made[name])
+    return made
+
+
+def sample(began: float, roots: dict[str, int]) -> Json:
+    """What processes hold by now."""
+    found: Json = {"seconds": round(time.monotonic() - began, 1)}
+    for role, pid in roots.items():
+        processes = [process.pid for process in tree(pid)]
+        handles = 0
+        for each in processes:
+            try:
+                handles += len(os.listdir(f"/proc/{each}/fd"))  # noqa: PTH208
+            except OSError:
+                continue
+        found[role] = {
+            "memory": sum(_resident(each) for each in processes), "handles": handles, "processes": len(processes)
+        }  # fmt: skip
+    return found
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def run(options: argparse.Namespace) -> Story:
+    place = data_folder("soak", keep=options.keep)
+    folder, index = place / "lake", place / "lake.idx"
+    folder.mkdir()
+    dice = random.Random(options.seed)
+    lake = {f"t{number:03d}.csv": drawn(dice) for number in range(options.tables)}
+    for name, rows in lake.items():
+        write(folder / name, rows)
+    subprocess.run([sys.executable, "-m", "lakescope", "index", str(folder), "--out", str(index), "-q"], check=True)
+    story = Story(lakes=[(float("inf"), lake)])
+    server, port = started(index)
+    writer = Writer(index)
+    ended = threading.Event()
+    try:
+        warm(port)
+        began = time.monotonic()
+        asking = [
+            threading.Thread(target=visitor, args=(port, story, ended, seed, options.pause))
+            for seed in range(options.visitors)
+        ]
+        for thread in asking:
+            thread.start()
+        last = began
+        while time.monotonic() - began < 60 * options.minutes:
+            lake = changed(folder, lake, dice)
+            story.replace(lake)
+            story.updates.append(writer.update())
+            while time.monotonic() - last < options.every:
+                time.sleep(0.5)
+            last = time.monotonic()
+            story.samples.append(sample(began, {"server": server.pid, "writer": writer.process.pid}))
+        ended.set()
+        for thread in asking:
+            thread.join()
+        settle(port, story, lake)
+    finally:
+        ended.set()
+        writer.close()
+        server.terminate()
+        server.communicate(timeout=30)
+    return story
+
+
+def settle(port: int, story: Story, lake: Lake) -> None:
+    """In the end every answer is that of the last lake."""
+    time.sleep(20)
+    for name in sorted(lake):
+        for kind in ("joinable", "correlated", "profile"):
+            status, body = get(port, path_of(kind, name))
+            story.asked["at the end"] = story.asked.get("at the end", 0) + 1
+            if not right(lake, kind, name, status, body):
+                story.wrong.append(f"at the end: {kind} {name}: {status} {json.dumps(body)[:300]}")
+
+
+def early_and_late(story: Story, role: str, what: str) -> tuple[float, float]:
+    """Medians of the second and of the last fifth of the time."""
+    seen = [each[role][what] / (each[role]["processes"] if what == "handles" else 1) for each in story.samples]
+    fifth = max(1, len(seen) // 5)
+    return statistics.median(seen[fifth : 2 * fifth] or seen), statistics.median(seen[-fifth:])
+
+
+def report(options: argparse.Namespace, story: Story) -> None:
+    from lakescope import __version__
+
+    for each in story.wrong[:10]:
+        say(f"wrong: {each}")
+    answers = sum(story.asked.values())
+    compactions = sum(each["compacted"] for each in story.updates)
+    rows, aims = [], [at_most("wrong answers", 0, float(len(story.wrong)))]
+    for role in ("server", "writer"):
+        memory, handles = early_and_late(story, role, "memory"), early_and_late(story, role, "handles")
+        rows.append([role, *(f"{each / 1e6:,.0f}" for each in memory), *(f"{each:.1f}" for each in handles)])
+        aims.append(at_most(f"{role}: memory, late / early", 1.1, memory[1] / max(1.0, memory[0])))
+        more = handles[1] - handles[0]
+        aims.append(Aim(f"{role}: handles a process, late - early", "<= 5", f"{more:.1f}", more <= 5))
+    text = (
+        f"{options.minutes:g} minutes, {len(story.updates)} updates and {compactions} compactions of a lake of about "
+        f"{options.tables} tables; {options.visitors} visitors, {answers:,} answers, {len(story.wrong)} wrong."
+    )
+    heads = ["process", "memory early, MB", "late", "handles a process early", "late"]
+    body = {
+        "minutes": options.minutes, "answers": story.asked, "wrong": story.wrong[:50], "updates": len(story.updates),
+        "compactions": compactions, "samples": story.samples,
+    }  # fmt: skip
+    about = " ".join((__doc__ or "").split("\n\n", 1)[1].split())
+    sections = [text, table(heads, rows), about]
+    publish("soak", "Updates and questions together", body, sections, aims, {"lakescope": __version__}, options.out)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--tables", type=int, default=60)
+    parser.add_argument("--visitors", type=int, default=4)
+    parser.add_argument("--pause", type=float, default=0.5, help="seconds between two questions of a visitor")
+    parser.add_argument("--every", type=float, default=8.0, help="seconds between two updates")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--writes", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.writes:
+        writes(options.writes)
+    else:
+        report(options, run(options))
+
+
+if __name__ == "__main__":
+    main()

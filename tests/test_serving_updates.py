@@ -1,0 +1,49 @@
+"""A server follows its index: it answers from what is published, without being started again."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import lakescope
+from histories import history
+from lakescope.server.service import Service
+from test_updates import write_table
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    index = history(tmp_path, seed=8, tables=3, steps=0)
+    return Service(lakescope.open(index), largest=1_000, memory=1 << 30)
+
+
+def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) -> None:
+    before = service.joins("t1.csv", "key")
+    names = {each["table"] for each in service.tables()[0]}
+    assert not service.look()
+    (tmp_path / "lake/copy.csv").write_bytes((tmp_path / "lake/t1.csv").read_bytes())
+    lakescope.open(service.lake.path).update()
+    assert service.joins("t1.csv", "key") == before, "nobody has looked yet"
+    old = service.lake
+    with service._lane() as lane:
+        assert service.look()
+        assert lane.info()["generation"] == old.info()["generation"], "who is being answered goes on"
+    assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
+    assert service.joins("t1.csv", "key")["records"][0]["table"] == "copy.csv"
+    assert not service.look()
+    service.close()
+
+
+def test_workers_open_it_anew(service: Service, tmp_path: Path) -> None:
+    write_table(tmp_path / "lake/new.csv", random.Random(9))
+    lakescope.open(service.lake.path).update()
+    worker = service.jobs._workers["quick"]
+    worker.start()
+    first = worker._process
+    assert service.look()
+    answer = worker.ask("head", {"query": "new.csv"}, 60.0, lambda *_: None)
+    assert answer["disguised"] == []
+    assert worker._process is not first
+    service.close()
