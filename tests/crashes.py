@@ -52,7 +52,7 @@ def without_spark() -> Iterator[None]:
     """Builds that scan in this process; all else of them is as it is."""
     real = build_module.scan, build_module.spark_session, build_module.ship_package
 
-    def scan(_: Any, plan: Any, __: Any, staging: Path, *, joins: bool, progress: Any) -> Any:
+    def scan(_: Any, plan: Any, __: Any, staging: Path, *, joins: bool, **more: Any) -> Any:
         return scan_here(plan, staging, joins=joins)
 
     build_module.scan = scan
