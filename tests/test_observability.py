@@ -35,7 +35,6 @@ def log_file(tmp_path: Path) -> Iterator[Path]:
     logging.getLogger("lakescope").removeHandler(handler)
     logging.getLogger("lakescope").setLevel(logging.NOTSET)
     handler.close()
-    handler.stream.close()  # type: ignore[attr-defined]
 
 
 def _lines(path: Path) -> list[Record]:
@@ -161,7 +160,7 @@ def test_stages_that_fail_are_measured_and_only_so_many_kept() -> None:
 
 
 @pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
+def ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Runs a command as a shell would, in this process."""
     logger = logging.getLogger("lakescope")
     before = list(logger.handlers)
@@ -173,14 +172,15 @@ def ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
             cli.run()
         except SystemExit as ended:
             code = ended.code
+        finally:
+            for handler in [each for each in logger.handlers if each not in before]:
+                logger.removeHandler(handler)
+                handler.close()
+            logger.setLevel(logging.NOTSET)
         told = capsys.readouterr()
         return int(code or 0), told.out, told.err
 
-    yield run
-    for handler in [each for each in logger.handlers if each not in before]:
-        logger.removeHandler(handler)
-        handler.close()
-    logger.setLevel(logging.NOTSET)
+    return run
 
 
 def test_a_command_logs_how_it_ended(ran: Any, demo_index: Lake, tmp_path: Path, monkeypatch: Any) -> None:

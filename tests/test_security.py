@@ -74,6 +74,7 @@ def test_a_uri_without_secrets(uri: str, bare: str) -> None:
         ("{'aws_secret_access_key': 'S', 'region': 'r'}", "{'aws_secret_access_key': ***, 'region': 'r'}"),
         ("fs.s3a.secret.key=S given", "fs.s3a.secret.key=*** given"),
         ("refused: Authorization: Bearer SSSSSSSSSSSS", "refused: Authorization: Bearer ***"),
+        ("no index at s3:/K:S/x@bucket/x.idx", "no index at s3:/bucket/x.idx"),
         ("unexpected token: '<' in x.json", "unexpected token: '<' in x.json"),
         ("Couldn't read column 'secret' of the table", "Couldn't read column 'secret' of the table"),
     ],
@@ -124,14 +125,14 @@ def test_a_build_with_a_secret_leaves_no_trace_of_it(
     location = f"s3://KEYID:SEKRET@lake/data?endpoint_override={host}:{port}&scheme=http"
     removed: list[Path] = []
     # The staging area as it is when a build is killed, which removes nothing.
-    monkeypatch.setattr(writer.shutil, "rmtree", lambda path, **_: removed.append(Path(path)))
+    monkeypatch.setattr(disk.shutil, "rmtree", lambda path, **_: removed.append(Path(path)))
     handler = logs.write_to(str(tmp_path / "log.jsonl"))
     try:
         lake = lakescope.index(location, tmp_path / "x.idx", spark=spark)
     finally:
         monkeypatch.undo()
         logging.getLogger("lakescope").removeHandler(handler)
-        handler.stream.close()  # type: ignore[attr-defined]
+        handler.close()
         server.stop()
     assert lake.tables()["rows"].to_pylist() == [2]
     assert lake.problems()["table"].to_pylist() == ["b.parquet"]

@@ -1,7 +1,8 @@
 """The one error family.
 
 Every deliberate refusal derives from :class:`LakescopeError`, says what is wrong and where, and ends with a hint
-that says what to do next. The command line turns ``exit_code`` into its own: 2 for a bad request, 1 for a failure.
+that says what to do next. Whatever it quotes, it holds no secrets. The command line turns ``exit_code`` into its own:
+2 for a bad request, 1 for a failure.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ class LakescopeError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint)
-        self.message = message
-        self.hint = hint
+        # Imported when something goes wrong: errors are everybody's, and importing them takes no time.
+        from lakescope.sources.redact import scrub
+
+        self.message = scrub(message)
+        self.hint = hint and scrub(hint)
+        super().__init__(self.message, self.hint)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions travel from Spark workers to the driver: the keyword argument must survive the trip.

@@ -13,7 +13,8 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
-from typing import IO, Any
+from io import TextIOWrapper
+from typing import Any
 
 from lakescope.errors import BadRequest
 
@@ -70,16 +71,22 @@ def _plain(value: Any) -> Any:
 def write_to(place: str) -> logging.Handler:
     """Write what is logged to a file, behind what is there, or to standard error (``-``); its owner may read it."""
     try:
-        stream: IO[str] = sys.stderr if place == "-" else open(place, "a", encoding="utf-8", opener=_for_owner)  # noqa: SIM115
+        handler = logging.StreamHandler(sys.stderr) if place == "-" else _LogFile(place, encoding="utf-8")
     except OSError as error:
         raise BadRequest(
             f"cannot write the log to {place}: {error.strerror}", hint="choose another --log-file, or - for stderr"
         ) from error
-    handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     _LOG.addHandler(handler)
     _LOG.setLevel(logging.INFO)
     return handler
+
+
+class _LogFile(logging.FileHandler):
+    """A file that nobody else may read, if it is made here."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=_for_owner)  # type: ignore[return-value]
 
 
 def _for_owner(path: str, flags: int) -> int:

@@ -185,9 +185,7 @@ def scan(
             outcome = _run(job, plan, frames, progress, joins=joins)
             stage.rows, stage.bytes = outcome.counts.get("rows"), outcome.counts.get("bytes")
             stage.workers = spent(staging)
-        if listened():
-            for unit in finished_units(staging):
-                log("unit", **unit)
+        _tell_units(staging)
         steps = itertools.count(1)
 
         def step(frame: DataFrame) -> list[Any]:
@@ -220,9 +218,16 @@ def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
         return [result for batch in merged for result in batch.column(0).to_pylist()]
 
     outcome = _run(job, plan, [], None, joins=joins)
+    _tell_units(staging)
     _invert(local_exchange, outcome, staging)
     outcome.jobs = 0
     return outcome
+
+
+def _tell_units(staging: Path) -> None:
+    if listened():
+        for unit in finished_units(staging):
+            log("unit", **unit)
 
 
 def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:

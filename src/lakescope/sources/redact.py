@@ -18,6 +18,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
 USER = re.compile(r"(://)([^\s'\"@/:?]{0,2000}+)(:(?!\d{1,9}(?:[/?]|$))[^\s'\"@]{0,2000}+)?@")
 #: A URI within a text.
 _WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s'\"<>`]+")
+#: User information of a URI that went through a path, which takes one of two slashes away.
+_COLLAPSED = re.compile(r"\b([A-Za-z][A-Za-z0-9+.\-]{1,30}:/)[^\s'\"@/:?]{0,2000}+:[^\s'\"@]{1,2000}+@")
 _QUERY = re.compile(r"\?")
 _PARAMETERS = re.compile(r"[;?]")
 #: Names of settings whose values are secrets, as libraries and connection strings spell them.
@@ -62,7 +64,7 @@ def scrub(text: str) -> str:
     """A text without the secrets of the URIs and settings it quotes, and without passwords that are known here."""
     pieces, end = [], 0
     # The user information of a URI goes first: a secret may hold what would end a URI.
-    bare = USER.sub(r"\1", secrets.hide(text))
+    bare = _COLLAPSED.sub(r"\1", USER.sub(r"\1", secrets.hide(text)))
     for match in _WITHIN.finditer(bare):
         pieces += [_without_settings(bare[end : match.start()]), without_secrets(match[0])]
         end = match.end()
