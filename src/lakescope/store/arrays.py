@@ -89,7 +89,7 @@ class ArrayFile:
 def read_arrays(mapped: Any, name: str) -> Arrays:
     """The arrays of a file that lies in memory; ``name`` is what errors call it. Nothing is copied."""
     view = memoryview(mapped)
-    hint = "run `lakescope verify`, then build the index again"
+    hint = "run `lakescope verify`, then `lakescope repair`"
     if len(view) < _HEAD.size:
         raise IndexDamaged(f"{name} is damaged: {len(view)} bytes", hint=hint)
     magic, crc, length = _HEAD.unpack_from(view)

@@ -82,7 +82,7 @@ class Index:
 
     def _map(self, file: SegmentFile) -> pa.Buffer:
         path = self.path / file.path
-        hint = "restore the file, or build the index again"
+        hint = "restore the file, or run `lakescope repair`"
         try:
             with path.open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
@@ -201,7 +201,7 @@ class Index:
         except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{self.path / file.path} is damaged: {error}",
-                hint="run `lakescope verify`, then build the index again",
+                hint="run `lakescope verify`, then `lakescope repair`",
             ) from error
 
     def table(self, name: str) -> dict[str, Any]:
@@ -233,7 +233,7 @@ class Index:
                 batch.column("table").validate(full=True)
             return batches
         except (OSError, pa.ArrowException, LookupError) as error:
-            hint = "run `lakescope verify`, then build the index again"
+            hint = "run `lakescope verify`, then `lakescope repair`"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
     def live_records(self, file: SegmentFile) -> Iterator[pa.RecordBatch]:
@@ -284,7 +284,7 @@ class Index:
         if file.size <= CHECKED_BYTES:
             found = xxhash.xxh64_hexdigest(memoryview(self._mapped[file.path]))
             if found != file.checksum:
-                hint = "restore the file, or build the index again"
+                hint = "restore the file, or run `lakescope repair`"
                 raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
 
     def remember(self, name: str, what: dict[str, Any]) -> None:
