@@ -143,8 +143,10 @@ class Writes:
         self.step: Callable[[str, str], None] = lambda what, where: None
         self._busy = False
         self._unsynced: set[str] = set()
-        #: What was named by a manifest before it was durable.
+        #: What was named by a manifest before it was durable, and files that are not written the one way there is.
         self.early: list[str] = []
+        self.around: list[str] = []
+        self._through = ""
         sys.addaudithook(self._hook)
         self._pwrite = os.pwrite
         os.fsync = self._counted_sync
@@ -160,15 +162,25 @@ class Writes:
             told("torn", path)
             return written + plain(stream, given[written:])
 
+        begin = disk._File.__init__
+
+        def made(stream: io.FileIO, path: str, mode: str) -> None:
+            self._through = path
+            begin(stream, path, mode)
+
         disk._File.write = write  # type: ignore[assignment, method-assign]
+        disk._File.__init__ = made  # type: ignore[assignment, method-assign]
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.index is None or self._busy:
             return
         if event == "open":
             if isinstance(arguments[2], int) and arguments[2] & WRITING and not isinstance(arguments[0], int):
-                self._told("create", os.fspath(arguments[0]))
-                self._unsynced.add(str(Path(os.fspath(arguments[0])).parent))
+                place = os.fspath(arguments[0])
+                self._told("create", place)
+                self._unsynced.add(str(Path(place).parent))
+                if place.startswith(self.index) and place != self._through and not place.endswith("/.lock"):
+                    self.around.append(place)
         elif event in CHANGES:
             place = self._place(event, arguments)
             self._told(event, place)
@@ -268,6 +280,7 @@ def killed(scene: Scene, writes: Writes, report: Report, *, thorough: bool) -> N
     new = answers(index)
     report.different = len(told)
     report.wrong += [f"named by a manifest before it was durable: {path}" for path in writes.early]
+    report.wrong += [f"written past the one way there is: {path}" for path in writes.around]
     if old == new or leftovers(index):
         report.wrong.append(f"the operation did nothing, or left {leftovers(index)}")
     published = False
