@@ -6,7 +6,7 @@ import contextlib
 import json
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -193,6 +193,10 @@ class Index:
     def rows_of_file(self, file: SegmentFile, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of a file of the catalog, gone ones too, or some fields of them."""
         return self._checked(file, fields=fields)
+
+    def rows_of_tables(self, file: SegmentFile, tables: Collection[str] | None = None) -> pa.Table:
+        """The records of some tables in a file of the catalog, or all, gone ones too, in order."""
+        return ordered(self._checked(file, tables=tables), list(_ORDERS[file.kind]))
 
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
