@@ -142,8 +142,13 @@ class Writes:
         self.index: str | None = None
         self.step: Callable[[str, str], None] = lambda what, where: None
         self._busy = False
+        self._unsynced: set[str] = set()
+        #: What was named by a manifest before it was durable, and files that are not written the one way there is.
+        self.early: list[str] = []
+        self.around: list[str] = []
+        self._through = ""
         sys.addaudithook(self._hook)
-        self._sync, self._pwrite = os.fsync, os.pwrite
+        self._pwrite = os.pwrite
         os.fsync = self._counted_sync
         os.pwrite = self._counted_pwrite
         plain = disk._File.write
@@ -151,21 +156,50 @@ class Writes:
 
         def write(stream: io.FileIO, data: Any) -> int:
             path, given = str(stream.name), memoryview(data).cast("B")
+            self._unsynced.add(path)
             told("write", path)
             written = plain(stream, given[: len(given) // 2])
             told("torn", path)
             return written + plain(stream, given[written:])
 
+        begin = disk._File.__init__
+
+        def made(stream: io.FileIO, path: str, mode: str) -> None:
+            self._through = path
+            begin(stream, path, mode)
+
         disk._File.write = write  # type: ignore[assignment, method-assign]
+        disk._File.__init__ = made  # type: ignore[assignment, method-assign]
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if self.index is None or self._busy:
             return
         if event == "open":
             if isinstance(arguments[2], int) and arguments[2] & WRITING and not isinstance(arguments[0], int):
-                self._told("create", os.fspath(arguments[0]))
+                place = os.fspath(arguments[0])
+                self._told("create", place)
+                self._unsynced.add(str(Path(place).parent))
+                if place.startswith(self.index) and place != self._through and not place.endswith("/.lock"):
+                    self.around.append(place)
         elif event in CHANGES:
-            self._told(event, self._place(event, arguments))
+            place = self._place(event, arguments)
+            self._told(event, place)
+            if event == "os.rename":
+                self._renamed(place, os.fspath(arguments[1]))
+            elif event == "os.mkdir":
+                self._unsynced.add(str(Path(place).parent))
+
+    def _renamed(self, source: str, target: str) -> None:
+        """Before a manifest is put in place, all it names must be durable: files, and the folders that name them."""
+        if target == f"{self.index}/manifest.json":
+            inside = {path for path in self._unsynced if path.startswith(str(self.index))}
+            kept = {path for path in inside if "/staging" not in path and not path.endswith(".lock")}
+            # Its own folder is synced once it is there; what was renamed away is not there any more.
+            self.early += sorted(path for path in kept - {str(self.index)} if Path(path).exists())
+        elif source in self._unsynced:
+            self._unsynced.add(target)
+        self._unsynced.discard(source)
+        self._unsynced.add(str(Path(target).parent))
 
     @staticmethod
     def _place(event: str, arguments: tuple[Any, ...]) -> str:
@@ -178,8 +212,9 @@ class Writes:
         return str(Path(_opened(handle), path)) if handle != -1 else os.fspath(path)
 
     def _counted_sync(self, handle: int) -> None:
+        # Not done: a process that is killed leaves what the system has, on the disk or not yet.
         self._told("sync", _opened(handle))
-        self._sync(handle)
+        self._unsynced.discard(_opened(handle))
 
     def _counted_pwrite(self, handle: int, data: Any, offset: int) -> int:
         self._told("write", _opened(handle))
@@ -244,6 +279,8 @@ def killed(scene: Scene, writes: Writes, report: Report, *, thorough: bool) -> N
         scene.run(index)
     new = answers(index)
     report.different = len(told)
+    report.wrong += [f"named by a manifest before it was durable: {path}" for path in writes.early]
+    report.wrong += [f"written past the one way there is: {path}" for path in writes.around]
     if old == new or leftovers(index):
         report.wrong.append(f"the operation did nothing, or left {leftovers(index)}")
     published = False

@@ -80,7 +80,8 @@ def _contents(index: Path) -> Contents:
 def _leftovers(index: Path) -> list[str]:
     """Files below an index that its manifest does not name."""
     manifest = lakescope.open(index)._index.manifest
-    named = {file.path for file in manifest.files} | {"manifest.json", ".lock"}
+    copies = {f"{segment}/manifest.json" for segment in manifest.segments}
+    named = {file.path for file in manifest.files} | copies | {"manifest.json", ".lock"}
     found = {str(path.relative_to(index)) for path in index.rglob("*") if path.is_file()}
     folders = {str(path.relative_to(index)) for path in index.iterdir() if path.is_dir()} - {"segments"}
     return sorted((found - named) | folders)
@@ -348,7 +349,8 @@ def faulty_build(
 ) -> dict[str, Any] | str:
     """Build with a task whose first attempt, or first attempts, go wrong; says what went wrong if the build fails.
 
-    ``raise`` and ``exit`` let one attempt fail after it has done its work; ``wait`` holds every attempt until ``go``.
+    ``raise`` and ``exit`` let one attempt fail after it has done its work; ``wait`` holds every attempt until ``go``;
+    a number lets one attempt die when it opens its n-th file to write.
     """
     from lakescope.errors import BuildFailed
     from lakescope.pipeline import build
@@ -379,6 +381,22 @@ def faulty_build(
                     first = True
                 except FileExistsError:
                     first = False
+                if first and how.isdecimal():
+                    import sys
+
+                    seen = [0]
+
+                    def die(event: str, arguments: Any) -> None:
+                        if event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR) and out in str(arguments[0]):
+                            seen[0] += 1
+                            if seen[0] == int(how):
+                                (place / "died").touch()
+                                os._exit(1)
+
+                    sys.addaudithook(die)
+                    yield from inner(batches)
+                    seen[0] = -(10**9)
+                    return
                 yield from inner(batches)
                 if first and how == "exit":
                     os._exit(1)
@@ -408,6 +426,27 @@ def test_a_task_that_fails_once_is_tried_again_and_counts_once(
     assert isinstance(summary, dict), summary
     assert scene.state(index) == "new"
     assert _leftovers(index) == []
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.parametrize("task", ["ScanBins", "MergeStates"])
+def test_a_worker_that_dies_at_any_file_it_writes_costs_time_only(
+    tmp_path: Path, scene: Scene, cluster_driver: Driver, task: str
+) -> None:
+    number = 1
+    while True:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        index = scene.copy(folder)
+        summary = cluster_driver.call(faulty_build, scene.lake, index, UNIT_BYTES, folder, task, str(number))
+        assert isinstance(summary, dict), summary
+        assert scene.state(index) == "new"
+        assert _leftovers(index) == []
+        if not (folder / "died").exists():
+            break
+        number += 1
+    assert number > 3, "too few files were seen"
 
 
 @pytest.mark.cluster

@@ -140,6 +140,27 @@ def test_a_table_that_is_gone_has_a_history(lake: Lake, tmp_path: Path) -> None:
     assert any("not in the lake" in note for note in versions.notes)
 
 
+def test_many_tables_have_each_its_history(tmp_path: Path) -> None:
+    """Tables that were written in several segments, in one update replaced, and in the next their segments dropped."""
+    names = ["b", "z", "a", "m", "k"]
+    for when, name in enumerate(names[:3]):
+        write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
+    with crashes.without_spark():
+        lake = lakescope.index(tmp_path / "lake", tmp_path / "lake.idx")
+    for when, name in enumerate(names[3:]):
+        write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
+    lake.update()
+    for rows in (2, 3):
+        for name in names:
+            write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)] * rows, 10 * rows)
+        lake.update()
+    for name in names:
+        assert [each.rows for each in lake.history(f"{name}.csv")] == [1, 2, 3], name
+        assert [each["name"] for each in lake.profile(f"{name}.csv", version=1).columns] == ["n", "o"]
+    assert len(lake._index.manifest.segments) == 1
+    assert list(lake.verify(deep=True)) == []
+
+
 def test_on_the_command_line(lake: Lake) -> None:
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, list(arguments))

@@ -29,7 +29,7 @@ from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter, chosen
+from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -292,15 +292,13 @@ def _past(index: Index, gone: set[str], whole: list[str], staging: Path) -> list
     for kind, present in PAST.items():
         shard = ShardWriter(staging, kind)
         for file in index.manifest.of_kind(present):
-            lost = gone - index.dead_in(file.segment)
-            rows = index.rows_of_file(file)
-            kept = [row for row, table in enumerate(rows["table"].to_pylist()) if table in lost]
-            for batch in chosen(rows, kept).to_batches(ROWS_PER_WRITE) if kept else ():
+            lost = index.rows_of_tables(file, gone - index.dead_in(file.segment))
+            for batch in lost.to_batches(ROWS_PER_WRITE):
                 times = pa.array([until] * batch.num_rows), pa.array([generation] * batch.num_rows)
                 shard.add_batch(pa.record_batch([*batch.columns, *times], schema=SCHEMAS[kind]))
         for file in index.manifest.of_kind(kind):
             if file.segment in whole:
-                for batch in index.rows_of_file(file).to_batches(ROWS_PER_WRITE):
+                for batch in index.rows_of_tables(file).to_batches(ROWS_PER_WRITE):
                     shard.add_batch(batch)
         made.append(shard.close())
     return [file for file in made if file]

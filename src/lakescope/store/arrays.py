@@ -130,7 +130,7 @@ def read_arrays(mapped: Any, name: str) -> Arrays:
 def located_arrays(mapped: Any, name: str) -> dict[str, tuple[int, Array]]:
     """The same with the place of each within the file."""
     view = memoryview(mapped)
-    hint = "run `lakescope verify`, then build the index again"
+    hint = "run `lakescope verify`, then `lakescope repair`"
     if len(view) < _HEAD.size:
         raise IndexDamaged(f"{name} is damaged: {len(view)} bytes", hint=hint)
     magic, crc, length = _HEAD.unpack_from(view)

@@ -7,7 +7,7 @@ import json
 import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -125,7 +125,7 @@ class Index:
 
     @staticmethod
     def _map(path: Path, file: SegmentFile) -> pa.Buffer:
-        hint = "restore the file, or build the index again"
+        hint = "restore the file, or run `lakescope repair`"
         try:
             with path.open("rb") as stream:
                 size = os.fstat(stream.fileno()).st_size
@@ -290,6 +290,10 @@ class Index:
         """All records of a file of the catalog, gone ones too, or some fields of them."""
         return self._checked(file, fields=fields)
 
+    def rows_of_tables(self, file: SegmentFile, tables: Collection[str] | None = None) -> pa.Table:
+        """The records of some tables in a file of the catalog, or all, gone ones too, in order."""
+        return ordered(self._checked(file, tables=tables), list(_ORDERS[file.kind]))
+
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
         try:
@@ -299,7 +303,7 @@ class Index:
         except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{self.path / file.path} is damaged: {error}",
-                hint="run `lakescope verify`, then build the index again",
+                hint="run `lakescope verify`, then `lakescope repair`",
             ) from error
 
     def table(self, name: str) -> dict[str, Any]:
@@ -341,7 +345,7 @@ class Index:
                 batch.column("table").validate(full=True)
             return batches
         except (OSError, pa.ArrowException, LookupError) as error:
-            hint = "run `lakescope verify`, then build the index again"
+            hint = "run `lakescope verify`, then `lakescope repair`"
             raise IndexDamaged(f"{self.path / file.path} is damaged: {error}", hint=hint) from error
 
     def live_records(self, files: Sequence[SegmentFile]) -> Iterator[pa.RecordBatch]:
@@ -405,7 +409,7 @@ class Index:
         if file.size <= CHECKED_BYTES:
             found = xxhash.xxh64_hexdigest(memoryview(self._mapped[file.path]))
             if found != file.checksum:
-                hint = "restore the file, or build the index again"
+                hint = "restore the file, or run `lakescope repair`"
                 raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
 
     def remember(self, name: str, what: dict[str, Any]) -> None:

@@ -81,7 +81,7 @@ class InvertedSegment:
         wrong = index.verify()
         return IndexDamaged(
             "\n".join(wrong) or f"the inverted index of {index.path} contradicts itself",
-            hint="restore the files, or build the index again",
+            hint="restore the files, or run `lakescope repair`",
         )
 
     @cached_property

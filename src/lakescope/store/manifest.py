@@ -20,6 +20,7 @@ from lakescope.values.canonical import VALUES_VERSION
 #: Version of the directory layout and file schemas; a reader refuses any other by name.
 FORMAT_VERSION = 5
 MANIFEST = "manifest.json"
+_MEND = "run `lakescope repair`, or build the index again"
 
 
 class OtherFormat(IndexDamaged):
@@ -79,7 +80,7 @@ class Manifest:
         except PermissionError as error:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, UnicodeDecodeError) as error:
-            raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or build the index again") from error
+            raise IndexDamaged(f"cannot read {path}: {error}", hint="restore it, or run `lakescope repair`") from error
         return cls.parse(path, text)
 
     @classmethod
@@ -90,7 +91,9 @@ class Manifest:
             checksum = body.pop("checksum")
             found = body.pop("format"), body.pop("values")
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise IndexDamaged(f"{path} is damaged: {error}", hint="build the index again") from error
+            raise IndexDamaged(
+                f"{path} is damaged: {error}", hint="run `lakescope repair`, or build the index again"
+            ) from error
         if found != (FORMAT_VERSION, VALUES_VERSION):
             raise OtherFormat(
                 f"{path} is of format {found[0]} (values {found[1]}); this version reads format {FORMAT_VERSION} "
@@ -98,12 +101,17 @@ class Manifest:
                 hint="build the index again with this version of lakescope",
             )
         if checksum != _checksum({"format": found[0], "values": found[1], **body}):
-            raise IndexDamaged(f"{path} is damaged: its checksum does not match", hint="build the index again")
+            raise IndexDamaged(
+                f"{path} is damaged: its checksum does not match",
+                hint="run `lakescope repair`, or build the index again",
+            )
         try:
             files = [SegmentFile(**file) for file in body.pop("files")]
             return cls(**body, files=files)
         except (KeyError, TypeError) as error:
-            raise IndexDamaged(f"{path} is damaged: {error}", hint="build the index again") from error
+            raise IndexDamaged(
+                f"{path} is damaged: {error}", hint="run `lakescope repair`, or build the index again"
+            ) from error
 
 
 def _checksum(body: dict[str, Any]) -> str:

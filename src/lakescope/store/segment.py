@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -220,24 +220,48 @@ class ShardWriter:
 
 
 def read_catalog(
-    mapped: pa.Buffer, file: SegmentFile, *, table: str | None = None, fields: Sequence[str] | None = None
+    mapped: pa.Buffer,
+    file: SegmentFile,
+    *,
+    table: str | None = None,
+    tables: Collection[str] | None = None,
+    fields: Sequence[str] | None = None,
 ) -> pa.Table:
-    """Read a Parquet file whose bytes are those that were written: all of it, some fields, or the rows of one table."""
+    """Read a Parquet file whose bytes are those that were written: all of it, some fields, or the rows of tables."""
     if xxhash.xxh64_hexdigest(memoryview(mapped)) != file.checksum:
         raise ValueError("its checksum does not match")
-    return read_parts(pa.BufferReader(mapped), table=table, fields=fields)
+    return read_parts(pa.BufferReader(mapped), table=table, tables=tables, fields=fields)
 
 
-def read_parts(opened: Any, *, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
+def read_parts(
+    opened: Any,
+    *,
+    table: str | None = None,
+    tables: Collection[str] | None = None,
+    fields: Sequence[str] | None = None,
+) -> pa.Table:
     """Read what is wanted of a Parquet file, and nothing else of it."""
     # Not pq.read_table: its dataset layer imports pandas, a second of start-up.
     with pq.ParquetFile(opened, pre_buffer=False) as source:
+        if tables is not None:
+            return _rows_of_tables(source, tables)
         if table is None:
             return source.read(None if fields is None else list(fields), use_threads=False)
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
         return pa.concat_tables(groups) if groups else source.read_row_groups([])
+
+
+def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table:
+    """The rows of some tables: row groups that hold none of them are passed over."""
+    found = []
+    for number in range(source.num_row_groups):
+        names = source.read_row_group(number, ["table"], use_threads=False)["table"].to_pylist()
+        rows = [row for row, name in enumerate(names) if name in tables]
+        if rows:
+            found.append(chosen(source.read_row_group(number, use_threads=False), rows))
+    return pa.concat_tables(found) if found else source.read_row_groups([])
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
