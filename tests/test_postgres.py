@@ -26,6 +26,7 @@ from lakescope.search.reading import batches_of, located
 from lakescope.sources import files, secrets, snapshots
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem, Unit
+from lakescope.sources.postgres import connected
 from lakescope.sources.postgres_uri import Address
 
 if TYPE_CHECKING:
@@ -114,36 +115,18 @@ def make_types(server: Server) -> None:
     )
 
 
-def copied(server: Server, query: str, path: Path) -> None:
-    """A query as a CSV file that the server writes."""
-    path.parent.mkdir(exist_ok=True)
-    place = path.parent / "draft.csv"
-    place.touch()
-    place.chmod(0o666)
-    path.parent.chmod(0o777)
-    server.run(f"COPY ({query}) TO '{place}' (FORMAT csv, HEADER)")
-    path.write_bytes(place.read_bytes())
-    place.unlink()
-
-
 def test_a_table_gives_the_same_sketches_as_a_file_and_from_the_database(
     postgres: Server, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_types(postgres)
-    folder = Path("/tmp") / f"lakescope-test-{os.getpid()}"
-    try:
-        columns = ", ".join("flag::text" if name.startswith("flag ") else name.split()[0] for name in TYPES)
-        copied(postgres, f"SELECT {columns} FROM types", folder / "types.csv")
-        out = tmp_path / "lake.idx"
-        # Ranges of pages, several of them, against one file; the password comes with the address.
-        monkeypatch.delenv("PGPASSWORD")
-        address = postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)
-        build([str(folder), address], out, spark=spark, unit_bytes=150_000)
-        lake = lakescope.open(out)
-    finally:
-        for path in folder.glob("*"):
-            path.unlink()
-        folder.rmdir()
+    columns = ", ".join("flag::text" if name.startswith("flag ") else name.split()[0] for name in TYPES)
+    postgres.copy(f"SELECT {columns} FROM types", tmp_path / "types.csv")
+    out = tmp_path / "lake.idx"
+    # Ranges of pages, several of them, against one file; the password comes with the address.
+    monkeypatch.delenv("PGPASSWORD")
+    address = postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)
+    build([str(tmp_path / "types.csv"), address], out, spark=spark, unit_bytes=150_000)
+    lake = lakescope.open(out)
     assert lake.tables()["table"].to_pylist() == ["lake::types", "types.csv"]
     assert lake.tables()["units"].to_pylist()[0] > 3
     assert lake.tables()["rows"].to_pylist() == [9002, 9002]
@@ -244,6 +227,32 @@ def test_all_pieces_see_one_moment(postgres: Server) -> None:
     # Once the build has ended, so has its moment: a piece is refused, not read as of another one.
     with pytest.raises(SourceError, match="snapshot"):
         rows(units[:1])
+
+
+def test_units_that_follow_each_other_share_a_connection(postgres: Server) -> None:
+    from lakescope.sources import connections
+
+    def open_here() -> int:
+        query = "SELECT count(*)::int8 AS n FROM pg_stat_activity WHERE application_name = 'lakescope'"
+        with watcher.stream(query) as reader:
+            return int(reader.read_all()["n"][0].as_py()) - 1
+
+    postgres.run(*[f"CREATE TABLE t{number} AS SELECT {number} AS a" for number in range(4)])
+    postgres.run("CREATE VIEW broken AS SELECT 1 / 0 AS a")
+    with connected(Address.of(postgres.uri), 60) as watcher, snapshots.held():
+        there = tables(postgres.uri)
+        before = open_here()
+        with connections.reused():
+            processes = set()
+            for name in ("lake::t0", "lake::t1", "lake::broken", "lake::t2", "lake::t3"):
+                try:
+                    all_rows(there[name])
+                except SourceError:
+                    assert name == "lake::broken"
+                processes.add(open_here() - before)
+            # One for tables; another one for views, which have less time, and that one broke.
+            assert processes == {0, 1}
+        assert open_here() == before
 
 
 def test_partitions_are_one_table_and_children_are_others(postgres: Server) -> None:

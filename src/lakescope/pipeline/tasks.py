@@ -28,6 +28,7 @@ from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCu
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
+from lakescope.sources import connections
 from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
@@ -183,6 +184,10 @@ class ScanBins:
     cut: TokenCut | None
 
     def __call__(self, batches: Arrow) -> Arrow:
+        with connections.reused():
+            yield from self._scanned(batches)
+
+    def _scanned(self, batches: Arrow) -> Arrow:
         rows = _Rows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:

@@ -14,12 +14,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.sources import arrow_batches, database, files, secrets
+from lakescope.sources.connections import borrowed
 from lakescope.sources.database import quoted
 from lakescope.sources.model import Batch, Problem, Report, Unit
 from lakescope.sources.postgres_uri import Address, pair
@@ -87,9 +89,10 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a table, a range of its pages, or a view."""
     address = Address.of(unit.uri)
     limit = database.VIEW_SECONDS if unit.options["read"] == "view" else STATEMENT_SECONDS
+    snapshot = address.options.get("snapshot")
+    key = (address.conninfo(), address.options.get("statement_timeout"), limit, snapshot)
     try:
-        with connected(address, limit) as connection:
-            connection.begin(address.options.get("snapshot"))
+        with borrowed(key, partial(_begun, address, limit, snapshot)) as connection:
             yield from _read(connection, unit, report)
     except (LakescopeError, MemoryError):
         raise
@@ -98,6 +101,17 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         if "statement timeout" in str(error):
             raise _given_up(unit, address) from error
         raise explained(unit.table, error) from error
+
+
+def _begun(address: Address, limit: float, snapshot: str | None) -> Connection:
+    """A connection in its transaction."""
+    connection = connected(address, limit)
+    try:
+        connection.begin(snapshot)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]:
