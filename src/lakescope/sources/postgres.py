@@ -58,8 +58,11 @@ _PREFIX = re.compile(
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f]+(-[0-9A-Fa-f]+)*")
 _COLUMNS = """
     SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type, t.typcategory::text AS category,
-      CASE WHEN t.typbasetype = 0 THEN t.oid ELSE t.typbasetype END::int8 AS base
+      b.oid::int8 AS base,
+      EXISTS (SELECT FROM pg_cast c WHERE c.castsource = b.oid AND c.casttarget = 'text'::regtype AND c.castfunc <> 0
+        AND b.typname NOT IN ('bool', 'bpchar', 'char', 'name')) AS converted
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      JOIN pg_type b ON b.oid = CASE WHEN t.typbasetype = 0 THEN t.oid ELSE t.typbasetype END
     WHERE a.attrelid = {relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum
 """
@@ -137,12 +140,17 @@ def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as the catalog of the database describes it."""
+    """A column as the catalog of the database describes it.
+
+    ``converted`` if a value that is cast to text is not what the server would write: ``::1`` of type inet becomes
+    ``::1/128``.
+    """
 
     name: str
     type: str
     category: str
     base: int
+    converted: bool
 
     @property
     def shown(self) -> str:
@@ -158,7 +166,10 @@ class _Column:
         name = quoted(self.name)
         if self.base == _BYTEA:
             return name
-        return f"to_json({name})::text AS {name}" if self.nested else f"{name}::text AS {name}"
+        if self.nested:
+            return f"to_json({name})::text AS {name}"
+        text = f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" if self.converted else f"{name}::text"
+        return f"{text} AS {name}"
 
 
 def _columns(connection: Connection, unit: Unit) -> list[_Column]:
