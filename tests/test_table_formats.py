@@ -145,6 +145,21 @@ def test_deletion_vectors_of_delta_are_honoured(tmp_path: Path) -> None:
         assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
 
 
+@pytest.mark.parametrize("path", ["../other/x.parquet", "file://{}/other/x.parquet", "link.parquet"])
+def test_data_files_outside_of_a_table_are_not_read(tmp_path: Path, path: str) -> None:
+    place = tmp_path / "t"
+    deltalake.write_deltalake(place, pa.table({"a": [1]}))
+    (tmp_path / "other").mkdir()
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "other" / "x.parquet")
+    (place / "link.parquet").symlink_to(tmp_path / "other" / "x.parquet")
+    add = actions_of(place, 0)["add"]
+    commit(place, 1, {"add": {**add, "path": path.format(tmp_path)}})
+    (found,), _ = discover([str(place)])
+    with pytest.raises(SourceError, match="outside of its folder") as caught:
+        sources.plan(found, 1 << 30)
+    assert caught.value.code == "table-format"
+
+
 def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"c1": [1], "c2": ["x"]}))
     body = actions_of(tmp_path, 0)["metaData"]

@@ -58,6 +58,12 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     units: list[Unit] = []
     for row, (path, size) in enumerate(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True)):
         uri = files.same_store(path, found.uri) if "://" in path else files.child(found.uri, unquote(path))
+        if not files.is_below(uri, found.uri):
+            raise SourceError(
+                f"{found.table} names data files outside of its folder (a shallow clone): not read",
+                hint="index the table it was cloned from, or read it through Spark",
+                code="table-format",
+            )
         options = {**common, "constants": {files.readable(name): texts[row] for name, texts in constants.items()}}
         units += versioned.units_of(found.table, "delta", uri, size, target_bytes, options)
     if not units:
