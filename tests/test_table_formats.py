@@ -11,17 +11,22 @@ import sys
 import zlib
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lakescope
 from lakescope import sources
 from lakescope.errors import SourceError
+from lakescope.pipeline.update import update
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -419,6 +424,25 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
     at(table).rename(tmp_path / "moved")
     with pytest.raises(SourceError, match="it says that it lies at"):
         sources.plan(one(tmp_path / "moved"), 1 << 30)
+
+
+def test_an_update_scans_a_table_whose_version_changed(warehouse: Any, tmp_path: Path, spark: SparkSession) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": [1, 2]}))
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1, 2, 3]}))
+    lakescope.index(tmp_path / "lake", tmp_path / "lake.idx", spark=spark)
+
+    def counted() -> dict[str, int]:
+        there = lakescope.open(tmp_path / "lake.idx").tables()
+        return dict(zip(there["table"].to_pylist(), there["rows"].to_pylist(), strict=True))
+
+    assert counted() == {"d": 3, "n/t": 2}
+    assert update(tmp_path / "lake.idx").nothing
+    table.delete("a = 1")
+    assert update(tmp_path / "lake.idx").changed == ("n/t",)
+    deltalake.DeltaTable(tmp_path / "lake" / "d").delete("a < 3")
+    assert update(tmp_path / "lake.idx").changed == ("d",)
+    assert counted() == {"d": 1, "n/t": 1}
 
 
 @pytest.mark.parametrize(("form", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg.table")])
