@@ -77,6 +77,19 @@ def _connection(port: int, name: str) -> Any:
     return AdbcConnection(connect(f"host=127.0.0.1 port={port} user={USER} password='{PASSWORD}' dbname={name}"))
 
 
+def _reachable(place: Path, folder: Path, who: dict[str, Any]) -> Path:
+    """The programs, or a copy of their package if the user who runs them may not go where they lie."""
+    try:
+        subprocess.run([place / "initdb", "--version"], check=True, capture_output=True, cwd=folder, **who)
+    except (PermissionError, FileNotFoundError):
+        package = place.parent.parent
+        for path in (package, package.with_name(f"{package.name}.libs")):
+            if path.is_dir():
+                shutil.copytree(path, folder / path.name)
+        return folder / place.relative_to(package.parent)
+    return place
+
+
 @contextmanager
 def running(place: Path) -> Iterator[Server]:
     """A server with an empty database ``lake``, whose programs are in a folder."""
@@ -84,11 +97,12 @@ def running(place: Path) -> Iterator[Server]:
         data = Path(folder, "data")
         # A server refuses to run as root.
         user = pwd.getpwnam("nobody") if os.getuid() == 0 else None
-        who = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        who: dict[str, Any] = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         Path(folder, "password").write_text(PASSWORD)
         if user is not None:
             for path in (Path(folder), Path(folder, "password")):
                 os.chown(path, user.pw_uid, user.pw_gid)
+        place = _reachable(place, Path(folder), who)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]

@@ -21,6 +21,7 @@ import lakescope
 from lakescope import sources
 from lakescope.errors import BadRequest, SourceError
 from lakescope.pipeline.build import build
+from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.update import update
 from lakescope.search.reading import batches_of, located
 from lakescope.sources import files, secrets, snapshots
@@ -495,6 +496,22 @@ def test_a_password_is_written_and_shown_nowhere(
     everything = b"\n".join([path.read_bytes() for path in files_written] + [text.encode() for text in said])
     for hidden in (password, quote(password, safe=""), "pa55", "w0rd"):
         assert hidden.encode() not in everything
+
+
+def test_passwords_travel_in_tasks_alone(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    postgres.run("CREATE TABLE orders AS SELECT 1 AS id")
+    monkeypatch.delenv("PGPASSWORD")
+    (found,) = tables(postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)).values()
+    (unit,) = sources.plan(found, 1 << 30)
+    shipped = Shipped.of(list)
+    for text in (unit.to_json(), repr(found), repr(shipped), files.display(unit.uri)):
+        assert not any(part in text for part in ("pa55", "w0rd"))
+    secrets._known.clear()
+    with pytest.raises(SourceError, match="no password supplied"):
+        rows([unit])
+    # What a worker does first.
+    assert list(shipped(iter([1]))) == [1]
+    assert rows([unit]) == [{"id": "1"}]
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
