@@ -25,6 +25,7 @@ QUICK = {
     "autojoin": "--rows 200 --sizes 100 1000 --pairs 5 --asked 1 --spark 5000 --repeats 1",
     "headers": "--split 0.02 --corpora 100 --growth-splits 1 --sketched 3 --files 10",
     "inclusions": "--sizes 100 1000 --trials 4 --columns 300 --pairs 2000 --scale 0.01",
+    "databases": "--rows 20000 --repeats 1",
     "report": "--sizes 10 20 --repeats 1",
     "fuzz": "--minutes 0.2",
     "updates": "--tables 40 --segments 4 --questions 5 --opened 2 --repeats 1",

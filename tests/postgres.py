@@ -12,6 +12,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +39,7 @@ class Server:
 
     port: int
     connection: Any
+    process: int = 0
     user: str = USER
     password: str = PASSWORD
 
@@ -54,6 +56,15 @@ class Server:
                 statement.set_sql_query(text)
                 statement.execute_update()
 
+    def copy(self, query: str, path: Path) -> None:
+        """A query as a CSV file that the server writes."""
+        place = programs()
+        assert place is not None
+        copy = f"COPY ({query}) TO STDOUT (FORMAT csv, HEADER)"
+        environment = {**os.environ, "PGPASSWORD": self.password}
+        with path.open("wb") as out:
+            subprocess.run([place / "psql", self.uri, "-qc", copy], check=True, stdout=out, env=environment)
+
     def database(self, name: str) -> Server:
         """The same server, connected to another database."""
         return Server(self.port, _connection(self.port, name))
@@ -66,21 +77,32 @@ def _connection(port: int, name: str) -> Any:
     return AdbcConnection(connect(f"host=127.0.0.1 port={port} user={USER} password='{PASSWORD}' dbname={name}"))
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    pytest.importorskip("adbc_driver_postgresql")
-    place = programs()
-    if place is None:
-        pytest.skip("there is no PostgreSQL: pip install pgserver, or apt install postgresql")
+def _reachable(place: Path, folder: Path, who: dict[str, Any]) -> Path:
+    """The programs, or a copy of their package if the user who runs them may not go where they lie."""
+    try:
+        subprocess.run([place / "initdb", "--version"], check=True, capture_output=True, cwd=folder, **who)
+    except (PermissionError, FileNotFoundError):
+        package = place.parent.parent
+        for path in (package, package.with_name(f"{package.name}.libs")):
+            if path.is_dir():
+                shutil.copytree(path, folder / path.name)
+        return folder / place.relative_to(package.parent)
+    return place
+
+
+@contextmanager
+def running(place: Path) -> Iterator[Server]:
+    """A server with an empty database ``lake``, whose programs are in a folder."""
     with tempfile.TemporaryDirectory(prefix="lakescope-pg-") as folder:
         data = Path(folder, "data")
         # A server refuses to run as root.
         user = pwd.getpwnam("nobody") if os.getuid() == 0 else None
-        who = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        who: dict[str, Any] = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         Path(folder, "password").write_text(PASSWORD)
         if user is not None:
             for path in (Path(folder), Path(folder, "password")):
                 os.chown(path, user.pw_uid, user.pw_gid)
+        place = _reachable(place, Path(folder), who)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -96,9 +118,19 @@ def postgres_server() -> Iterator[Server]:
             first = Server(port, _connection(port, "postgres"))
             first.run("CREATE DATABASE lake")
             first.connection.close()
-            yield Server(port, _connection(port, "lake"))
+            yield Server(port, _connection(port, "lake"), int((data / "postmaster.pid").read_text().split()[0]))
         finally:
             subprocess.run([place / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], **quiet)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    pytest.importorskip("adbc_driver_postgresql")
+    place = programs()
+    if place is None:
+        pytest.skip("there is no PostgreSQL: pip install pgserver, or apt install postgresql")
+    with running(place) as server:
+        yield server
 
 
 @pytest.fixture

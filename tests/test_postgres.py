@@ -21,11 +21,13 @@ import lakescope
 from lakescope import sources
 from lakescope.errors import BadRequest, SourceError
 from lakescope.pipeline.build import build
+from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.update import update
 from lakescope.search.reading import batches_of, located
 from lakescope.sources import files, secrets, snapshots
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.model import Problem, Unit
+from lakescope.sources.postgres import connected
 from lakescope.sources.postgres_uri import Address
 
 if TYPE_CHECKING:
@@ -103,50 +105,45 @@ TYPES: dict[str, list[str]] = {
 OWN = {"table", "source_type", "empty", "mean", "std", "quartiles", "quantiles", "histogram", "patterns_error"}
 
 
+#: Columns with more than two values.
+MANY = {"whole": "i", "double": "i / 7.0", "note": "'n' || i % 97"}
+
+
 def make_types(server: Server) -> None:
+    kinds = {name.split()[0]: name.split(maxsplit=1)[1] for name in TYPES}
+    values = {name.split()[0]: pair for name, pair in TYPES.items()}
+    chosen = [
+        f"CASE i % 5 WHEN 1 THEN ({values[name][1]})::{kinds[name]} "
+        f"ELSE ({MANY.get(name, values[name][0])})::{kinds[name]} END"
+        for name in kinds
+    ]
     server.run(
         "CREATE TYPE colour AS ENUM ('red', 'green')",
         "CREATE DOMAIN positive AS integer CHECK (VALUE > 0)",
         f"CREATE TABLE types ({', '.join(TYPES)})",
-        *[f"INSERT INTO types VALUES ({', '.join(values[row] for values in TYPES.values())})" for row in (0, 1)],
-        "INSERT INTO types (whole, double, note) SELECT i, i / 7.0, 'n' || i % 97 FROM generate_series(1, 9000) i",
+        *[f"INSERT INTO types VALUES ({', '.join(pair[row] for pair in TYPES.values())})" for row in (0, 1)],
+        f"INSERT INTO types SELECT {', '.join(chosen)} FROM generate_series(1, 3000) i WHERE i % 5 > 0",
+        # Rows that hold only some values; one that holds none would be a blank line in a file.
+        "INSERT INTO types (whole, double) SELECT i, i / 9.0 FROM generate_series(1, 600) i",
         "SET timezone = 'America/New_York'",
     )
-
-
-def copied(server: Server, query: str, path: Path) -> None:
-    """A query as a CSV file that the server writes."""
-    path.parent.mkdir(exist_ok=True)
-    place = path.parent / "draft.csv"
-    place.touch()
-    place.chmod(0o666)
-    path.parent.chmod(0o777)
-    server.run(f"COPY ({query}) TO '{place}' (FORMAT csv, HEADER)")
-    path.write_bytes(place.read_bytes())
-    place.unlink()
 
 
 def test_a_table_gives_the_same_sketches_as_a_file_and_from_the_database(
     postgres: Server, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_types(postgres)
-    folder = Path("/tmp") / f"lakescope-test-{os.getpid()}"
-    try:
-        columns = ", ".join("flag::text" if name.startswith("flag ") else name.split()[0] for name in TYPES)
-        copied(postgres, f"SELECT {columns} FROM types", folder / "types.csv")
-        out = tmp_path / "lake.idx"
-        # Ranges of pages, several of them, against one file; the password comes with the address.
-        monkeypatch.delenv("PGPASSWORD")
-        address = postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)
-        build([str(folder), address], out, spark=spark, unit_bytes=150_000)
-        lake = lakescope.open(out)
-    finally:
-        for path in folder.glob("*"):
-            path.unlink()
-        folder.rmdir()
+    columns = ", ".join("flag::text" if name.startswith("flag ") else name.split()[0] for name in TYPES)
+    postgres.copy(f"SELECT {columns} FROM types", tmp_path / "types.csv")
+    out = tmp_path / "lake.idx"
+    # Ranges of pages, several of them, against one file; the password comes with the address.
+    monkeypatch.delenv("PGPASSWORD")
+    address = postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)
+    build([str(tmp_path / "types.csv"), address], out, spark=spark, unit_bytes=100_000)
+    lake = lakescope.open(out)
     assert lake.tables()["table"].to_pylist() == ["lake::types", "types.csv"]
     assert lake.tables()["units"].to_pylist()[0] > 3
-    assert lake.tables()["rows"].to_pylist() == [9002, 9002]
+    assert lake.tables()["rows"].to_pylist() == [3002, 3002]
     file, base = (
         {each["column"]: each for each in lake.columns(name).to_pylist()} for name in ("types.csv", "lake::types")
     )
@@ -244,6 +241,32 @@ def test_all_pieces_see_one_moment(postgres: Server) -> None:
     # Once the build has ended, so has its moment: a piece is refused, not read as of another one.
     with pytest.raises(SourceError, match="snapshot"):
         rows(units[:1])
+
+
+def test_units_that_follow_each_other_share_a_connection(postgres: Server) -> None:
+    from lakescope.sources import connections
+
+    def open_here() -> int:
+        query = "SELECT count(*)::int8 AS n FROM pg_stat_activity WHERE application_name = 'lakescope'"
+        with watcher.stream(query) as reader:
+            return int(reader.read_all()["n"][0].as_py()) - 1
+
+    postgres.run(*[f"CREATE TABLE t{number} AS SELECT {number} AS a" for number in range(4)])
+    postgres.run("CREATE VIEW broken AS SELECT 1 / 0 AS a")
+    with connected(Address.of(postgres.uri), 60) as watcher, snapshots.held():
+        there = tables(postgres.uri)
+        before = open_here()
+        with connections.reused():
+            processes = set()
+            for name in ("lake::t0", "lake::t1", "lake::broken", "lake::t2", "lake::t3"):
+                try:
+                    all_rows(there[name])
+                except SourceError:
+                    assert name == "lake::broken"
+                processes.add(open_here() - before)
+            # One for tables; another one for views, which have less time, and that one broke.
+            assert processes == {0, 1}
+        assert open_here() == before
 
 
 def test_partitions_are_one_table_and_children_are_others(postgres: Server) -> None:
@@ -473,6 +496,22 @@ def test_a_password_is_written_and_shown_nowhere(
     everything = b"\n".join([path.read_bytes() for path in files_written] + [text.encode() for text in said])
     for hidden in (password, quote(password, safe=""), "pa55", "w0rd"):
         assert hidden.encode() not in everything
+
+
+def test_passwords_travel_in_tasks_alone(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    postgres.run("CREATE TABLE orders AS SELECT 1 AS id")
+    monkeypatch.delenv("PGPASSWORD")
+    (found,) = tables(postgres.uri.replace("@", f":{quote(postgres.password, safe='')}@", 1)).values()
+    (unit,) = sources.plan(found, 1 << 30)
+    shipped = Shipped.of(list)
+    for text in (unit.to_json(), repr(found), repr(shipped), files.display(unit.uri)):
+        assert not any(part in text for part in ("pa55", "w0rd"))
+    secrets._known.clear()
+    with pytest.raises(SourceError, match="no password supplied"):
+        rows([unit])
+    # What a worker does first.
+    assert list(shipped(iter([1]))) == [1]
+    assert rows([unit]) == [{"id": "1"}]
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)

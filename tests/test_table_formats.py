@@ -11,17 +11,22 @@ import sys
 import zlib
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lakescope
 from lakescope import sources
 from lakescope.errors import SourceError
+from lakescope.pipeline.update import update
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
@@ -124,12 +129,18 @@ def z85(data: bytes) -> str:
     return base64.b85encode(padded).translate(bytes.maketrans(ours, theirs)).decode()
 
 
-def test_deletion_vectors_of_delta_are_honoured(tmp_path: Path) -> None:
+@pytest.mark.parametrize("partition", [None, "a b/ü%"])
+def test_deletion_vectors_of_delta_are_honoured(tmp_path: Path, partition: str | None) -> None:
     roaring = pytest.importorskip("pyroaring")
-    table = pa.table({"a": pa.array(range(10_000), pa.int64())})
+    table = pa.table({"a": pa.array(range(10_000), pa.int64()), "p": [partition] * 10_000})
     properties = deltalake.WriterProperties(max_row_group_size=1000)
-    configuration = {"delta.enableDeletionVectors": "true"}
-    deltalake.write_deltalake(tmp_path, table, configuration=configuration, writer_properties=properties)
+    deltalake.write_deltalake(
+        tmp_path,
+        table if partition else table.drop_columns("p"),
+        partition_by=["p"] if partition else None,
+        configuration={"delta.enableDeletionVectors": "true"},
+        writer_properties=properties,
+    )
     add = actions_of(tmp_path, 0)["add"]
     gone = [0, 999, 1000, 5555, *range(7000, 8500), 9999]
     bitmap = roaring.BitMap(gone).serialize()
@@ -142,7 +153,22 @@ def test_deletion_vectors_of_delta_are_honoured(tmp_path: Path) -> None:
     for size in (1 << 30, 1):
         units = sources.plan(found, size)
         assert len(units) == (1 if size > 1 else 10)
-        assert sorted(cell for row in rows(units) for _, cell in row if cell is not None) == left
+        assert sorted(cell for row in rows(units) for name, cell in row if name == "a" and cell is not None) == left
+
+
+@pytest.mark.parametrize("path", ["../other/x.parquet", "file://{}/other/x.parquet", "link.parquet"])
+def test_data_files_outside_of_a_table_are_not_read(tmp_path: Path, path: str) -> None:
+    place = tmp_path / "t"
+    deltalake.write_deltalake(place, pa.table({"a": [1]}))
+    (tmp_path / "other").mkdir()
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "other" / "x.parquet")
+    (place / "link.parquet").symlink_to(tmp_path / "other" / "x.parquet")
+    add = actions_of(place, 0)["add"]
+    commit(place, 1, {"add": {**add, "path": path.format(tmp_path)}})
+    (found,), _ = discover([str(place)])
+    with pytest.raises(SourceError, match="outside of its folder") as caught:
+        sources.plan(found, 1 << 30)
+    assert caught.value.code == "table-format"
 
 
 def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
@@ -398,6 +424,25 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
     at(table).rename(tmp_path / "moved")
     with pytest.raises(SourceError, match="it says that it lies at"):
         sources.plan(one(tmp_path / "moved"), 1 << 30)
+
+
+def test_an_update_scans_a_table_whose_version_changed(warehouse: Any, tmp_path: Path, spark: SparkSession) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
+    table.append(pa.table({"a": [1, 2]}))
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1, 2, 3]}))
+    lakescope.index(tmp_path / "lake", tmp_path / "lake.idx", spark=spark)
+
+    def counted() -> dict[str, int]:
+        there = lakescope.open(tmp_path / "lake.idx").tables()
+        return dict(zip(there["table"].to_pylist(), there["rows"].to_pylist(), strict=True))
+
+    assert counted() == {"d": 3, "n/t": 2}
+    assert update(tmp_path / "lake.idx").nothing
+    table.delete("a = 1")
+    assert update(tmp_path / "lake.idx").changed == ("n/t",)
+    deltalake.DeltaTable(tmp_path / "lake" / "d").delete("a < 3")
+    assert update(tmp_path / "lake.idx").changed == ("d",)
+    assert counted() == {"d": 1, "n/t": 1}
 
 
 @pytest.mark.parametrize(("form", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg.table")])

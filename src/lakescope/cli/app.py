@@ -78,6 +78,7 @@ _state: dict[str, Any] = {"debug": False, "profile": False, "command": None}
     "index",
     epilog="Examples: lakescope index data/ --out lake.idx"
     " | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
+    " | lakescope index postgresql://reader@host/shop --out shop.idx"
     " | lakescope index /mnt/lake --out /mnt/lake.idx --master spark://host:7077",
 )
 def index_command(

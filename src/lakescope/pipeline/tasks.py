@@ -29,6 +29,7 @@ from lakescope.pipeline.tokens import RAW_GRAMS, RawTokens, TokenBuffer, TokenCu
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import Record, summarise
 from lakescope.sketches import codec
+from lakescope.sources import connections
 from lakescope.sources.content import content_of
 from lakescope.sources.limits import bounded_memory
 from lakescope.sources.model import Problem
@@ -188,7 +189,7 @@ class ScanBins:
     secrets: tuple[Secret, ...] = field(repr=False)
 
     def __call__(self, batches: Arrow) -> Arrow:
-        with bounded_memory():
+        with bounded_memory(), connections.reused():
             yield from self._scan(batches)
 
     def _scan(self, batches: Arrow) -> Arrow:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -56,8 +57,13 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     adds = pa.table(table.get_add_actions(flatten=True))
     constants = {name: _texts(adds, name, physical[name]) for name in partitions}
     units: list[Unit] = []
-    for row, (path, size) in enumerate(zip(adds["path"].to_pylist(), adds["size_bytes"].to_pylist(), strict=True)):
-        uri = files.same_store(path, found.uri) if "://" in path else files.child(found.uri, unquote(path))
+    for row, (uri, size) in enumerate(zip(_places(adds, found.uri), adds["size_bytes"].to_pylist(), strict=True)):
+        if not files.is_below(uri, found.uri):
+            raise SourceError(
+                f"{found.table} names data files outside of its folder (a shallow clone): not read",
+                hint="index the table it was cloned from, or read it through Spark",
+                code="table-format",
+            )
         options = {**common, "constants": {files.readable(name): texts[row] for name, texts in constants.items()}}
         units += versioned.units_of(found.table, "delta", uri, size, target_bytes, options)
     if not units:
@@ -70,6 +76,14 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a data file, without the rows that are deleted since."""
     deleted = _deleted(unit) if unit.options.get("vectors") else np.empty(0, np.int64)
     yield from versioned.read(unit, report, versioned.by_name, deleted)
+
+
+def _places(adds: Any, root: str) -> list[str]:
+    """Where the data files lie that a log names; it writes them percent-encoded."""
+    return [
+        files.same_store(path, root) if "://" in path else files.child(root, unquote(path))
+        for path in adds["path"].to_pylist()
+    ]
 
 
 def _field(column: dict[str, Any], table: str) -> Field:
@@ -104,17 +118,23 @@ def _deleted(unit: Unit) -> I64:
 @lru_cache(maxsize=1)
 def _vectors(uri: str, version: int) -> dict[str, Any]:
     """Which rows are kept of each data file that lacks some, as a worker knows it of the table it reads."""
+    table = _opened(uri, version)
     found = {}
-    for batch in pa.RecordBatchReader.from_stream(_opened(uri, version).deletion_vectors()):
+    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
         for path, vector in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             found[_plain(path)] = np.asarray(vector.values, dtype=np.bool_)
+    known = {_plain(place) for place in _places(pa.table(table.get_add_actions(flatten=True)), uri)} if found else set()
+    if found.keys() - known:
+        # A vector that meets no file would bring deleted rows back.
+        raise SourceError(
+            f"{files.display(uri)} has deletion vectors of files that it does not name", code="table-format"
+        )
     return found
 
 
 def _plain(location: str) -> str:
     """One way to write the place of a file."""
-    path = files.local_path(location)
-    return location.partition("?")[0] if path is None else path
+    return str(Path(path).resolve()) if (path := files.local_path(location)) is not None else files.path_of(location)
 
 
 def _opened(uri: str, version: int) -> Any:

@@ -174,6 +174,18 @@ def relative(uri: str, root: str) -> str:
     return _split(uri).path[len(_split(root).path) :].lstrip("/")
 
 
+def is_below(location: str, root: str) -> bool:
+    """Whether a location lies inside a directory, wherever links in it and ``..`` lead."""
+    path, folder = local_path(location), local_path(root)
+    if path is not None and folder is not None:
+        return Path(path).resolve().is_relative_to(Path(folder).resolve())
+    if path is not None or folder is not None:
+        return False
+    there, here = _split(location), _split(root)
+    same = (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2])
+    return same and ".." not in there.path.split("/") and f"{there.path}/".startswith(f"{here.path}/".lstrip("/"))
+
+
 def child(location: str, path: str) -> str:
     """Location of ``path`` (decoded) below a location."""
     local = local_path(location)

@@ -35,7 +35,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     if _NAME_MAPPING in table.metadata.properties:
         common["named"] = True
     units: list[Unit] = []
-    for task in _tasks(table, found.table):
+    for task in _tasks(table, found):
         file = task.file
         if file.file_format.value.lower() != "parquet":
             raise _refusal(found.table, f"holds data files of the format {file.file_format.value}")
@@ -72,21 +72,37 @@ def opened(uri: str) -> Any:
     )
 
 
-def _tasks(table: Any, name: str) -> list[Any]:
+def _tasks(table: Any, found: Found) -> list[Any]:
     """Data files of the current snapshot, each with the files that delete rows of it."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return []
+    _check_inside([snapshot.manifest_list], table, found)
     try:
-        return list(table.scan().plan_files())
+        _check_inside([manifest.manifest_path for manifest in snapshot.manifests(table.io)], table, found)
+        tasks = list(table.scan().plan_files())
     except (ValueError, NotImplementedError) as error:
         if "quality delete" in str(error):
-            raise _refusal(name, "has rows deleted by equality") from error
+            raise _refusal(found.table, "has rows deleted by equality") from error
         raise
-    except FileNotFoundError as error:
-        # Iceberg writes down where its files lie, from the root on.
-        raise SourceError(
-            f"{name} lacks files that its metadata names: it says that it lies at {files.display(table.location())}",
-            hint="index it there, or register it where it lies now",
-            code="table-format",
-        ) from error
+    for task in tasks:
+        _check_inside([task.file.file_path, *(each.file_path for each in task.delete_files)], table, found)
+    return tasks
+
+
+def _check_inside(places: list[str], table: Any, found: Found) -> None:
+    """Refuse to follow metadata out of the table's folder, as links out of a lake are not followed.
+
+    Iceberg writes down where its files lie, from the root on: of a table that was moved, all are elsewhere.
+    """
+    for place in places:
+        if not files.is_below(place_of(place, found.uri), found.uri):
+            raise SourceError(
+                f"{found.table} names files outside of its folder: it says that it lies at "
+                f"{files.display(table.location())}",
+                hint="index it there, or register it where it lies now",
+                code="table-format",
+            )
 
 
 def _refusal(table: str, why: str) -> SourceError:

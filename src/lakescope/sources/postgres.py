@@ -14,12 +14,14 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.sources import arrow_batches, database, files, secrets
+from lakescope.sources.connections import borrowed
 from lakescope.sources.database import quoted
 from lakescope.sources.model import Batch, Problem, Report, Unit
 from lakescope.sources.postgres_uri import Address, pair
@@ -56,8 +58,11 @@ _PREFIX = re.compile(
 _SNAPSHOT = re.compile(r"[0-9A-Fa-f]+(-[0-9A-Fa-f]+)*")
 _COLUMNS = """
     SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type, t.typcategory::text AS category,
-      CASE WHEN t.typbasetype = 0 THEN t.oid ELSE t.typbasetype END::int8 AS base
+      b.oid::int8 AS base,
+      EXISTS (SELECT FROM pg_cast c WHERE c.castsource = b.oid AND c.casttarget = 'text'::regtype AND c.castfunc <> 0
+        AND b.typname NOT IN ('bool', 'bpchar', 'char', 'name')) AS converted
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      JOIN pg_type b ON b.oid = CASE WHEN t.typbasetype = 0 THEN t.oid ELSE t.typbasetype END
     WHERE a.attrelid = {relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum
 """
@@ -87,9 +92,10 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a table, a range of its pages, or a view."""
     address = Address.of(unit.uri)
     limit = database.VIEW_SECONDS if unit.options["read"] == "view" else STATEMENT_SECONDS
+    snapshot = address.options.get("snapshot")
+    key = (address.conninfo(), address.options.get("statement_timeout"), limit, snapshot)
     try:
-        with connected(address, limit) as connection:
-            connection.begin(address.options.get("snapshot"))
+        with borrowed(key, partial(_begun, address, limit, snapshot)) as connection:
             yield from _read(connection, unit, report)
     except (LakescopeError, MemoryError):
         raise
@@ -98,6 +104,17 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         if "statement timeout" in str(error):
             raise _given_up(unit, address) from error
         raise explained(unit.table, error) from error
+
+
+def _begun(address: Address, limit: float, snapshot: str | None) -> Connection:
+    """A connection in its transaction."""
+    connection = connected(address, limit)
+    try:
+        connection.begin(snapshot)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]:
@@ -123,12 +140,17 @@ def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as the catalog of the database describes it."""
+    """A column as the catalog of the database describes it.
+
+    ``converted`` if a value that is cast to text is not what the server would write: ``::1`` of type inet becomes
+    ``::1/128``.
+    """
 
     name: str
     type: str
     category: str
     base: int
+    converted: bool
 
     @property
     def shown(self) -> str:
@@ -144,7 +166,10 @@ class _Column:
         name = quoted(self.name)
         if self.base == _BYTEA:
             return name
-        return f"to_json({name})::text AS {name}" if self.nested else f"{name}::text AS {name}"
+        if self.nested:
+            return f"to_json({name})::text AS {name}"
+        text = f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" if self.converted else f"{name}::text"
+        return f"{text} AS {name}"
 
 
 def _columns(connection: Connection, unit: Unit) -> list[_Column]:

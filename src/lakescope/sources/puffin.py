@@ -47,7 +47,10 @@ def stored_sketches(uri: str) -> Iterator[StoredSketch]:
         return
     chosen = max(known, key=lambda each: (each["snapshot-id"] == current, when[each["snapshot-id"]]))
     snapshot = int(chosen["snapshot-id"])
-    writer, blobs = _read(place_of(chosen["statistics-path"], uri))
+    place = place_of(chosen["statistics-path"], uri)
+    if not files.is_below(place, uri):
+        raise SourceError(f"the statistics of {files.display(uri)} lie outside of it: not read", code="table-format")
+    writer, blobs = _read(place)
     for kind, fields, properties, data in blobs:
         if kind == THETA and len(fields) == 1 and fields[0] in names:
             ndv = properties.get("ndv")
