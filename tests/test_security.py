@@ -30,6 +30,7 @@ from lakescope.sources import csv_file, files, limits
 from lakescope.sources.discover import discover
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.redact import scrub, without_secrets
+from lakescope.store import disk
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
