@@ -164,9 +164,9 @@ class Writes:
 
         begin = disk._File.__init__
 
-        def made(stream: io.FileIO, path: str, mode: str) -> None:
+        def made(stream: io.FileIO, path: str, mode: str, **more: Any) -> None:
             self._through = path
-            begin(stream, path, mode)
+            begin(stream, path, mode, **more)
 
         disk._File.write = write  # type: ignore[assignment, method-assign]
         disk._File.__init__ = made  # type: ignore[assignment, method-assign]
