@@ -131,10 +131,7 @@ def test_a_build_tells_what_it_does(lake: Path, log_file: Path, tmp_path: Path, 
     tags = {tag for tag in _tags(spark) if tag.startswith("lakescope: ")}
     wanted = {"scan 2 tables", "group values (step 1 of 2)", "write the inverted index (step 2 of 2)"}
     assert {f"lakescope: {name}" for name in wanted} <= tags
-
-
-def test_updates_are_measured_too(lake: Path, tmp_path: Path, spark: SparkSession, log_file: Path) -> None:
-    built = lakescope.index(lake, tmp_path / "x.idx", spark=spark)
+    # Updates and compactions do the same.
     (lake / "more.csv").write_text("id\n1\n2\n")
     built.update()
     assert [stage.stage for stage in built.timings()] == ["compare", "plan", "scan here"]
