@@ -109,7 +109,7 @@ def giant_json_of_nothing(path: Path, scale: float) -> None:
 
 @bomb("keys.json.gz")
 def keys_without_end(path: Path, scale: float) -> None:
-    with gzip.open(path, "wt", compresslevel=1) as out:
+    with gzip.open(path, "wt", compresslevel=6) as out:
         out.write('{"k": 1')
         for number in range(int(3_000_000 * scale)):
             out.write(f', "key{number}": 1')
@@ -243,7 +243,7 @@ def giant_cell_of_a_database(path: Path, scale: float) -> None:
         connection.execute("CREATE TABLE t (a)")
         connection.execute("INSERT INTO t VALUES (1), (zeroblob(?))", [int(400_000_000 * scale)])
         connection.commit()
-    with gzip.open(path, "wb", compresslevel=1) as out, plain.open("rb") as source:
+    with gzip.open(path, "wb", compresslevel=6) as out, plain.open("rb") as source:
         while piece := source.read(MB):
             out.write(piece)
     plain.unlink()

@@ -406,7 +406,7 @@ def _running(seed: int, first: int, folder: Path) -> Iterator[subprocess.Popen[b
     process = subprocess.Popen(
         [sys.executable, __file__, str(seed), str(first), str(folder)],
         stdout=subprocess.PIPE,
-        stderr=(folder / "child.log").open("wb"),
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LAKESCOPE_MEMORY": "2G"},
     )
     try:

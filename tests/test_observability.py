@@ -128,13 +128,11 @@ def test_a_build_tells_what_it_does(lake: Path, log_file: Path, tmp_path: Path, 
     assert 0 < scan.workers < 600
     assert all(stage.wall >= 0 and stage.cpu >= 0 for stage in kept)
     # Whoever looks at Spark's pages sees what the jobs are for.
-    tags = {tag for tag in _tags(spark) if tag.startswith("lakescope: ")}
-    wanted = {"scan 2 tables", "group values (step 1 of 2)", "write the inverted index (step 2 of 2)"}
-    assert {f"lakescope: {name}" for name in wanted} <= tags
-
-
-def test_updates_are_measured_too(lake: Path, tmp_path: Path, spark: SparkSession, log_file: Path) -> None:
-    built = lakescope.index(lake, tmp_path / "x.idx", spark=spark)
+    # (A session puts its own number before a tag.)
+    tags = _tags(spark)
+    for name in ("scan 2 tables", "group values (step 1 of 2)", "write the inverted index (step 2 of 2)"):
+        assert any(tag.endswith(f"lakescope: {name}") for tag in tags), tags
+    # Updates and compactions do the same.
     (lake / "more.csv").write_text("id\n1\n2\n")
     built.update()
     assert [stage.stage for stage in built.timings()] == ["compare", "plan", "scan here"]

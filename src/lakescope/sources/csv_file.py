@@ -321,7 +321,7 @@ def _read_head(stream: Stream) -> tuple[bytes, bool]:
         if len(head) < wanted:
             return head, stream.failure is None
         lines = head.count(b"\n") + head.count(b"\r")
-        if lines > 1 or (lines and len(head) >= LONGEST_HEADER):
+        if lines > 1 or (len(head) >= LONGEST_HEADER and (lines or _binary(head))):
             return head, False
         if len(head) >= LONGEST_HEADER:
             raise SourceError(
