@@ -181,7 +181,7 @@ def contents(lake: Lake) -> dict[str, Any]:
     columns = lake.columns().to_pylist(maps_as_pydicts="strict")
     sketches = {(c["table"], c["column"]): lake._index.sketch(c["table"], c["column"]) for c in columns}
     problems = sorted(lake.problems().to_pylist(), key=lambda problem: json.dumps(problem, sort_keys=True))
-    summary = {key: value for key, value in lake._index.manifest.summary.items() if key != "seconds"}
+    summary = {key: value for key, value in lake._index.manifest.summary.items() if key not in ("seconds", "stages")}
     tables = lake.tables().to_pylist()
     inverted = {part: _part(lake, part) for part in ("tokens", "postings", "sets", "forest", "grams")}
     found = {"tables": tables, "columns": columns, "sketches": sketches, "problems": problems, "summary": summary}

@@ -26,7 +26,7 @@ import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.pipeline import build as build_module
 from lakescope.pipeline.build import scan_here
-from lakescope.store import disk
+from lakescope.store import IndexWriter, disk
 
 WORDS = [f"word {number}" for number in range(60)]
 #: Events of Python that change a directory, and those that need room on the disk.
@@ -257,7 +257,8 @@ def killed(scene: Scene, writes: Writes, report: Report, *, thorough: bool) -> N
     """Copies of the index at every write are the old index or the new one, and the next writer makes all good.
 
     Nobody reads the staging area, and the next writer removes it before anything else: unless this is to be
-    ``thorough``, moments that differ in there alone are one.
+    ``thorough``, moments that differ in there alone are one. Then the next writer does nothing, which must leave the
+    very files of the old index or the new one; the operation is done again at the first moment and at the last.
     """
     old, index = answers(scene.index), scene.copy("run.idx")
     told: list[tuple[str, str, Path]] = []
@@ -284,8 +285,10 @@ def killed(scene: Scene, writes: Writes, report: Report, *, thorough: bool) -> N
     if old == new or leftovers(index):
         report.wrong.append(f"the operation did nothing, or left {leftovers(index)}")
     published = False
+    files = {"old": _bytes_of(scene.index), "new": _bytes_of(index)}
     for number, (what, where, case) in enumerate(told):
-        wrong = _after_kill(scene, case, old, new, report)
+        again = thorough or scene.operation == "first" or number in (0, len(told) - 1)
+        wrong = _after_kill(scene, case, old, new, report, None if again else files)
         published = published or wrong == "new"
         if wrong == "old" and published:
             report.wrong.append(f"write {number} ({what} {where}): what was published is gone")
@@ -308,13 +311,29 @@ def _outside_staging(index: Path) -> Any:
     return tuple(sorted(found))
 
 
-def _after_kill(scene: Scene, case: Path, old: Any, new: Any, report: Report) -> str:
+def _bytes_of(index: Path) -> dict[str, bytes]:
+    """All files of an index, but for the lock, which says who had it last."""
+    files = [path for path in index.rglob("*") if path.is_file() and path.name != ".lock"]
+    return {str(path.relative_to(index)): path.read_bytes() for path in files}
+
+
+def _after_kill(
+    scene: Scene, case: Path, old: Any, new: Any, report: Report, files: dict[str, dict[str, bytes]] | None
+) -> str:
+    """The state of a copy, once the next writer has been there; else what is wrong with it."""
     try:
         found = answers(case)
         if found not in (old, new):
             return "neither the old index nor the new one"
         state = "old" if found == old else "new"
         report.states[state] += 1
+        if files is not None:
+            with IndexWriter(case):
+                pass
+            left = _bytes_of(case)
+            return (
+                state if left == files[state] else f"the next writer left {sorted(left.keys() ^ files[state].keys())}"
+            )
         if state == "old" or scene.operation == "build":
             scene.run(case)
         else:
@@ -336,7 +355,7 @@ def refused(scene: Scene, writes: Writes, report: Report, number: int) -> None:
     reason = os.strerror(number)
     kinds = ROOM if number == errno.ENOSPC else (*ROOM, *CHANGES)
     while True:
-        index = scene.copy(f"run-{report.points}.idx")
+        index = scene.copy(f"run-{number}-{report.points}.idx")
         seen: list[tuple[str, str]] = []
 
         def step(what: str, where: str, seen: list[tuple[str, str]] = seen) -> None:

@@ -231,7 +231,7 @@ def true_distance(one: list[Any], other: list[Any], *, numeric: bool) -> float:
     return sum(abs(one.count(x) / len(one) - other.count(x) / len(other)) for x in points) / 2
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(st.data(), st.booleans())
 def test_the_true_distance_lies_in_its_interval(data: st.DataObject, numeric: bool) -> None:
     numbers = st.lists(st.integers(0, data.draw(st.sampled_from([3, 12, 1000]))), min_size=1, max_size=80)
