@@ -426,6 +426,7 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
         sources.plan(one(tmp_path / "moved"), 1 << 30)
 
 
+@pytest.mark.slow
 def test_an_update_scans_a_table_whose_version_changed(warehouse: Any, tmp_path: Path, spark: SparkSession) -> None:
     table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
     table.append(pa.table({"a": [1, 2]}))
