@@ -30,7 +30,7 @@ from lakescope.store import IndexWriter, disk
 
 WORDS = [f"word {number}" for number in range(60)]
 #: Events of Python that change a directory, and those that need room on the disk.
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link", "os.symlink")
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod", "os.link", "os.symlink")
 ROOM = ("create", "write", "sync", "os.mkdir", "os.truncate")
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -376,6 +376,7 @@ def refused(scene: Scene, writes: Writes, report: Report, number: int) -> None:
             report.wrong.append(f"write {report.points} {seen[report.points :][:1]}: {type(error).__name__}: {error}")
         found = answers(index)
         if len(seen) <= report.points:
+            shutil.rmtree(index)
             break
         what, where = seen[report.points]
         report.points += 1
