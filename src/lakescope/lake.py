@@ -28,11 +28,12 @@ from lakescope.search.correlated import (
     joined_coefficient,
 )
 from lakescope.search.correlated import Rank as CorrelationRank
-from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
+from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
 from lakescope.search.keyed import KeyedQuery, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
 from lakescope.store.index import Index
+from lakescope.store.records import records_of
 from lakescope.store.segment import chosen, rows_of
 
 if TYPE_CHECKING:
@@ -166,8 +167,7 @@ class Lake:
     def profile(self, table: str) -> TableProfile:
         """The profile of one table."""
         record = self._table(table)
-        records = self._index.columns_of(table).to_pylist(maps_as_pydicts="strict")
-        columns = [column_view(column) for column in records]
+        columns = [column_view(column) for column in records_of(self._index.columns_of(table))]
         return TableProfile(record, columns, rows_of(self.problems(), table).to_pylist())
 
     def _table(self, name: str) -> dict[str, Any]:
@@ -205,15 +205,14 @@ class Lake:
         columns, table = self._query(query, on, plausible=on is None)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
-        def search(column: QueryColumn) -> Results[Joinable]:
+        def excluded(column: QueryColumn) -> Sequence[int]:
             if column.number is None or table is None:
-                return self._joins.search(column, k=k, **options)
-            exclude = [column.number] if own else self._joins.columns_of(table)
-            return self._joins.search(column, k=k, exclude=exclude, **options)
+                return ()
+            return [column.number] if own else self._joins.columns_of(table)
 
         if on is not None:
-            return search(columns[0])
-        return best_of_tables([search(column) for column in columns], k)
+            return self._joins.search(columns[0], k=k, exclude=excluded(columns[0]), **options)
+        return self._joins.search_tables([(column, excluded(column)) for column in columns], k=k, **options)
 
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
