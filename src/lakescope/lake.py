@@ -531,7 +531,7 @@ class Lake:
         return None
 
     def _is_table(self, query: Any) -> bool:
-        return isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows > 0
+        return query in self._index
 
     @cached_property
     def _correlations(self) -> CorrelationSearch:

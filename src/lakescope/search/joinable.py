@@ -179,10 +179,9 @@ class JoinSearch:
         if stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
 
-    @cached_property
+    @property
     def _names(self) -> tuple[list[str], list[str]]:
-        catalog = self._index.catalog("columns")
-        return catalog["table"].to_pylist(), catalog["column"].to_pylist()
+        return self._index.column_names
 
     @cached_property
     def _judged_by(self) -> dict[str, pa.Array]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -153,7 +154,19 @@ def visitor_of(request: Request) -> str:
     return str(request.state.visitor)
 
 
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which tables are wanted: what pages and the interface both ask for."""
+
+    like: Annotated[str, Query(max_length=5_000, description="A part of the name.")] = ""
+    format: Annotated[str, Query(max_length=5_000, description="Format of the file.")] = ""
+    folder: Annotated[str, Query(max_length=5_000, description="The first folder of its path.")] = ""
+    type: Annotated[str, Query(max_length=5_000, description="Type that a column of it has.")] = ""
+    problems: Annotated[bool, Query(description="Whether something was odd about it.")] = False
+
+
 Served = Annotated[Service, Depends(service_of)]
+TableFilters = Annotated[Filters, Depends()]
 Visitor = Annotated[str, Depends(visitor_of)]
 router = APIRouter(prefix=PREFIX)
 
@@ -255,19 +268,16 @@ async def lake(service: Served) -> Response:
 async def tables(
     request: Request,
     service: Served,
-    like: Text = "",
-    format: Text = "",
-    folder: Text = "",
-    type: Text = "",
-    problems: bool = False,
+    chosen: TableFilters,
     sort: Sort = "name",
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> Response:
     """Tables, by a part of their name, format, folder, type of a column, or problems."""
     began = time.perf_counter()
-    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
-    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=limit, offset=offset))
+    records, total = await run_in_threadpool(
+        lambda: service.tables(**asdict(chosen), sort=sort, limit=limit, offset=offset)
+    )
     return _page(request, records, total, limit, offset, began)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,8 @@ from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.report.text import percent, printable, shorten, size_text
 from lakescope.server import charts
-from lakescope.server.api import PREFIX, Served, Visitor, finished, job_record
+from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
+from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
@@ -154,19 +156,16 @@ async def _part(
 async def home(
     request: Request,
     service: Served,
-    like: Text = "",
-    format: Text = "",
-    folder: Text = "",
-    type: Text = "",
-    problems: bool = False,
-    sort: Text = "rows",
+    chosen: TableFilters,
+    sort: Sort = "rows",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """The lake at a glance, and its tables."""
-    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
+    wanted: dict[str, Any] = {**asdict(chosen), "sort": sort}
     offset = (page - 1) * _PAGE
-    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=_PAGE, offset=offset))
-    overview = await run_in_threadpool(service.overview)
+    (records, total), overview = await run_in_threadpool(
+        lambda: (service.tables(**wanted, limit=_PAGE, offset=offset), service.overview())
+    )
     filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
@@ -198,8 +197,9 @@ async def problems(
     request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
 ) -> Response:
     """What could not be read, and what was odd."""
-    records, total = await run_in_threadpool(service.problems, severity, _PAGE, (page - 1) * _PAGE)
-    overview = await run_in_threadpool(service.overview)
+    (records, total), overview = await run_in_threadpool(
+        lambda: (service.problems(severity, _PAGE, (page - 1) * _PAGE), service.overview())
+    )
     return render(
         request,
         "problems.html",

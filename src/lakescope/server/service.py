@@ -7,10 +7,11 @@ located: ``table:`` and the name of a table of the lake, or ``upload:`` and the 
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -86,14 +87,23 @@ class Service:
         self.jobs.start()
         with suppress(LakescopeError):
             self.catalog.overview  # noqa: B018
-            with self._lane() as lake:
-                lake.warm()
-                lake.joinable({"value": ["x"]}, on="value", k=1)
+            self._warm_lanes()
         for lane in LANES:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
         script()
+        # The catalog of a large lake is millions of objects that stay: nobody needs to look through them for garbage.
+        gc.collect()
+        gc.freeze()
+
+    def _warm_lanes(self) -> None:
+        """Every lane is warm before the first is free: the one that was used last is taken first."""
+        with ExitStack() as lanes:
+            for _ in range(_AT_ONCE):
+                lake = lanes.enter_context(self._lane())
+                lake.warm()
+                lake.joinable({"value": ["x"]}, on="value", k=1)
 
     def close(self) -> None:
         """End all work, forget all files."""
