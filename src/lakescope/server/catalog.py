@@ -109,7 +109,7 @@ class Catalog:
             "facets": {
                 "format": _counted(Counter(self._formats)),
                 "folder": _counted(Counter(folder or "." for folder in self._folders)),
-                "type": _counted(Counter(self._types)),
+                "type": _counted(Counter(kind for _, kind in set(zip(self._owners, self._types, strict=True)))),
             },
             "distribution": self._distribution(),
             "severities": {name: severity[name] for name in ("error", "warning", "info")},

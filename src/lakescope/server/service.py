@@ -23,7 +23,7 @@ from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
-from lakescope.server.jobs import LANES, Job, Jobs
+from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.plain import plain
 from lakescope.server.uploads import Upload, Uploads
 
@@ -224,7 +224,7 @@ class Service:
         """The columns of a query as the lake sees them, and its first rows."""
         query = self.query(visitor, reference)
         owner = "" if query.in_lake else visitor
-        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK)
+        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK, asker=visitor)
 
     def joinable(self, visitor: str, reference: str, on: str | None, k: int, threshold: float | None = None) -> Asked:
         """Columns that join with a query."""
@@ -294,28 +294,32 @@ class Service:
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------
 
-    def head(self, name: str) -> Job:
+    def head(self, visitor: str, name: str) -> Job:
         """The first rows of a table of the lake."""
         size = int(self.lake.profile(name).table["bytes"])
-        return self.jobs.submit("", "head", {"query": name, "size": size}, lane="quick", limit=QUICK)
+        return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
 
-    def dependencies(self, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
+    def dependencies(self, visitor: str, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
         """Functional dependencies of a table of the lake."""
         self.lake.location(name)
         if nulls not in ("equal", "distinct", "skip"):
             raise BadRequest(f"no meaning of missing values {nulls!r}", hint="use equal, distinct or skip")
         asked = {"table": name, "nulls": nulls, "budget": budget}
-        return self.jobs.submit("", "dependencies", asked, lane="long", limit=LONG)
+        return self._shared(visitor, "dependencies", asked)
 
-    def keys(self) -> Job:
+    def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
-        return self.jobs.submit("", "keys", {}, lane="long", limit=LONG)
+        return self._shared(visitor, "keys", {})
 
-    def graph(self, minimum: float = 0.8) -> Job:
+    def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""
         if not 0.05 <= minimum <= 1:
             raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
-        return self.jobs.submit("", "graph", {"minimum": minimum}, lane="long", limit=LONG)
+        return self._shared(visitor, "graph", {"minimum": minimum})
+
+    def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
+        """A job that is everybody's: whoever asks the same waits for the same one."""
+        return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
 
 
 def keys_of(answer: Record, table: str) -> Record:
