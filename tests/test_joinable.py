@@ -14,6 +14,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lakescope
 from inverted import index_of_sets
@@ -24,8 +26,17 @@ from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import Joinable
 from lakescope.search.overlaps import OverlapSearch
-from lakescope.search.significance import Range, chance, expected_by_density, expected_by_popularity, quality
+from lakescope.search.significance import (
+    LEVEL,
+    Range,
+    chance,
+    expected_by_density,
+    expected_by_popularity,
+    is_beyond_chance,
+    quality,
+)
 from lakescope.store.index import Index
+from lakescope.store.segment import rows_of
 from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
@@ -268,6 +279,28 @@ def test_without_a_column_all_plausible_ones_are_tried(demo_index: Lake) -> None
     assert found[0].query_column in {"customer_id", "order_id"}
 
 
+@pytest.mark.parametrize("options", [{}, {"rank": "significance"}, {"engine": "lsh"}, {"threshold": 0.4}])
+def test_what_is_judged_late_or_not_at_all_would_not_be_among_the_best(
+    options: dict[str, Any], demo_index: Lake
+) -> None:
+    """The best pair of columns of each table, as if every candidate of every column had been judged."""
+
+    def goodness(each: Joinable) -> tuple[Any, ...]:
+        return each.p > LEVEL, -each.containment, -each.overlap, each.table, each.column, each.query_column
+
+    for table in demo_index.tables()["table"].to_pylist()[::3]:
+        best: dict[str, Joinable] = {}
+        columns = [each["column"] for each in rows_of(demo_index.columns(), table).to_pylist()]
+        answers = [demo_index.joinable(table, on=column, k=4, **options) for column in columns]
+        plausible = {each.name for each in demo_index._query(table, None, plausible=True)[0]}
+        every = [each for found in answers for each in found if each.query_column in plausible]
+        for each in sorted(every, key=goodness):
+            best.setdefault(each.table, each)
+        found = demo_index.joinable(table, k=4, **options)
+        assert list(found) == list(best.values())[:4], table
+        assert {each.query_column for each in found} <= {each["column"] for each in found.info["columns"]} <= plausible
+
+
 # --- chance -----------------------------------------------------------------------------------------------------------
 
 
@@ -333,6 +366,26 @@ def test_null_models() -> None:
     common = expected_by_popularity(np.array([20_000]), np.array([100]), np.array([50]), 1_000_000)
     assert rare[0] == pytest.approx(0.005, rel=0.01)
     assert common[0] == pytest.approx(100 * (1 - 0.98**50), rel=0.01)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 10_000), st.integers(1, 40)), min_size=1, max_size=8),
+    st.integers(10_000, 10_000_000),
+)
+def test_a_smaller_overlap_is_never_less_likely_than_the_largest(popular: list[tuple[int, int]], pairs: int) -> None:
+    frequencies, weights = (np.array(each, np.int32) for each in zip(*popular, strict=True))
+    known = int(weights.sum())
+    sizes = np.arange(1, known + 1)
+    chances = [
+        chance(size, expected)
+        for size, expected in zip(
+            sizes.tolist(), expected_by_popularity(frequencies, weights, sizes, pairs).tolist(), strict=True
+        )
+    ]
+    assert min(chances) >= min(chances[-1], 0.4) * (1 - 1e-9)
+    assert is_beyond_chance(frequencies, weights, pairs, chances[-1])
+    assert chances[-1] == 0 or not is_beyond_chance(frequencies, weights, pairs, chances[-1] * 0.99)
 
 
 # --- bad requests -----------------------------------------------------------------------------------------------------

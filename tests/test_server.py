@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import random
 import re
 import signal
 import subprocess
@@ -12,7 +14,9 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import fields
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
@@ -26,6 +30,7 @@ from starlette.testclient import TestClient
 
 import lakescope
 from lakescope.errors import LakescopeError
+from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
 from lakescope.server import uploads
 from lakescope.server.app import create_app
@@ -128,6 +133,13 @@ def test_columns_and_problems(client: TestClient, demo_index: Lake) -> None:
     errors = data(client, "/problems", severity="error", limit=1000)
     assert len(errors) == demo_index.info()["errors"]
     refused(client, 400, "bad-request", f"{API}/problems", severity="fatal")
+
+
+def test_facets_count_tables(client: TestClient) -> None:
+    for facet, counts in data(client, "/lake")["facets"].items():
+        for each in counts:
+            listed = client.get(f"{API}/tables", params={facet: each["value"], "limit": 1}).json()["meta"]["total"]
+            assert listed == each["count"], (facet, each)
 
 
 def test_find_by_name_and_by_value(client: TestClient) -> None:
@@ -402,11 +414,42 @@ def test_queues_are_bounded(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -
         with pytest.raises(LakescopeError, match="6 of your questions"):
             jobs.submit("me", "head", {"n": 7}, lane="quick", limit=1)
         assert jobs.submit("me", "head", {"n": 3}, lane="quick", limit=1) is asked[3]
-        jobs.cancel(asked[4])
+        jobs.cancel(asked[4], "me")
         with pytest.raises(LakescopeError, match="cancelled"):
             asked[4].result()
         with pytest.raises(lakescope.NotFound):
             jobs.find("you", asked[0].id)
+    finally:
+        done.set()
+        jobs.close()
+
+
+def test_work_for_everybody_goes_on_while_somebody_waits(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def ask(*_: Any) -> dict[str, Any]:
+        begun.set()
+        return {"waited": done.wait(30)}
+
+    monkeypatch.setattr(Worker, "ask", ask)
+    ended: list[str] = []
+    monkeypatch.setattr(Worker, "end", lambda self, *_: ended.append("worker"))
+    jobs = Jobs(demo_index.path, MEMORY)
+    shared: dict[str, Any] = {"lane": "long", "limit": 30}
+    try:
+        first = jobs.submit("", "graph", {}, asker="me", **shared)
+        assert jobs.submit("", "graph", {}, asker="you", **shared) is first
+        assert begun.wait(10)
+        jobs.cancel(first, "me")
+        assert (first.state, first.state_for("me"), first.state_for("you")) == ("running", "cancelled", "running")
+        assert jobs.find("me", first.id).state_for("me") == "cancelled", "to look at it is not to wait for it"
+        assert jobs.submit("", "graph", {}, asker="me", **shared).state_for("me") == "running", "asked again"
+        jobs.cancel(first, "you")
+        assert ended == []
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 60)
+        jobs.cancel(first, "you")
+        assert (first.state, ended) == ("cancelled", ["worker"]), "who asked no more has gone"
     finally:
         done.set()
         jobs.close()
@@ -741,10 +784,37 @@ def test_a_map_is_drawn_the_same_and_nothing_lies_on_something_else(demo_index: 
     foreign, pairs = list(demo_index.foreign_keys()), list(demo_index.inclusions(0.8, least=12, limit=500))
     found = lake_map(tables, foreign, pairs)
     assert found == lake_map(tables, foreign, pairs)
-    places = {(node["x"], node["y"]) for node in found["nodes"]}
-    assert len(places) == len(found["nodes"])
     assert found["alone"] + len(found["nodes"]) == len(tables)
     assert lake_map(tables, [], [])["nodes"] == []
+    check_map(found)
+
+
+@pytest.mark.parametrize(("tables", "links"), [(2, 1), (3, 2), (60, 40), (250, 249), (250, 125), (300, 900)])
+def test_maps_of_all_kinds_have_room(tables: int, links: int) -> None:
+    dice = random.Random(tables + links)
+    names = {f"f{n % 9}/table_{n}_{'x' * (n % 20)}.csv": {"rows": 10 ** (n % 8), "columns": 3} for n in range(tables)}
+    pairs = [tuple(dice.sample(sorted(names), 2)) for _ in range(links)]
+    found = lake_map(names, [reference(child, parent) for child, parent in pairs], [])
+    assert len(found["nodes"]) == min(250, len({name for pair in pairs for name in pair}))
+    check_map(found)
+
+
+def reference(child: str, parent: str) -> ForeignKey:
+    known: dict[str, Any] = {
+        **{"child_table": child, "parent_table": parent, "child_columns": ("a",), "parent_columns": ("b",)},
+        **{"inclusion": 1.0, "score": 1.0, "exact": True, "reasons": ()},
+    }
+    empty = {field.name: None for field in fields(ForeignKey)}
+    return ForeignKey(**{**empty, **known})
+
+
+def check_map(found: dict[str, Any]) -> None:
+    """No circle lies on another, or beyond the picture."""
+    width, height = found["size"]
+    circles = [(each["x"], each["y"], each["radius"]) for each in found["nodes"]]
+    assert all(radius <= x <= width - radius and radius <= y <= height - radius for x, y, radius in circles)
+    for (x, y, radius), (u, v, other) in combinations(circles, 2):
+        assert math.hypot(x - u, y - v) >= radius + other, "one circle on another"
 
 
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:
@@ -838,37 +908,81 @@ def test_every_operation_is_described(client: TestClient) -> None:
             assert "application/json" in good["content"], (method, path)
 
 
-def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
-    """What the description allows, and what it does not: answered in an envelope, never by a failure."""
+#: What a question may be about, so that it is answered and not only refused.
+KNOWN: dict[str, list[Any]] = {
+    "name": ["shop/orders.csv", "broken/blank_headers.csv", "world/capital_cities.csv"],
+    "query": ["table:shop/orders.csv", f"table:{RIDES}", "upload:nothing"],
+    "left": ["table:shop/orders.csv"],
+    "right": ["table:shop/customers.csv"],
+    "q": ["Berlin", "shop", "2024-01-01"],
+    "like": ["shop", ""],
+    "on": ["customer_id", "date", "order_id"],
+    "key": [["date"], ["customer_id"], ["date", "rides"]],
+    "target": ["rides", "total", "status"],
+    "table": ["shop/customers.csv", "weather/daily_weather.parquet"],
+    "column": ["customer_id", "mean_temp_c"],
+    "finds": [[{"table": "weather/daily_weather.parquet", "key": "date", "column": "mean_temp_c"}]],
+    "budget": [0, 0.2, 3.0],
+}
+
+
+def asked_at_random(index: Lake, examples: int, seconds: float) -> set[str]:
+    """Ask every operation what its description allows, and what it does not; which of them were answered."""
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import strategies as st
 
-    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+    answered: set[str] = set()
+    failures: list[str] = []
+    with TestClient(create_app(index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
         schema = schemathesis.openapi.from_dict(client.get(f"{API}/openapi.json").json())
-        failures: list[str] = []
-        for found in schema.get_all_operations():
-            operation = found.ok()
+        operations = [found.ok() for found in schema.get_all_operations()]
+        for operation in operations:
+            end = time.monotonic() + seconds / len(operations)
 
-            @given(case=operation.as_strategy())
+            @given(case=operation.as_strategy(), pick=st.data())
             @settings(
-                max_examples=10,
+                max_examples=examples,
                 deadline=None,
                 phases=[Phase.explicit, Phase.generate],
                 suppress_health_check=list(HealthCheck),
                 database=None,
                 derandomize=True,
             )
-            def ask(case: Any) -> None:
-                parameters = (
-                    {**(case.query or {}), "budget": 0} if "budget" in str(case.operation.query) else case.query
-                )
+            def ask(case: Any, pick: Any, end: float = end) -> None:
+                def real(given: Any) -> Any:
+                    if not isinstance(given, dict):
+                        return given
+                    some = {name: pick.draw(st.sampled_from(KNOWN[name])) for name in given if name in KNOWN}
+                    return {**given, **some} if pick.draw(st.integers(0, 3)) else given
+
+                if time.monotonic() > end:
+                    return
+                parameters, body = real(case.query or {}), real(case.body)
+                if "budget" in {each.name for each in case.operation.query}:
+                    parameters["budget"] = pick.draw(st.sampled_from(KNOWN["budget"]))
                 path = case.formatted_path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
-                body = case.body if isinstance(case.body, dict | list) else None
-                response = client.request(case.method, path, json=body)
+                response = client.request(case.method, path, json=body if isinstance(body, dict | list) else None)
                 if response.status_code >= 500 and response.status_code != 504:
                     failures.append(f"{case.method} {path} {response.status_code} {response.text[:200]}")
-                if response.status_code >= 400 and response.headers["content-type"] == "application/json":
+                if response.status_code < 400:
+                    answered.add(f"{case.method.upper()} {case.operation.path}")
+                elif response.headers["content-type"] == "application/json":
                     assert set(response.json()) == {"error"}
 
             ask()
-        assert failures == []
+    assert failures == []
+    return answered
+
+
+def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
+    answered = asked_at_random(demo_index, examples=4, seconds=15)
+    assert {f"GET {API}/{each}" for each in ("lake", "tables", "columns", "problems", "jobs", "uploads")} <= answered
+
+
+@pytest.mark.slow
+def test_no_question_makes_the_server_fail(demo_index: Lake) -> None:
+    answered = asked_at_random(demo_index, examples=100, seconds=300)
+    asked = ("table", "table/head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
+    assert {f"GET {API}/{each}" for each in asked} <= answered
+    assert {f"POST {API}/{each}" for each in ("joins", "autojoins")} <= answered

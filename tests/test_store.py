@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked
+from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
 from lakescope.store.manifest import MANIFEST, Manifest
+from lakescope.store.records import records_of
 from lakescope.store.segment import SCHEMAS, ShardWriter, record_batch, rows_of
 
 SUMMARY = {"tables": 1, "columns": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
@@ -269,3 +271,27 @@ def test_records_become_arrow_as_pyarrow_would_make_them() -> None:
 def test_an_empty_shard_is_no_file(tmp_path: Path) -> None:
     assert ShardWriter(tmp_path, "columns").close() is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_records_are_those_of_arrow(demo_index: Lake) -> None:
+    """Every kind of value of the catalog, in slices that begin anywhere."""
+    for catalog in (demo_index.columns(), demo_index.tables(), demo_index.problems()):
+        assert records_of(catalog) == catalog.to_pylist(maps_as_pydicts="strict")
+        for start in range(0, catalog.num_rows, 37):
+            some = catalog.slice(start, 5)
+            assert records_of(some) == some.to_pylist(maps_as_pydicts="strict")
+    assert records_of(demo_index.columns().slice(0, 0)) == []
+
+
+def test_records_of_values_that_are_missing() -> None:
+    table = pa.table(
+        {
+            "n": pa.array([1, None, 3], pa.int64()),
+            "lists": pa.array([[1.5], None, []], pa.list_(pa.float64())),
+            "structs": pa.array([{"a": 1}, None, {"a": None}], pa.struct([("a", pa.int64())])),
+            "maps": pa.array([[("x", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+            "nested": pa.array([[{"a": "x"}], None, [{"a": None}, None]], pa.list_(pa.struct([("a", pa.string())]))),
+        }
+    )
+    for some in (table, table.slice(1), pa.concat_tables([table, table.slice(2)])):
+        assert records_of(some) == some.to_pylist(maps_as_pydicts="strict")

@@ -28,12 +28,13 @@ from lakescope.search.correlated import (
     joined_coefficient,
 )
 from lakescope.search.correlated import Rank as CorrelationRank
-from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, best_of_tables, check_request
+from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
 from lakescope.search.keyed import KeyedQuery, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
+from lakescope.store.records import records_of
 from lakescope.store.segment import chosen, rows_of
 
 if TYPE_CHECKING:
@@ -217,8 +218,7 @@ class Lake:
 
             return TableProfile(*profile_at(self._index, table, version), [])
         record = self._table(table)
-        records = self._index.columns_of(table).to_pylist(maps_as_pydicts="strict")
-        columns = [column_view(column) for column in records]
+        columns = [column_view(column) for column in records_of(self._index.columns_of(table))]
         return TableProfile(record, columns, rows_of(self.problems(), table).to_pylist())
 
     def _table(self, name: str) -> dict[str, Any]:
@@ -257,15 +257,16 @@ class Lake:
         columns, table = self._query(query, on, plausible=on is None)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
-        def search(column: QueryColumn) -> Results[Joinable]:
+        def excluded(column: QueryColumn) -> Sequence[int]:
             if column.number is None or table is None:
-                return self._joins.search(column, k=k, **options)
-            exclude = [column.number] if own else self._joins.columns_of(table)
-            return self._joins.search(column, k=k, exclude=exclude, **options)
+                return ()
+            return [column.number] if own else self._joins.columns_of(table)
 
         if on is not None:
-            return self._telling(search(columns[0]), before)
-        return self._telling(best_of_tables([search(column) for column in columns], k), before)
+            found = self._joins.search(columns[0], k=k, exclude=excluded(columns[0]), **options)
+        else:
+            found = self._joins.search_tables([(column, excluded(column)) for column in columns], k=k, **options)
+        return self._telling(found, before)
 
     def _telling(self, found: Results[_Record], before: Traffic | None) -> Results[_Record]:
         """The same answer, which says what was fetched for it."""
@@ -601,7 +602,7 @@ class Lake:
         return None
 
     def _is_table(self, query: Any) -> bool:
-        return isinstance(query, str) and rows_of(self._index.catalog("tables"), query).num_rows > 0
+        return query in self._index
 
     @cached_property
     def _correlations(self) -> CorrelationSearch:

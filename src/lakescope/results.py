@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 
+#: Types of values that cannot change.
+_FIXED = frozenset((str, int, float, bool, type(None)))
 #: Records shown by ``repr``; the rest is counted.
 _SHOWN = 30
 
@@ -71,7 +73,7 @@ class Results(Sequence[Record], Generic[Record]):
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The records as plain dictionaries."""
-        return [asdict(record) for record in self._records]  # type: ignore[call-overload]
+        return [_as_dict(record) for record in self._records]
 
     def to_arrow(self) -> pa.Table:
         """The records as an Arrow table; the same columns whether there are records or not."""
@@ -103,6 +105,18 @@ class Results(Sequence[Record], Generic[Record]):
         values = [getattr(first, name) for name in self.shown] if first is not None else []
         numbers = [place for place, value in enumerate(values) if isinstance(value, int | float)]
         return results_html(self.shown, self._cells(), notes, numbers)
+
+
+def _as_dict(record: Any) -> dict[str, Any]:
+    """What ``asdict`` gives, which copies every value first; of values that cannot change there is no need to."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    if all(type(value) in _FIXED or (type(value) is tuple and _are_fixed(value)) for value in values.values()):
+        return values
+    return asdict(record)
+
+
+def _are_fixed(values: tuple[Any, ...]) -> bool:
+    return all(type(value) in _FIXED for value in values)
 
 
 def arrow_schema(kind: type[Any]) -> pa.Schema:

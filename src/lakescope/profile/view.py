@@ -29,8 +29,8 @@ def column_view(record: Record) -> Record:
     view["unique"] = _unique(record, filled)
     if record["type"] in TEMPORAL_TYPES:
         _moments_as_text(view, record["type"])
-    view["disguised"] = disguised(record)
-    view["alerts"] = alerts(record)
+    view["disguised"] = strange = disguised(record)
+    view["alerts"] = _alerts(record, strange)
     return view
 
 
@@ -55,7 +55,7 @@ def _moments_as_text(view: Record, kind: str) -> None:
         ]
 
 
-def alerts(record: Record) -> list[str]:
+def _alerts(record: Record, strange: list[str]) -> list[str]:
     """What a reader should look at first."""
     found = []
     rows, nulls = record["rows"], record["nulls"]
@@ -69,7 +69,7 @@ def alerts(record: Record) -> list[str]:
         found.append("constant")
     elif record["constancy"] is not None and rows >= 20 and record["constancy"] > 0.9:
         found.append("nearly constant")
-    if disguised(record):
+    if strange:
         found.append("disguised missing")
     if record["type"] != "text" and record["type_share"] < 1:
         found.append("mixed types")

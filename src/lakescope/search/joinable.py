@@ -26,6 +26,7 @@ from lakescope.search.significance import (
     chance,
     expected_by_density,
     expected_by_popularity,
+    is_beyond_chance,
     quality,
 )
 from lakescope.sketches.partitions import Partition, partition
@@ -46,9 +47,8 @@ _FOREST_COST = 300_000.0
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
-#: Fields of a column's record that are needed to judge it, and those that are needed as well to search with it.
-_JUDGED_BY = ["table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum"]
-_SEARCHED_BY = [*_JUDGED_BY, "sample", "top"]
+#: Fields of a column's record that are needed to judge it, or to search with it.
+_JUDGED_BY = ("table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum")
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
 _SHOWN = (
@@ -115,6 +115,39 @@ class _Found:
     def and_also(self, other: _Found) -> _Found:
         return _Found(*(np.concatenate([getattr(self, each.name), getattr(other, each.name)]) for each in fields(self)))
 
+    def candidates(self, query: QueryColumn) -> list[_Candidate]:
+        """Each of them, for a query."""
+        columns = (getattr(self, each.name).tolist() for each in fields(self))
+        return [_Candidate(query, *values) for values in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What chance would do: the record of the column, the overlap to expect, how likely it is, and why."""
+
+    record: dict[str, Any]
+    expected: float
+    p: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A set that may join with a query; whether chance explains it is found out when asked."""
+
+    query: QueryColumn
+    number: int
+    containment: float
+    low: float
+    high: float
+    exact: bool
+    verdict: _Verdict | None = None
+
+    @property
+    def overlap(self) -> int:
+        """Values in common, or how many they are by estimate."""
+        return round(self.containment * self.query.size)
+
 
 class JoinSearch:
     """Answers which columns join, for one opened index. Not for several threads at once."""
@@ -146,10 +179,9 @@ class JoinSearch:
         if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
 
-    @cached_property
+    @property
     def _names(self) -> tuple[list[str], list[str]]:
-        catalog = self._index.fields("columns", ("table", "column"))
-        return catalog["table"].to_pylist(), catalog["column"].to_pylist()
+        return self._index.column_names
 
     def columns_of(self, table: str) -> range:
         """Numbers of the columns of a table."""
@@ -171,12 +203,16 @@ class JoinSearch:
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
-        record = self._index.column(number, _SEARCHED_BY)
+        record = self._index.column(number, _JUDGED_BY)
+
+        def values() -> list[str]:
+            known = self._index.column(number, ("sample", "top"))
+            return [*(known["sample"] or ()), *(entry["value"] for entry in known["top"] or ())]
 
         def sign() -> U32:
             return np.frombuffer(self._index.sketch(record["table"], record["column"])["signature"], np.uint32)
 
-        return lake_column(self.inverted, number, record, sign)
+        return lake_column(self.inverted, number, record, values, sign)
 
     def missing(self, number: int, other: int) -> tuple[str, ...]:
         """Examples of values of a column of the lake that another does not hold."""
@@ -204,9 +240,83 @@ class JoinSearch:
     ) -> Results[Joinable]:
         """Columns that join with one column of a query: the ``k`` best, or all above a containment ``threshold``."""
         began = time.perf_counter()
+        candidates, info = self._candidates(query, k, threshold, verify, engine, rank, exclude)
+        records = [self._judged(candidate) for candidate in candidates]
+        return self._answer(query, records, k, info, began)
+
+    def search_tables(
+        self,
+        queries: Sequence[tuple[QueryColumn, Sequence[int]]],
+        *,
+        k: int | None = None,
+        threshold: float | None = None,
+        verify: bool = False,
+        engine: Engine = "auto",
+        rank: Rank = "overlap",
+    ) -> Results[Joinable]:
+        """The best pair of columns of each table, best tables first; a query comes with what it must not find.
+
+        Best is what chance does not explain, and then what holds most of the query's values. The latter is known of
+        all candidates; the former is found out in this order, and only until there are enough. Columns of which chance
+        would explain whatever they find are searched for only if the others do not find enough.
+        """
+        sure = threshold is not None or engine == "lsh"
+        hopes = [sure or self._is_hopeful(query) for query, _ in queries]
+        candidates: list[_Candidate] = []
+        best: dict[str, _Candidate] = {}
+        told: dict[str, dict[str, Any]] = {}
+        for hopeful in (True, False):
+            some = [each for each, hope in zip(queries, hopes, strict=True) if hope == hopeful]
+            if len(best) == k and all(self._verdict(each).p <= LEVEL for each in best.values()):
+                told |= {query.name: {"engine": "none", "why": "chance explains what it may find"} for query, _ in some}
+                break
+            for query, exclude in some:
+                began = time.perf_counter()
+                found, info = self._candidates(query, k, threshold, verify, engine, rank, exclude)
+                candidates += found[:k]
+                if found:
+                    told[query.name] = {**info, "milliseconds": _milliseconds(began)}
+            best = self._best_of_tables(candidates, k)
+        records = [self._judged(candidate) for candidate in best.values()]
+        notes = [] if queries else ["no column of the query is worth trying: name one"]
+        info = {"columns": [{"column": query.name, **told[query.name]} for query, _ in queries if query.name in told]}
+        return Results(Joinable, records, shown=("query_column", *_SHOWN), notes=notes, info=info)
+
+    def _is_hopeful(self, query: QueryColumn) -> bool:
+        """Whether a column may find what chance does not explain."""
+        return is_beyond_chance(*query.popularity, self._pairs, LEVEL / max(1, self.inverted.count))
+
+    def _best_of_tables(self, candidates: Sequence[_Candidate], k: int | None) -> dict[str, _Candidate]:
+        """The best candidate of each of the best tables, these in order."""
+        best: dict[str, _Candidate] = {}
+        doubtful: list[tuple[str, _Candidate]] = []
+        for candidate in sorted(candidates, key=self._containment_first):
+            if len(best) == k:
+                return best
+            table = self.table_of(candidate.number)
+            if table not in best:
+                if self._verdict(candidate).p > LEVEL:
+                    doubtful.append((table, candidate))
+                else:
+                    best[table] = candidate
+        for table, candidate in doubtful:
+            best.setdefault(table, candidate)
+        return dict(list(best.items())[:k])
+
+    def _candidates(
+        self,
+        query: QueryColumn,
+        k: int | None,
+        threshold: float | None,
+        verify: bool,
+        engine: Engine,
+        rank: Rank,
+        exclude: Sequence[int],
+    ) -> tuple[list[_Candidate], dict[str, Any]]:
+        """What may join with a query, in order, and how it was found."""
         wanted = k if rank == "overlap" or k is None else _JUDGED * k
         if not query.size:
-            return self._answer(query, [], k, {"engine": "none", "why": "the query column holds no values"}, began)
+            return [], {"engine": "none", "why": "the query column holds no values"}
         if threshold is None:
             find = self._approximate_top if engine == "lsh" else self._top
             found, info = find(query, wanted or len(self._names[0]), exclude)
@@ -214,10 +324,17 @@ class JoinSearch:
             found, info = self._contain(query, threshold, verify, engine, exclude)
             order = np.lexsort((found.sets, -found.containments))
             found = found.take(order if wanted is None else order[:wanted])
-        records = [self._judged(query, found, place) for place in range(found.sets.size)]
+        candidates = found.candidates(query)
         if rank == "significance":
-            records.sort(key=lambda record: (record.p, -record.overlap, record.table, record.column))
-        return self._answer(query, records, k, info, began)
+            candidates.sort(key=self._significance_first)
+        return candidates, info
+
+    def _containment_first(self, each: _Candidate) -> tuple[Any, ...]:
+        table, column = self.table_of(each.number), self.name_of(each.number)
+        return -each.containment, -each.overlap, table, column, each.query.name
+
+    def _significance_first(self, each: _Candidate) -> tuple[Any, ...]:
+        return self._verdict(each).p, -each.overlap, self.table_of(each.number), self.name_of(each.number)
 
     def _answer(
         self, query: QueryColumn, records: list[Joinable], k: int | None, info: dict[str, Any], began: float
@@ -228,7 +345,7 @@ class JoinSearch:
             notes.append(f"no column of the lake holds any of the {query.size:,} values of {query.name!r}")
         elif not query.size:
             notes.append(f"{query.name!r} holds no values")
-        info = {**info, "milliseconds": round(1e3 * (time.perf_counter() - began), 3)}
+        info = {**info, "milliseconds": _milliseconds(began)}
         return Results(Joinable, shown, shown=_SHOWN, notes=notes, info=info)
 
     # --- engines ------------------------------------------------------------------------------------------------------
@@ -304,55 +421,60 @@ class JoinSearch:
 
     # --- records ------------------------------------------------------------------------------------------------------
 
-    def _judged(self, query: QueryColumn, found: _Found, place: int) -> Joinable:
-        number = int(found.sets[place])
-        record = self._index.column(number, _JUDGED_BY)
+    def _verdict(self, candidate: _Candidate) -> _Verdict:
+        """Whether chance explains a candidate; found out once."""
+        if candidate.verdict is None:
+            query, number = candidate.query, candidate.number
+            record = self._index.column(number, _JUDGED_BY)
+            expected, reasons = self._expected(query, record, int(self.inverted.sizes[number]), candidate.overlap)
+            p = min(1.0, chance(candidate.overlap, expected) * max(1, self.inverted.count))
+            if p > LEVEL:
+                reasons.append("no more than chance explains")
+            candidate.verdict = _Verdict(record, expected, p, tuple(reasons))
+        return candidate.verdict
+
+    def _judged(self, candidate: _Candidate) -> Joinable:
+        query, number, overlap = candidate.query, candidate.number, candidate.overlap
+        verdict = self._verdict(candidate)
         size = int(self.inverted.sizes[number])
-        containment = float(found.containments[place])
-        common = self.inverted.held(query.groups.groups, number)
-        exact = bool(found.exact[place])
-        overlap = int(query.groups.weights[common].sum()) if exact else round(containment * query.size)
-        expected, reasons = self._expected(query, record, size, overlap)
-        p = min(1.0, chance(overlap, expected) * max(1, self.inverted.count))
-        if p > LEVEL:
-            reasons.append("no more than chance explains")
         matches, missing = self._samples(query, number)
         return Joinable(
-            table=record["table"],
-            column=record["column"],
+            table=verdict.record["table"],
+            column=verdict.record["column"],
             overlap=overlap,
-            containment=containment,
-            low=float(found.lows[place]),
-            high=float(found.highs[place]),
-            exact=exact,
+            containment=candidate.containment,
+            low=candidate.low,
+            high=candidate.high,
+            exact=candidate.exact,
             query_column=query.name,
             query_size=query.size,
             size=size,
             reverse=overlap / max(1, size),
-            coverage=self._coverage(query, common),
-            cardinality=_cardinality(query, record, size),
-            type=record["type"],
-            expected=expected,
-            p=p,
-            quality=quality(containment, query.size, size),
-            reasons=tuple(reasons),
+            coverage=self._coverage(query, number),
+            cardinality=_cardinality(query, verdict.record, size),
+            type=verdict.record["type"],
+            expected=verdict.expected,
+            p=verdict.p,
+            quality=quality(candidate.containment, query.size, size),
+            reasons=verdict.reasons,
             matches=matches,
             missing=missing,
         )
 
     def _samples(self, query: QueryColumn, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Some values of the query that a set holds, and some that it does not."""
-        held = self.inverted.holds(query.text_groups, number)
-        matches = [query.texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
-        missing = [query.texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+        texts, groups = query.sample()
+        held = self.inverted.holds(groups, number)
+        matches = [texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
+        missing = [texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
         return tuple(matches), tuple(missing)
 
-    def _coverage(self, query: QueryColumn, common: npt.NDArray[np.bool_]) -> float | None:
+    def _coverage(self, query: QueryColumn, number: int) -> float | None:
         """Share of the query's rows with a value that find a partner."""
         filled = query.rows - query.nulls
         if query.group_rows is None or not filled:
             return None
-        return float(query.group_rows[common].sum() / filled)
+        return float(query.group_rows[self.inverted.held(query.groups.groups, number)].sum() / filled)
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
@@ -389,17 +511,5 @@ def check_request(k: int | None, threshold: float | None, engine: str, rank: str
         raise BadRequest(f"cannot rank by {rank!r}", hint="use overlap or significance")
 
 
-def best_of_tables(answers: Sequence[Results[Joinable]], k: int | None) -> Results[Joinable]:
-    """The best pair of columns of each table, best tables first."""
-    best: dict[str, Joinable] = {}
-    for record in sorted((record for answer in answers for record in answer), key=_goodness):
-        best.setdefault(record.table, record)
-    tables = list(best.values())
-    notes = [] if answers else ["no column of the query is worth trying: name one"]
-    shown = ("query_column", *_SHOWN)
-    info = {"columns": [{"column": answer[0].query_column, **answer.info} for answer in answers if len(answer)]}
-    return Results(Joinable, tables if k is None else tables[:k], shown=shown, notes=notes, info=info)
-
-
-def _goodness(record: Joinable) -> tuple[Any, ...]:
-    return record.p > LEVEL, -record.containment, -record.overlap, record.table, record.column, record.query_column
+def _milliseconds(began: float) -> float:
+    return round(1e3 * (time.perf_counter() - began), 3)

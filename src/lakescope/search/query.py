@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,18 @@ _FEWEST = 3
 _MOSTLY = 0.9
 
 
+#: Some values of a column, and their groups in every part of the index.
+Sample = tuple[list[str], list[I32]]
+
+
 @dataclass(slots=True)
 class QueryColumn:
     """One column of a query.
 
     ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
-    known. ``texts`` are some of its values, ``text_groups`` their groups in every part of the index. ``whole`` are its
-    whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns of the lake hold its
-    values, and how many of these are held by so many. ``sign`` makes its MinHash signature, which few searches need.
+    known. ``whole`` are its whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns
+    of the lake hold its values, and how many of these are held by so many. ``sample`` tells some of its values, with
+    their groups in every part of the index, and ``sign`` makes its MinHash signature: few searches need them.
     ``number`` is there if it is a column of the lake.
     """
 
@@ -47,11 +52,10 @@ class QueryColumn:
     nulls: int
     groups: QueryGroups
     group_rows: I64 | None
-    texts: list[str]
-    text_groups: list[I32]
     whole: F64 | Range | None
-    sign: Callable[[], U32]
     popularity: tuple[I32, I32]
+    sample: Callable[[], Sample]
+    sign: Callable[[], U32]
     number: int | None = None
 
     @property
@@ -85,16 +89,20 @@ def is_plausible(size: int, kind: str) -> bool:
     return size >= _FEWEST and kind not in _MEASURES
 
 
-def lake_column(index: InvertedIndex, number: int, record: dict[str, Any], sign: Callable[[], U32]) -> QueryColumn:
-    """A column of the lake as a query; ``record`` is its catalog record."""
+def lake_column(
+    index: InvertedIndex, number: int, record: dict[str, Any], values: Callable[[], list[str]], sign: Callable[[], U32]
+) -> QueryColumn:
+    """A column of the lake as a query: its catalog record, and what tells some of its values."""
     groups = index.query_of_set(number)
-    known = [*(record["sample"] or ()), *(entry["value"] for entry in record["top"] or ())]
-    texts = list(dict.fromkeys(known))
-    tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
+
+    @cache
+    def sample() -> Sample:
+        texts = list(dict.fromkeys(values()))
+        return texts, index.looked_up(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
+
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
-        *(texts, index.looked_up(tokens), range_of(record, groups.size)),
-        *(sign, index.popularity(groups), number),
+        *(range_of(record, groups.size), index.popularity(groups), sample, sign, number),
     )
 
 

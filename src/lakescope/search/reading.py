@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,10 @@ class _Growing:
             nulls=self.nulls + rows - self.rows,
             groups=groups,
             group_rows=index.rows_of_groups(groups, tokens, counts),
-            texts=list(self.texts.values()),
-            text_groups=index.looked_up(np.array(list(self.texts), np.uint64)),
             whole=whole if whole.size == tokens.size else None,
-            sign=lambda: _signed(tokens),
             popularity=index.popularity(groups),
+            sample=cache(lambda: (list(self.texts.values()), index.looked_up(np.array(list(self.texts), np.uint64)))),
+            sign=lambda: _signed(tokens),
         )
 
 

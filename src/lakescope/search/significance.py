@@ -91,6 +91,18 @@ def expected_by_popularity(frequencies: I32, weights: I32, sizes: I64, pairs: in
     return np.array([float((weights * -np.expm1(size * rates)).sum()) for size in sizes.tolist()])
 
 
+def is_beyond_chance(frequencies: I32, weights: I32, pairs: int, level: float) -> bool:
+    """Whether a set could overlap so much with a query that popularity explains it with less than such a chance.
+
+    It could at best hold all of the query's values that are known, and nothing else. A smaller overlap is no better:
+    what is expected grows slower than the set (it is concave in its size), and of two overlaps in the same proportion
+    to what is expected the larger is the less likely.
+    """
+    known = int(weights.sum())
+    expected = float(expected_by_popularity(frequencies, weights, np.array([known]), pairs)[0])
+    return chance(known, expected) <= level
+
+
 def expected_by_density(mine: F64 | Range, theirs: Range) -> float:
     """Expected overlap of whole numbers, or of a range of them, with a range that holds a share of its numbers."""
     if isinstance(mine, Range):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -153,7 +154,19 @@ def visitor_of(request: Request) -> str:
     return str(request.state.visitor)
 
 
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which tables are wanted: what pages and the interface both ask for."""
+
+    like: Annotated[str, Query(max_length=5_000, description="A part of the name.")] = ""
+    format: Annotated[str, Query(max_length=5_000, description="Format of the file.")] = ""
+    folder: Annotated[str, Query(max_length=5_000, description="The first folder of its path.")] = ""
+    type: Annotated[str, Query(max_length=5_000, description="Type that a column of it has.")] = ""
+    problems: Annotated[bool, Query(description="Whether something was odd about it.")] = False
+
+
 Served = Annotated[Service, Depends(service_of)]
+TableFilters = Annotated[Filters, Depends()]
 Visitor = Annotated[str, Depends(visitor_of)]
 router = APIRouter(prefix=PREFIX)
 
@@ -196,6 +209,7 @@ async def finished(asked: Asked, seconds: float) -> bool:
 
 async def _answer(
     service: Service,
+    visitor: str,
     ask: Callable[[], Asked],
     budget: float,
     change: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
@@ -204,7 +218,7 @@ async def _answer(
     asked = await run_in_threadpool(ask)
     if not await finished(asked, budget):
         assert isinstance(asked, Job)
-        response = enveloped(job_record(service, asked), began, 202)
+        response = enveloped(job_record(service, visitor, asked), began, 202)
         response.headers["location"] = f"{PREFIX}/jobs/{asked.id}"
         return response
     answer = asked.result() if isinstance(asked, Job) else asked
@@ -213,12 +227,12 @@ async def _answer(
     return enveloped({name: value for name, value in answer.items() if name != "notes"}, began, notes=notes)
 
 
-def job_record(service: Service, job: Job) -> dict[str, Any]:
-    """A job as plain data."""
+def job_record(service: Service, visitor: str, job: Job) -> dict[str, Any]:
+    """A job as plain data, as it stands for who asks."""
     return {
         "id": job.id,
         "question": job.question,
-        "state": job.state,
+        "state": job.state_for(visitor),
         "doing": job.doing,
         "share": job.share,
         "seconds": round(job.seconds, 2),
@@ -255,19 +269,16 @@ async def lake(service: Served) -> Response:
 async def tables(
     request: Request,
     service: Served,
-    like: Text = "",
-    format: Text = "",
-    folder: Text = "",
-    type: Text = "",
-    problems: bool = False,
+    chosen: TableFilters,
     sort: Sort = "name",
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> Response:
     """Tables, by a part of their name, format, folder, type of a column, or problems."""
     began = time.perf_counter()
-    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
-    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=limit, offset=offset))
+    records, total = await run_in_threadpool(
+        lambda: service.tables(**asdict(chosen), sort=sort, limit=limit, offset=offset)
+    )
     return _page(request, records, total, limit, offset, began)
 
 
@@ -307,9 +318,11 @@ async def problems(
     tags=["lake"],
     responses=_responses({"tables": [], "columns": [], "values": [{"table": "world/cities.csv", "column": "city"}]}),
 )
-async def find(service: Served, q: Annotated[str, Query(max_length=5_000, examples=["Berlin"])]) -> Response:
+async def find(
+    service: Served, visitor: Visitor, q: Annotated[str, Query(max_length=5_000, examples=["Berlin"])]
+) -> Response:
     """Tables and columns with a text in their name, and columns that hold it as a value."""
-    return await _answer(service, lambda: service.find(q), 60)
+    return await _answer(service, visitor, lambda: service.find(q), 60)
 
 
 # --- one table --------------------------------------------------------------------------------------------------------
@@ -335,9 +348,9 @@ async def table(service: Served, name: Name) -> Response:
     tags=["table"],
     responses=_responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
 )
-async def head(service: Served, name: Name, budget: Budget = 10.0) -> Response:
+async def head(service: Served, visitor: Visitor, name: Name, budget: Budget = 10.0) -> Response:
     """The first rows of a table as they are written, and values that may stand for missing ones."""
-    return await _answer(service, lambda: service.head(name), budget)
+    return await _answer(service, visitor, lambda: service.head(visitor, name), budget)
 
 
 @router.get(
@@ -346,9 +359,9 @@ async def head(service: Served, name: Name, budget: Budget = 10.0) -> Response:
     tags=["table"],
     responses=_responses({"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]}),
 )
-async def like(service: Served, name: Name) -> Response:
+async def like(service: Served, visitor: Visitor, name: Name) -> Response:
     """Tables whose columns are called the same; rare names count more."""
-    return await _answer(service, lambda: service.like(name), 60)
+    return await _answer(service, visitor, lambda: service.like(name), 60)
 
 
 @router.get(
@@ -357,10 +370,10 @@ async def like(service: Served, name: Name) -> Response:
     tags=["table"],
     responses=_responses({"primary": [], "refers": [], "referred": []}, job=True),
 )
-async def table_keys(service: Served, name: Name, budget: Budget = 10.0) -> Response:
+async def table_keys(service: Served, visitor: Visitor, name: Name, budget: Budget = 10.0) -> Response:
     """The key of a table, what it refers to, and what refers to it."""
     await run_in_threadpool(service.lake.location, name)
-    return await _answer(service, service.keys, budget, lambda answer: keys_of(answer, name))
+    return await _answer(service, visitor, lambda: service.keys(visitor), budget, lambda answer: keys_of(answer, name))
 
 
 @router.get(
@@ -370,10 +383,14 @@ async def table_keys(service: Served, name: Name, budget: Budget = 10.0) -> Resp
     responses=_responses({"records": [{"lhs": ["zip"], "rhs": "city", "score": 0.9}]}, job=True),
 )
 async def dependencies(
-    service: Served, name: Name, nulls: Literal["equal", "distinct", "skip"] = "equal", budget: Budget = 10.0
+    service: Served,
+    visitor: Visitor,
+    name: Name,
+    nulls: Literal["equal", "distinct", "skip"] = "equal",
+    budget: Budget = 10.0,
 ) -> Response:
     """Functional dependencies of a table, left sides of up to two columns."""
-    return await _answer(service, lambda: service.dependencies(name, nulls), budget)
+    return await _answer(service, visitor, lambda: service.dependencies(visitor, name, nulls), budget)
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
@@ -387,7 +404,7 @@ async def dependencies(
 )
 async def describe(service: Served, visitor: Visitor, query: Reference, budget: Budget = 10.0) -> Response:
     """The columns of a query as the lake sees them; key and target are guessed."""
-    return await _answer(service, lambda: service.describe(visitor, query), budget)
+    return await _answer(service, visitor, lambda: service.describe(visitor, query), budget)
 
 
 @router.get(
@@ -408,7 +425,7 @@ async def joinable(
     budget: Budget = 10.0,
 ) -> Response:
     """Columns that join with those of a query, or with the one that is named."""
-    return await _answer(service, lambda: service.joinable(visitor, query, on, k, threshold), budget)
+    return await _answer(service, visitor, lambda: service.joinable(visitor, query, on, k, threshold), budget)
 
 
 @router.get(
@@ -433,24 +450,27 @@ async def correlated(
 ) -> Response:
     """Columns that correlate with the target of a query when joined on its key, with the sample behind each."""
     return await _answer(
-        service, lambda: service.correlated(visitor, query, key, target, k, measure=measure, agg=agg), budget
+        service, visitor, lambda: service.correlated(visitor, query, key, target, k, measure=measure, agg=agg), budget
     )
 
 
 @router.get(
     "/keys", response_model=Envelope, tags=["lake"], responses=_responses({"records": [], "primary": []}, job=True)
 )
-async def keys(service: Served, budget: Budget = 10.0) -> Response:
+async def keys(service: Served, visitor: Visitor, budget: Budget = 10.0) -> Response:
     """Primary and foreign keys of the lake."""
-    return await _answer(service, service.keys, budget)
+    return await _answer(service, visitor, lambda: service.keys(visitor), budget)
 
 
 @router.get("/map", response_model=Envelope, tags=["lake"], responses=_responses({"nodes": [], "edges": []}, job=True))
 async def lake_map(
-    service: Served, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8, budget: Budget = 10.0
+    service: Served,
+    visitor: Visitor,
+    minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8,
+    budget: Budget = 10.0,
 ) -> Response:
     """Tables and how they are linked: foreign keys, and columns included in others."""
-    return await _answer(service, lambda: service.graph(minimum), budget)
+    return await _answer(service, visitor, lambda: service.graph(visitor, minimum), budget)
 
 
 @router.post(
@@ -463,7 +483,9 @@ async def joins(
     service: Served, visitor: Visitor, body: Annotated[JoinRequest, Body()], budget: Budget = 10.0
 ) -> Response:
     """Join a query with a table of the lake; the result is a new file, to be downloaded or asked about."""
-    return await _answer(service, lambda: service.join(visitor, body.query, body.on, body.table, body.column), budget)
+    return await _answer(
+        service, visitor, lambda: service.join(visitor, body.query, body.on, body.table, body.column), budget
+    )
 
 
 @router.post(
@@ -478,7 +500,10 @@ async def augmentations(
     """Join columns that correlate into a query; the result is a new file."""
     finds = [[each.table, each.key, each.column] for each in body.finds]
     return await _answer(
-        service, lambda: service.augment(visitor, body.query, body.key, body.target, finds, body.agg, body.k), budget
+        service,
+        visitor,
+        lambda: service.augment(visitor, body.query, body.key, body.target, finds, body.agg, body.k),
+        budget,
     )
 
 
@@ -492,7 +517,9 @@ async def autojoins(
     service: Served, visitor: Visitor, body: Annotated[AutojoinRequest, Body()], budget: Budget = 10.0
 ) -> Response:
     """Learn how two tables join whose keys are written differently; the joined table is a new file."""
-    return await _answer(service, lambda: service.autojoin(visitor, body.left, body.right, body.budget), budget)
+    return await _answer(
+        service, visitor, lambda: service.autojoin(visitor, body.left, body.right, body.budget), budget
+    )
 
 
 # --- files and jobs ---------------------------------------------------------------------------------------------------
@@ -573,7 +600,7 @@ async def download(
 async def jobs(service: Served, visitor: Visitor) -> Response:
     """Your jobs, the latest first."""
     began = time.perf_counter()
-    return enveloped([job_record(service, each) for each in service.jobs.of_visitor(visitor)], began)
+    return enveloped([job_record(service, visitor, each) for each in service.jobs.of_visitor(visitor)], began)
 
 
 @router.get(
@@ -585,14 +612,14 @@ async def jobs(service: Served, visitor: Visitor) -> Response:
 async def job(service: Served, visitor: Visitor, number: Number) -> Response:
     """How far a job is: queued, running, done, failed or cancelled."""
     began = time.perf_counter()
-    return enveloped(job_record(service, service.jobs.find(visitor, number)), began)
+    return enveloped(job_record(service, visitor, service.jobs.find(visitor, number)), began)
 
 
 @router.get("/jobs/{number}/answer", response_model=Envelope, tags=["jobs"], responses=_responses({}, job=True))
 async def job_answer(service: Served, visitor: Visitor, number: Number, budget: Budget = 10.0) -> Response:
     """The answer of a job, or how far it is."""
     found = service.jobs.find(visitor, number)
-    return await _answer(service, lambda: found, budget)
+    return await _answer(service, visitor, lambda: found, budget)
 
 
 @router.delete(
@@ -602,11 +629,11 @@ async def job_answer(service: Served, visitor: Visitor, number: Number, budget: 
     responses=_responses({"id": "Zk1xkY5r0c0", "state": "cancelled"}),
 )
 async def cancel(service: Served, visitor: Visitor, number: Number) -> Response:
-    """Cancel a job."""
+    """Cancel a job. One that others wait for as well goes on for them."""
     began = time.perf_counter()
     found = service.jobs.find(visitor, number)
-    await run_in_threadpool(service.jobs.cancel, found)
-    return enveloped(job_record(service, found), began)
+    await run_in_threadpool(service.jobs.cancel, found, visitor)
+    return enveloped(job_record(service, visitor, found), began)
 
 
 Handler = Callable[..., Awaitable[Response]]

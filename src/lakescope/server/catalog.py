@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.lake import Lake
+from lakescope.store.records import records_of
 from lakescope.store.segment import chosen
 
 I64 = npt.NDArray[np.int64]
@@ -108,7 +109,7 @@ class Catalog:
             "facets": {
                 "format": _counted(Counter(self._formats)),
                 "folder": _counted(Counter(folder or "." for folder in self._folders)),
-                "type": _counted(Counter(self._types)),
+                "type": _counted(Counter(kind for _, kind in set(zip(self._owners, self._types, strict=True)))),
             },
             "distribution": self._distribution(),
             "severities": {name: severity[name] for name in ("error", "warning", "info")},
@@ -152,7 +153,7 @@ class Catalog:
         if sort != "name":
             numbers = numbers[np.argsort(-self._sizes[sort][numbers], kind="stable")]
         page = numbers[offset : offset + limit].tolist()
-        return [_table_record(record) for record in chosen(self._tables, page).to_pylist()], int(numbers.size)
+        return [_table_record(record) for record in records_of(chosen(self._tables, page))], int(numbers.size)
 
     def _owners_of_type(self, kind: str) -> set[str]:
         return {owner for owner, each in zip(self._owners, self._types, strict=True) if each == kind}
@@ -164,7 +165,7 @@ class Catalog:
         found: list[int] | range = list(self._column_names.holding(like)) if like else range(len(self._types))
         if type:
             found = [number for number in found if self._types[number] == type]
-        return chosen(self._columns, found[offset : offset + limit]).to_pylist(), len(found)
+        return records_of(chosen(self._columns, found[offset : offset + limit])), len(found)
 
     def select_problems(self, severity: str = "", limit: int = 50, offset: int = 0) -> tuple[list[Record], int]:
         """A page of the problems, the worst first."""
@@ -172,7 +173,7 @@ class Catalog:
         kinds = self._problems["severity"].to_pylist()
         numbers = [number for number, kind in enumerate(kinds) if severity in ("", kind)]
         numbers.sort(key=lambda number: order[kinds[number]])
-        return chosen(self._problems, numbers[offset : offset + limit]).to_pylist(), len(numbers)
+        return records_of(chosen(self._problems, numbers[offset : offset + limit])), len(numbers)
 
     @cached_property
     def _names_of(self) -> tuple[dict[str, list[int]], list[list[str]]]:

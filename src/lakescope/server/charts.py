@@ -110,19 +110,19 @@ def histogram(column: Record) -> Markup:
     """A column at a glance: bars of its numbers, or of its most frequent values."""
     if column["histogram"]:
         counts = [each["count"] for each in column["histogram"]]
-        titles = [f"{_edge(each['low'])} to {_edge(each['high'])}: {each['count']:,}" for each in column["histogram"]]
+        names = [f"{_edge(each['low'])} to {_edge(each['high'])}" for each in column["histogram"]]
     elif column["top"] and column["top"][0]["count"] > 1:
         counts = [each["count"] for each in column["top"]]
-        titles = [f"{each['value']}: {each['count']:,}" for each in column["top"]]
+        names = [escape(each["value"]) for each in column["top"]]
     else:
         return Markup('<span class="nobars">all different</span>' if column["distinct"] > 1 else "")
-    peak = max(counts) or 1
+    scale = _HEIGHT / (max(counts) or 1)
     step = _WIDTH / max(len(counts), 8)
     bars = "".join(
-        f'<rect x="{at * step:.1f}" y="{_HEIGHT - max(1.0, _HEIGHT * count / peak):.1f}" width="{step - 1:.1f}" '
-        f'height="{max(1.0, _HEIGHT * count / peak):.1f}"><title>{escape(title)}</title></rect>'
-        for at, (count, title) in enumerate(zip(counts, titles, strict=True))
-        if count
+        f'<rect x="{at * step:.1f}" y="{_HEIGHT - high:.1f}" width="{step - 1:.1f}" height="{high:.1f}">'
+        f"<title>{name}: {count:,}</title></rect>"
+        for at, (count, name) in enumerate(zip(counts, names, strict=True))
+        if count and (high := max(1.0, count * scale))
     )
     kind = "distribution" if column["histogram"] else "most frequent values"
     name = escape(f"{kind} of {column['name']}", quote=True)
@@ -133,7 +133,8 @@ def histogram(column: Record) -> Markup:
 
 
 def _edge(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """An end of a bar: a number, or a moment as text that we wrote."""
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))
 
 
 def bar(share: float | None, kind: str = "") -> Markup:

@@ -1,7 +1,9 @@
 """The lake's map: which tables refer to which, and where each is drawn.
 
 Places come from forces: tables that are linked draw each other near, all tables push each other away (Fruchterman and
-Reingold 1991), beginning from places that follow from the names alone. The same lake is drawn the same.
+Reingold 1991), beginning from places that follow from the names alone. Parts without a link between them are packed
+side by side; then tables that lie on one another, or on another's name, are moved apart. The same lake is drawn the
+same.
 """
 
 from __future__ import annotations
@@ -25,11 +27,20 @@ _SHARED_EACH = 4
 #: How strongly everything is drawn to the middle, so that parts without a link stay near.
 _GRAVITY = 0.1
 #: Room between parts, in the distance of two tables.
-_GAP = 0.6
+_GAP = 0.9
+#: Size of the picture, the margin within it, and room between circles.
+WIDTH, HEIGHT = 1200.0, 800.0
+_MARGIN = 34.0
+_BETWEEN = 5.0
+#: What a letter of a name takes, letters that are shown, and the height of a name.
+_LETTER, LETTERS, _LINE = 6.3, 24, 15.0
+#: Share of the picture that tables and their names may take; of more, names get less room.
+_FULL = 0.5
+_ROUNDS_APART = 400
 
 
 def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequence[Any]) -> Record:
-    """Nodes with places between 0 and 1, edges, and how many tables have no link or were left out."""
+    """Nodes with places in a picture of a ``size``, edges, and how many tables have no link or were left out."""
     edges = _edges(foreign, pairs)
     links: dict[str, int] = {}
     for edge in edges:
@@ -41,7 +52,8 @@ def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequen
     kept = [edge for edge in edges if edge["child"] in number and edge["parent"] in number]
     ends = np.array([(number[edge["child"]], number[edge["parent"]]) for edge in kept], np.int64).reshape(-1, 2)
     weights = np.array([1.0 if edge["kind"] == "foreign key" else 0.35 * edge["strength"] for edge in kept], np.float64)
-    places = _places(chosen, ends, weights)
+    radii = np.array([min(17.0, 4.0 + 1.8 * np.log10(1 + tables[name]["rows"])) for name in chosen], np.float64)
+    places = _places(chosen, ends, weights, radii)
     nodes = [
         {
             "table": name,
@@ -49,12 +61,14 @@ def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequen
             "rows": tables[name]["rows"],
             "columns": tables[name]["columns"],
             "links": sum(name in (edge["child"], edge["parent"]) for edge in kept),
-            "x": round(float(x), 4),
-            "y": round(float(y), 4),
+            "x": round(float(x), 1),
+            "y": round(float(y), 1),
+            "radius": round(float(radius), 1),
         }
-        for name, (x, y) in zip(chosen, places, strict=True)
+        for name, (x, y), radius in zip(chosen, places, radii, strict=True)
     ]
     return {
+        "size": [WIDTH, HEIGHT],
         "nodes": nodes,
         "edges": kept,
         "alone": len(tables) - len(links),
@@ -111,34 +125,101 @@ def _edges(foreign: Sequence[Any], pairs: Sequence[Any]) -> list[Record]:
     return edges
 
 
-def _places(names: Sequence[str], ends: I64, weights: F64) -> F64:
-    """A place for each name in the unit square: parts without a link between them side by side."""
+def _places(names: Sequence[str], ends: I64, weights: F64, radii: F64) -> F64:
+    """A place for each name in the picture: parts without a link between them side by side, nothing on another."""
     places = np.zeros((len(names), 2))
     parts = _parts(len(names), ends)
-    sides = [float(np.sqrt(part.size)) + _GAP for part in parts]
-    for part, side, corner in zip(parts, sides, _corners(sides), strict=True):
+    shape = (WIDTH - 2 * _MARGIN) / (HEIGHT - 2 * _MARGIN)
+    boxes = [(shape * float(np.sqrt(part.size)) + _GAP, float(np.sqrt(part.size)) + _GAP) for part in parts]
+    for part, box, corner in zip(parts, boxes, _corners(boxes, shape), strict=True):
         inside = np.isin(ends[:, 0], part)
         local = np.searchsorted(part, ends[inside])
         drawn = _drawn([names[at] for at in part], local, weights[inside])
-        places[part] = np.array(corner) + _GAP / 2 + (side - _GAP) * drawn
-    low, high = places.min(0, initial=0.0), places.max(0, initial=1.0)
-    unit: F64 = (places - low) / np.maximum(high - low, 1e-9)
-    return unit
+        places[part] = np.array(corner) + _GAP / 2 + (np.array(box) - _GAP) * drawn
+    low, high = places.min(0, initial=np.inf), places.max(0, initial=-np.inf)
+    room = np.array([WIDTH, HEIGHT]) - 2 * _MARGIN
+    flat = high - low < 1e-9
+    unit = np.where(flat, 0.5, (places - low) / np.where(flat, 1.0, high - low))
+    return _apart(_MARGIN + unit * room, names, radii)
 
 
-def _corners(sides: Sequence[float]) -> list[tuple[float, float]]:
-    """Corners of squares, the first and largest by itself, the others on shelves beside it, about as high."""
-    if not sides:
+def _corners(boxes: Sequence[tuple[float, float]], shape: float) -> list[tuple[float, float]]:
+    """Corners of boxes on shelves, the largest first, in the width that makes the whole most like the picture."""
+    if not boxes:
         return []
-    first, others = sides[0], sides[1:]
-    width = max([1.4 * sum(side**2 for side in others) / first, *others]) if others else 0.0
-    corners, x, y, shelf = [(0.0, 0.0)], 0.0, 0.0, 0.0
-    for side in others:
-        if x and x + side > width:
-            x, y, shelf = 0.0, y + shelf, 0.0
-        corners.append((first + x, y))
-        x, shelf = x + side, max(shelf, side)
-    return corners
+    widest, area = max(wide for wide, _ in boxes), sum(wide * high for wide, high in boxes)
+    tries = [_shelved(boxes, max(widest, share * float(np.sqrt(area * shape)))) for share in np.arange(0.9, 2.0, 0.05)]
+    return min(tries, key=lambda each: max(each[0] / shape, each[1]))[2]
+
+
+def _shelved(boxes: Sequence[tuple[float, float]], width: float) -> tuple[float, float, list[tuple[float, float]]]:
+    """Boxes on shelves of a width, later ones above one another where a shelf is high enough: size, and corners."""
+    corners, right, bottom = [], 0.0, 0.0
+    x = y = shelf = 0.0
+    column, used = 0.0, 0.0  # width of the column that is being filled, and how much of the shelf's height it has
+    for wide, high in boxes:
+        if shelf and used + high <= shelf + 1e-9 and x + max(wide, column) <= width + 1e-9:
+            corner = (x, y + used)
+        elif shelf and x + column + wide <= width + 1e-9:
+            x, column, used = x + column, 0.0, 0.0
+            corner = (x, y)
+        else:
+            x, y, shelf, column, used = 0.0, y + shelf, high, 0.0, 0.0
+            corner = (x, y)
+        corners.append(corner)
+        column, used = max(column, wide), used + high
+        right, bottom = max(right, corner[0] + wide), max(bottom, corner[1] + high)
+    return right, bottom, corners
+
+
+def _apart(at: F64, names: Sequence[str], radii: F64) -> F64:
+    """Places at which no circle lies on another, and, as far as there is room, none on another's name.
+
+    A table is a box, its circle above its name. Boxes that overlap are moved apart by half of the way each, along the
+    side where that is shorter; at last circles alone, which always find room.
+    """
+    letters = np.array([min(LETTERS, len(name.rpartition("/")[2])) for name in names], np.float64)
+    wide, high = np.maximum(radii, _LETTER * letters / 2) + 2, radii + _LINE / 2 + 2
+    taken = float((4 * wide * high).sum()) / (WIDTH * HEIGHT)
+    wide = np.maximum(radii + 2, wide * min(1.0, _FULL / max(taken, 1e-9)))
+    low = np.column_stack([np.minimum(wide, WIDTH / 2), radii + _BETWEEN])
+    size = np.array([WIDTH, HEIGHT])
+    high_end = size - np.column_stack([np.minimum(wide, WIDTH / 2), radii + _LINE + _BETWEEN])
+    for _ in range(_ROUNDS_APART):
+        at, moved = _moved(at, wide, high)
+        at = np.clip(at, low, high_end)
+        if not moved:
+            break
+    for _ in range(_ROUNDS_APART):
+        at, moved = _moved(at, radii + _BETWEEN / 2, radii + _BETWEEN / 2)
+        at = np.clip(at, low, high_end)
+        if not moved:
+            break
+    return at
+
+
+def _moved(at: F64, wide: F64, high: F64) -> tuple[F64, bool]:
+    """Boxes moved apart once, and whether any had to be."""
+    apart = at[:, None, :] - at[None, :, :]
+    lap_x = wide[:, None] + wide[None, :] - np.abs(apart[:, :, 0])
+    lap_y = high[:, None] + high[None, :] - np.abs(apart[:, :, 1])
+    lapping = (lap_x > 1e-3) & (lap_y > 1e-3)
+    np.fill_diagonal(lapping, val=False)
+    if not lapping.any():
+        return at, False
+    # Of two in the very same place, the first goes left or up.
+    order = np.arange(len(at))
+    side = np.where(order[:, None] < order[None, :], -1.0, 1.0)
+    signs = np.where(apart == 0, side[:, :, None], np.sign(apart))
+    along_x = lapping & (lap_x <= lap_y)
+    along_y = lapping & ~along_x
+    push = np.column_stack(
+        [
+            (np.where(along_x, lap_x, 0.0) * signs[:, :, 0]).sum(1),
+            (np.where(along_y, lap_y, 0.0) * signs[:, :, 1]).sum(1),
+        ]
+    )
+    return at + 0.35 * push, True
 
 
 def _parts(count: int, ends: I64) -> list[I64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import queue
 import secrets
 import threading
@@ -26,6 +27,8 @@ LANES: tuple[Lane, ...] = ("quick", "long")
 _WAITING, _WAITING_EACH = 64, 6
 #: Seconds and bytes that answers are kept for.
 _KEPT_SECONDS, _KEPT_BYTES = 1_800.0, 64_000_000
+#: Seconds after which who has not asked about a job is taken to have gone, and visitors that are remembered of one.
+_GONE_SECONDS, _REMEMBERED = 30.0, 1_000
 
 
 @dataclass(eq=False, slots=True)
@@ -50,6 +53,29 @@ class Job:
     finished: threading.Event = field(default_factory=threading.Event)
     then: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     otherwise: Callable[[], None] | None = None
+    #: Who waits for a job that is everybody's, and since when nothing was heard of each; who has left it.
+    seen: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    left: OrderedDict[str, None] = field(default_factory=OrderedDict)
+
+    def meet(self, visitor: str) -> None:
+        """Note that somebody waits; of too many the first are forgotten."""
+        if not self.visitor and visitor and not self.finished.is_set():
+            self.seen[visitor] = time.monotonic()
+            self.seen.move_to_end(visitor)
+            if len(self.seen) > _REMEMBERED:
+                self.seen.popitem(last=False)
+
+    def leave(self, visitor: str) -> bool:
+        """Note that somebody waits no more; whether nobody does."""
+        self.seen.pop(visitor, None)
+        self.left[visitor] = None
+        if len(self.left) > _REMEMBERED:
+            self.left.popitem(last=False)
+        return time.monotonic() - max(self.seen.values(), default=-math.inf) > _GONE_SECONDS
+
+    def state_for(self, visitor: str) -> State:
+        """How it stands for somebody: who has left it sees it cancelled, though others may still wait."""
+        return "cancelled" if visitor in self.left and not self.finished.is_set() else self.state
 
     @property
     def seconds(self) -> float:
@@ -104,13 +130,15 @@ class Jobs:
         *,
         lane: Lane,
         limit: float,
+        asker: str = "",
         key: str | None = None,
         then: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         otherwise: Callable[[], None] | None = None,
     ) -> Job:
         """Begin a job, or find the one that does the same: known by its ``key``, else by what it asks.
 
-        ``then`` is done with the answer, in this process, ``otherwise`` if there is none.
+        Without a ``visitor`` it is everybody's, and the ``asker`` one of those who wait for it. ``then`` is done with
+        the answer, in this process, ``otherwise`` if there is none.
         """
         known = json.dumps([visitor, question, key or parameters], sort_keys=True, default=str)
         with self._lock:
@@ -118,6 +146,8 @@ class Jobs:
             held = self._jobs.get(self._known.get(known, ""))
             if held is not None and held.state in ("queued", "running", "done"):
                 self._jobs.move_to_end(held.id)
+                held.left.pop(asker, None)
+                held.meet(asker)
                 return held
             waiting = [job for job in self._jobs.values() if job.state == "queued" and job.lane == lane]
             if len(waiting) >= _WAITING:
@@ -127,6 +157,7 @@ class Jobs:
             job = Job(
                 secrets.token_urlsafe(16), visitor, question, lane, parameters, limit, then=then, otherwise=otherwise
             )
+            job.meet(asker)
             self._jobs[job.id] = job
             self._known[known] = job.id
         self._queues[lane].put(job)
@@ -136,9 +167,11 @@ class Jobs:
         """A job of a visitor, or one that is everybody's."""
         with self._lock:
             job = self._jobs.get(number)
-        if job is None or job.visitor not in ("", visitor):
-            raise NotFound("no such job", hint="it may have ended a while ago: ask again")
-        return job
+            if job is None or job.visitor not in ("", visitor):
+                raise NotFound("no such job", hint="it may have ended a while ago: ask again")
+            if visitor not in job.left:
+                job.meet(visitor)
+            return job
 
     def of_visitor(self, visitor: str) -> list[Job]:
         """The jobs of a visitor, the latest first."""
@@ -164,9 +197,11 @@ class Jobs:
                 for each in self._jobs.values()
             )
 
-    def cancel(self, job: Job) -> None:
-        """End a job, whether it waits or is worked on."""
+    def cancel(self, job: Job, visitor: str) -> None:
+        """End a job, whether it waits or is worked on; one that is everybody's when nobody else waits for it."""
         with self._lock:
+            if not job.visitor and not job.leave(visitor):
+                return
             if job.state == "queued":
                 self._end(job, "cancelled", error=cancelled())
             elif job.state == "running":

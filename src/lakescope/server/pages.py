@@ -10,6 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,14 +20,15 @@ from fastapi import APIRouter, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.report.text import percent, printable, shorten, size_text
 from lakescope.server import charts
-from lakescope.server.api import PREFIX, Served, Visitor, finished, job_record
+from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
+from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
@@ -63,6 +65,7 @@ def _environment() -> Environment:
         "percent": lambda share: "" if share is None else percent(share),
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
+        "parts": lambda name, width=60: Markup(escape(shorten(str(name), width)).replace("/", "/<wbr>")),
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
@@ -127,7 +130,13 @@ def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
 
 
 async def _part(
-    request: Request, service: Service, ask: Callable[[], Asked], template: str, title: str, **context: Any
+    request: Request,
+    service: Service,
+    visitor: str,
+    ask: Callable[[], Asked],
+    template: str,
+    title: str,
+    **context: Any,
 ) -> Response:
     """A part: its answer, or how far its job is."""
     piece = "x-part" in request.headers
@@ -139,7 +148,7 @@ async def _part(
         context["answer"] = asked.result() if isinstance(asked, Job) else asked
     else:
         assert isinstance(asked, Job)
-        context["job"] = job_record(service, asked)
+        context["job"] = job_record(service, visitor, asked)
     address = str(request.url.path) + (f"?{request.url.query}" if request.url.query else "")
     if piece:
         text = _environment().get_template(shown).render(address=address, **context)
@@ -154,19 +163,16 @@ async def _part(
 async def home(
     request: Request,
     service: Served,
-    like: Text = "",
-    format: Text = "",
-    folder: Text = "",
-    type: Text = "",
-    problems: bool = False,
-    sort: Text = "rows",
+    chosen: TableFilters,
+    sort: Sort = "rows",
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """The lake at a glance, and its tables."""
-    wanted = {"like": like, "format": format, "folder": folder, "type": type, "problems": problems, "sort": sort}
+    wanted: dict[str, Any] = {**asdict(chosen), "sort": sort}
     offset = (page - 1) * _PAGE
-    records, total = await run_in_threadpool(lambda: service.tables(**wanted, limit=_PAGE, offset=offset))
-    overview = await run_in_threadpool(service.overview)
+    (records, total), overview = await run_in_threadpool(
+        lambda: (service.tables(**wanted, limit=_PAGE, offset=offset), service.overview())
+    )
     filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
@@ -198,8 +204,9 @@ async def problems(
     request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
 ) -> Response:
     """What could not be read, and what was odd."""
-    records, total = await run_in_threadpool(service.problems, severity, _PAGE, (page - 1) * _PAGE)
-    overview = await run_in_threadpool(service.overview)
+    (records, total), overview = await run_in_threadpool(
+        lambda: (service.problems(severity, _PAGE, (page - 1) * _PAGE), service.overview())
+    )
     return render(
         request,
         "problems.html",
@@ -221,10 +228,12 @@ async def lake_map(request: Request, service: Served) -> Response:
 
 @router.get("/map/links")
 async def map_links(
-    request: Request, service: Served, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8
+    request: Request, service: Served, visitor: Visitor, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8
 ) -> Response:
     """The links of the map as a list."""
-    return await _part(request, service, lambda: service.graph(minimum), "part_links.html", "Links between tables")
+    return await _part(
+        request, service, visitor, lambda: service.graph(visitor, minimum), "part_links.html", "Links between tables"
+    )
 
 
 @router.get("/api")
@@ -254,47 +263,66 @@ async def table(request: Request, service: Served, name: Text = "") -> Response:
 
 
 @router.get("/table/head")
-async def table_head(request: Request, service: Served, name: Text = "") -> Response:
+async def table_head(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The first rows of a table, each column with its histogram."""
     profile = await run_in_threadpool(service.table, name)
     columns = {column["name"]: column for column in profile["columns"]}
     return await _part(
-        request, service, lambda: service.head(name), "part_head.html", "Sample rows", columns=columns, name=name
+        request,
+        service,
+        visitor,
+        lambda: service.head(visitor, name),
+        "part_head.html",
+        "Sample rows",
+        columns=columns,
+        name=name,
     )
 
 
 @router.get("/table/details")
-async def table_details(request: Request, service: Served, name: Text = "") -> Response:
+async def table_details(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Everything about the columns of a table."""
     return await _part(
-        request, service, lambda: service.table(name), "part_details.html", "Everything about every column"
+        request, service, visitor, lambda: service.table(name), "part_details.html", "Everything about every column"
     )
 
 
 @router.get("/table/joins")
-async def table_joins(request: Request, service: Served, name: Text = "") -> Response:
+async def table_joins(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables that join with one."""
-    return await _part(request, service, lambda: service.joins(name, k=8), "part_table_joins.html", "Joins", name=name)
+    return await _part(
+        request, service, visitor, lambda: service.joins(name, k=8), "part_table_joins.html", "Joins", name=name
+    )
 
 
 @router.get("/table/like")
-async def table_like(request: Request, service: Served, name: Text = "") -> Response:
+async def table_like(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables like one."""
-    return await _part(request, service, lambda: service.like(name), "part_like.html", "Tables like it", name=name)
+    return await _part(
+        request, service, visitor, lambda: service.like(name), "part_like.html", "Tables like it", name=name
+    )
 
 
 @router.get("/table/keys")
-async def table_keys(request: Request, service: Served, name: Text = "") -> Response:
+async def table_keys(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The keys of a table."""
     service.lake.location(name)
-    return await _part(request, service, service.keys, "part_keys.html", "Keys", name=name, keys_of=keys_of)
+    return await _part(
+        request, service, visitor, lambda: service.keys(visitor), "part_keys.html", "Keys", name=name, keys_of=keys_of
+    )
 
 
 @router.get("/table/dependencies")
-async def table_dependencies(request: Request, service: Served, name: Text = "") -> Response:
+async def table_dependencies(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The dependencies of a table."""
     return await _part(
-        request, service, lambda: service.dependencies(name), "part_dependencies.html", "Dependencies", name=name
+        request,
+        service,
+        visitor,
+        lambda: service.dependencies(visitor, name),
+        "part_dependencies.html",
+        "Dependencies",
+        name=name,
     )
 
 
@@ -331,7 +359,7 @@ async def search(
         chosen["key"] = [each["name"] for each in columns if each["role"] == "key"][:1]
     if answer and not target and not key:
         chosen["target"] = next((each["name"] for each in columns if each["role"] == "target"), "")
-    job = job_record(service, described) if isinstance(described, Job) else None
+    job = job_record(service, visitor, described) if isinstance(described, Job) else None
     return render(
         request,
         "search.html",
@@ -352,6 +380,7 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
     return await _part(
         request,
         service,
+        visitor,
         lambda: service.joinable(visitor, query, on or None, 12),
         "part_joins.html",
         "Joinable tables",
@@ -367,6 +396,7 @@ async def search_correlated(
     return await _part(
         request,
         service,
+        visitor,
         lambda: service.correlated(visitor, query, key, target, 12, agg=agg),
         "part_correlated.html",
         "Correlated columns",
@@ -447,7 +477,11 @@ async def result(request: Request, service: Served, visitor: Visitor, job: Text 
     found = service.jobs.find(visitor, job)
     if not await finished(found, _PATIENCE):
         return render(
-            request, "result.html", answer=None, job=job_record(service, found), address=link("/result", job=job)
+            request,
+            "result.html",
+            answer=None,
+            job=job_record(service, visitor, found),
+            address=link("/result", job=job),
         )
     return render(
         request,
@@ -462,7 +496,7 @@ async def result(request: Request, service: Served, visitor: Visitor, job: Text 
 @router.post("/cancel")
 async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormText = "/") -> Response:
     """Cancel a job, for who runs no scripts."""
-    await run_in_threadpool(service.jobs.cancel, service.jobs.find(visitor, job))
+    await run_in_threadpool(service.jobs.cancel, service.jobs.find(visitor, job), visitor)
     return RedirectResponse("/" + back.lstrip("/\\"), 303)
 
 
@@ -493,14 +527,16 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
 @router.get("/pair/side")
 async def pair_side(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
     """The first rows of one of two tables."""
-    return await _part(request, service, lambda: service.describe(visitor, query), "part_rows.html", "First rows")
+    return await _part(
+        request, service, visitor, lambda: service.describe(visitor, query), "part_rows.html", "First rows"
+    )
 
 
 @router.get("/pair/plan")
 async def pair_plan(request: Request, service: Served, visitor: Visitor, left: Text, right: Text) -> Response:
     """How two tables join."""
     return await _part(
-        request, service, lambda: service.autojoin(visitor, left, right), "part_plan.html", "How they join"
+        request, service, visitor, lambda: service.autojoin(visitor, left, right), "part_plan.html", "How they join"
     )
 
 

@@ -7,10 +7,11 @@ located: ``table:`` and the name of a table of the lake, or ``upload:`` and the 
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
-from lakescope.server.jobs import LANES, Job, Jobs
+from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.plain import plain
 from lakescope.server.uploads import Upload, Uploads
 
@@ -102,8 +103,15 @@ class Service:
             newer.warm()
         self._take(newer)
         self.jobs.renew()
-        # Whoever is being asked may still answer.
-        ending = threading.Timer(QUICK, old.close)
+
+        def retire() -> None:
+            old.close()
+            gc.collect()
+            gc.freeze()
+
+        # Whoever is being asked may still answer. What the collector was told to leave alone is the old lake.
+        gc.unfreeze()
+        ending = threading.Timer(QUICK, retire)
         ending.daemon = True
         ending.start()
         return True
@@ -117,15 +125,24 @@ class Service:
         self.jobs.start()
         with suppress(LakescopeError):
             self.catalog.overview  # noqa: B018
-            with self._lane() as lake:
-                lake.warm()
-                lake.joinable({"value": ["x"]}, on="value", k=1)
+            self._warm_lanes()
         for lane in LANES:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
         script()
+        # The catalog of a large lake is millions of objects that stay: nobody needs to look through them for garbage.
+        gc.collect()
+        gc.freeze()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
+
+    def _warm_lanes(self) -> None:
+        """Every lane is warm before the first is free: the one that was used last is taken first."""
+        with ExitStack() as lanes:
+            for _ in range(_AT_ONCE):
+                lake = lanes.enter_context(self._lane())
+                lake.warm()
+                lake.joinable({"value": ["x"]}, on="value", k=1)
 
     def close(self) -> None:
         """End all work, forget all files."""
@@ -249,7 +266,7 @@ class Service:
         """The columns of a query as the lake sees them, and its first rows."""
         query = self.query(visitor, reference)
         owner = "" if query.in_lake else visitor
-        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK)
+        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK, asker=visitor)
 
     def joinable(self, visitor: str, reference: str, on: str | None, k: int, threshold: float | None = None) -> Asked:
         """Columns that join with a query."""
@@ -319,28 +336,32 @@ class Service:
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------
 
-    def head(self, name: str) -> Job:
+    def head(self, visitor: str, name: str) -> Job:
         """The first rows of a table of the lake."""
         size = int(self.lake.profile(name).table["bytes"])
-        return self.jobs.submit("", "head", {"query": name, "size": size}, lane="quick", limit=QUICK)
+        return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
 
-    def dependencies(self, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
+    def dependencies(self, visitor: str, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
         """Functional dependencies of a table of the lake."""
         self.lake.location(name)
         if nulls not in ("equal", "distinct", "skip"):
             raise BadRequest(f"no meaning of missing values {nulls!r}", hint="use equal, distinct or skip")
         asked = {"table": name, "nulls": nulls, "budget": budget}
-        return self.jobs.submit("", "dependencies", asked, lane="long", limit=LONG)
+        return self._shared(visitor, "dependencies", asked)
 
-    def keys(self) -> Job:
+    def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
-        return self.jobs.submit("", "keys", {}, lane="long", limit=LONG)
+        return self._shared(visitor, "keys", {})
 
-    def graph(self, minimum: float = 0.8) -> Job:
+    def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""
         if not 0.05 <= minimum <= 1:
             raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
-        return self.jobs.submit("", "graph", {"minimum": minimum}, lane="long", limit=LONG)
+        return self._shared(visitor, "graph", {"minimum": minimum})
+
+    def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
+        """A job that is everybody's: whoever asks the same waits for the same one."""
+        return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
 
 
 def keys_of(answer: Record, table: str) -> Record:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -41,9 +40,12 @@ def answerer(index: str) -> Answerer:
     return answer
 
 
-def answered(found: Results[Any]) -> Answer:
-    """An answer of the lake as plain data."""
-    return {"records": found.to_dicts(), "notes": list(found.notes), "info": found.info}
+def answered(found: Results[Any], added: Sequence[Answer] = ()) -> Answer:
+    """An answer of the lake as plain data, with what is added to each record."""
+    records = found.to_dicts()
+    for record, more in zip(records, added, strict=False):
+        record |= more
+    return {"records": records, "notes": list(found.notes), "info": found.info}
 
 
 def head(lake: Lake, progress: Progress, query: str, size: int | None = None) -> Answer:
@@ -74,11 +76,11 @@ def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: s
     """Columns that join with those of a query, with code for each."""
     progress("comparing its values with the lake", None)
     found = lake.joinable(query, on, **options)
-    records = []
-    for record in found:
-        code = {each: _named(lake.join_code(query, record, each), query, name) for each in _DIALECTS}
-        records.append({**asdict(record), "code": code})
-    return {**answered(found), "records": records}
+    added = [
+        {"code": {each: _named(lake.join_code(query, record, each), query, name) for each in _DIALECTS}}
+        for record in found
+    ]
+    return answered(found, added)
 
 
 def correlated(
@@ -87,17 +89,15 @@ def correlated(
     """Columns that correlate with the target of a query, the sample behind each, and code for the real join."""
     progress("looking for columns that correlate", None)
     found = lake.correlated(query, key, target, **options)
-    records = []
+    added = []
     for place, record in enumerate(found):
         progress("drawing samples", place / len(found))
         points = []
         if place < _DRAWN:
-            sample = lake.scatter_points(query, key, target, record)
-            points = list(zip(*(column.to_pylist()[:_POINTS] for column in sample.columns), strict=True))
-        records.append(
-            {**asdict(record), "points": points, "code": _correlation_code(lake, query, key, record, target, name)}
-        )
-    return {**answered(found), "records": records}
+            sample = lake.scatter_points(query, key, target, record).slice(0, _POINTS)
+            points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
+        added.append({"points": points, "code": _correlation_code(lake, query, key, record, target, name)})
+    return answered(found, added)
 
 
 def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, target: str, name: str) -> dict[str, str]:

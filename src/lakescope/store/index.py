@@ -254,6 +254,12 @@ class Index:
             self._cache[kind] = ordered(table, list(_ORDERS[kind]))
         return self._cache[kind]
 
+    @cached_property
+    def column_names(self) -> tuple[list[str], list[str]]:
+        """Of every column: its table and its name."""
+        columns = self.fields("columns", ("table", "column"))
+        return columns["table"].to_pylist(), columns["column"].to_pylist()
+
     def states(self, kind: str) -> list[dict[str, Any]]:
         """Tables, or failures, with what tells a later state of their files, and when they were scanned."""
         return list(self._read(kind).to_pylist())
@@ -305,6 +311,14 @@ class Index:
                 f"{self.path / file.path} is damaged: {error}",
                 hint="run `lakescope verify`, then `lakescope repair`",
             ) from error
+
+    def __contains__(self, table: object) -> bool:
+        """Whether there is a table of this name; looked up once for each."""
+        return isinstance(table, str) and self._holds(table)
+
+    @cached_property
+    def _holds(self) -> Callable[[str], bool]:
+        return lru_cache(_KEPT_TABLES)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""

@@ -172,8 +172,9 @@ async function draw(figure) {
   try { await loadVega(); } catch { place.textContent = "The chart could not be drawn."; return; }
   const [text, muted, line, accent] = ["--text", "--muted", "--line", "--accent"].map(colour);
   const config = {
-    background: "transparent", font: "inherit", view: { stroke: null },
-    axis: { labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
+    // By its name: Vega measures texts to make room for them, and cannot measure what is inherited.
+    background: "transparent", font: getComputedStyle(document.body).fontFamily, view: { stroke: null },
+    axis: { titlePadding: 8, labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
     point: { color: accent }, bar: { color: accent }, text: { color: text },
   };
   // No code is made out of text here (the content security policy), so expressions are interpreted.

@@ -1,7 +1,10 @@
-// The lake's map: dots and lines with places from the server; zoom, pan and filters here, all of it in the address.
+// The lake's map: dots and lines with places from the server; names where there is room, zoom, pan and filters here, all of it in the address.
 const svg = document.getElementById("map"), tools = document.querySelector("[data-map-tools]"), panel = document.getElementById("map-panel");
 const busy = document.getElementById("map-busy"), words = document.querySelector("[data-map-said]"), least = document.getElementById("map-least");
-const SVG = "http://www.w3.org/2000/svg", WIDTH = 1000, HEIGHT = 640, EDGE = 60;
+const folders = document.querySelector("[data-map-folders]");
+const SVG = "http://www.w3.org/2000/svg", HUES = 7, LETTERS = 24;
+// Pixels that a letter and a line of a name take.
+const LETTER = 6.3, LINE = 13, SIZE = 11;
 const make = (name, attributes, ...inside) => {
   const node = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -11,15 +14,18 @@ const make = (name, attributes, ...inside) => {
 const element = (name, properties, ...inside) => { const node = Object.assign(document.createElement(name), properties); node.append(...inside); return node; };
 const address = (table) => `/table?name=${encodeURIComponent(table)}`;
 
-let graph, nodes, chosen = null, view = { x: 0, y: 0, k: 1 };
-const layer = make("g", {});
-svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+let graph, nodes, ranked, width = 1200, height = 800, chosen = null, view = { x: 0, y: 0, k: 1 };
+const layer = make("g", {}), lines = make("g", {}), dots = make("g", {}), names = make("g", { class: "names" });
+layer.append(lines, dots, names);
 svg.append(layer);
 
+let left = false; // who cancels waits no more, though others may
 async function load() {
+  left = false;
   for (;;) {
     const response = await fetch("/api/v1/map?minimum=0.8&budget=1");
     const answer = await response.json();
+    if (left) return;
     if (response.status === 202) {
       busy.dataset.job = answer.data.id;
       busy.querySelector("[data-doing]").textContent = `${answer.data.doing} … ${Math.round(answer.data.seconds)} s`;
@@ -34,48 +40,116 @@ async function load() {
   draw();
   fromAddress();
   filter();
+  bend();
 }
 
-function failed(text) { busy.replaceChildren(element("p", { textContent: text })); }
+const asking = [...busy.childNodes];
+function failed(text) {
+  const again = element("button", { type: "button", className: "button small", textContent: "Ask again" });
+  again.addEventListener("click", () => { busy.replaceChildren(...asking); load(); });
+  busy.replaceChildren(element("p", { textContent: text }), again);
+}
 busy.querySelector("[data-map-cancel]").addEventListener("click", async () => {
+  left = true;
+  failed("Cancelled.");
   if (busy.dataset.job) await fetch(`/api/v1/jobs/${busy.dataset.job}`, { method: "DELETE" });
 });
 
 function draw() {
-  const hues = [...new Set(graph.nodes.map((node) => node.folder.split("/")[0]))].sort();
-  const at = (node) => [EDGE + node.x * (WIDTH - 2 * EDGE), EDGE + node.y * (HEIGHT - 2 * EDGE)];
-  nodes = new Map(graph.nodes.map((node) => [node.table, { ...node, at: at(node) }]));
+  [width, height] = graph.size;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const hue = colours();
+  nodes = new Map(graph.nodes.map((node) => [node.table, { ...node, short: cut(node.table.split("/").pop()) }]));
+  ranked = [...nodes.values()].sort((a, b) => b.links - a.links || (a.table < b.table ? -1 : 1));
   for (const edge of graph.edges) {
-    const [a, b] = [nodes.get(edge.child).at, nodes.get(edge.parent).at];
-    const bend = edge.kind === "joinable" ? 0.08 : 0.04;
-    const middle = [(a[0] + b[0]) / 2 + (b[1] - a[1]) * bend, (a[1] + b[1]) / 2 - (b[0] - a[0]) * bend];
-    edge.line = make("path", { d: `M${a}Q${middle} ${b}`, class: `edge ${edge.kind === "joinable" ? "joinable" : "foreign"}`, "stroke-width": edge.kind === "joinable" ? 0.6 + edge.inclusion : 1.2 + edge.strength });
-    layer.append(edge.line);
+    edge.line = make("path", { class: `edge ${edge.kind === "joinable" ? "joinable" : "foreign"}`, "stroke-width": edge.kind === "joinable" ? 0.6 + edge.inclusion : 1.2 + edge.strength });
+    curve(edge, 0.05);
+    lines.append(edge.line);
   }
-  const ranked = [...nodes.values()].sort((a, b) => a.links - b.links);
-  const major = named(ranked.slice().reverse());
-  for (const node of ranked) {
-    const radius = Math.min(15, 3.5 + 1.5 * Math.log10(1 + node.rows));
-    node.mark = make("g", { class: `node ${major.has(node) ? "major " : ""}hue${hues.indexOf(node.folder.split("/")[0]) % 8}`, transform: `translate(${node.at})` },
+  for (const node of ranked.slice().reverse()) {
+    node.mark = make("g", { class: `node hue${hue(node)}`, transform: `translate(${node.x} ${node.y})` },
       make("title", {}, `${node.table}: ${node.rows.toLocaleString("en")} rows, ${node.links} links`),
-      make("circle", { r: radius }),
-      make("text", { y: radius + 11, "text-anchor": "middle" }, node.table.split("/").pop().slice(0, 28)));
+      make("circle", { r: node.radius }));
+    node.name = make("text", { "text-anchor": "middle" }, node.short);
     node.mark.addEventListener("click", () => choose(chosen === node.table ? null : node.table));
-    layer.append(node.mark);
+    for (const [event, on] of [["pointerenter", true], ["pointerleave", false]]) node.mark.addEventListener(event, () => node.name.classList.toggle("over", on));
+    dots.append(node.mark);
+    names.append(node.name);
   }
 }
 
-// Tables whose names are shown from afar: those with the most links, as long as no name covers another.
-function named(ranked) {
-  const boxes = [], found = new Set();
-  for (const node of ranked) {
-    const wide = 3 + 2.9 * node.table.split("/").pop().slice(0, 28).length, [x, y] = node.at;
-    if (found.size < 40 && !boxes.some((box) => Math.abs(box.x - x) < box.wide + wide && Math.abs(box.y - y) < 15)) {
-      boxes.push({ x, y, wide });
-      found.add(node);
+const cut = (text) => (text.length <= LETTERS ? text : `${text.slice(0, LETTERS - 1)}…`);
+const folderOf = (node) => node.folder.split("/")[0];
+
+// The folders with the most tables have a colour each, all others one; the legend says which.
+function colours() {
+  const counts = new Map();
+  for (const node of graph.nodes) counts.set(folderOf(node), (counts.get(folderOf(node)) ?? 0) + 1);
+  const most = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([folder]) => folder);
+  const own = most.slice(0, most.length === HUES + 1 ? HUES + 1 : HUES);
+  const items = own.map((folder, at) => [folder || "no folder", at]);
+  if (most.length > own.length) items.push([`${most.length - own.length} other folders`, HUES]);
+  folders.replaceChildren(...items.map(([label, at]) => element("li", {}, element("span", { className: `dot hue${at}` }), label)));
+  return (node) => { const at = own.indexOf(folderOf(node)); return at < 0 ? HUES : at; };
+}
+
+function curve(edge, bend) {
+  const a = nodes.get(edge.child), b = nodes.get(edge.parent);
+  edge.middle = [(a.x + b.x) / 2 + (b.y - a.y) * bend, (a.y + b.y) / 2 - (b.x - a.x) * bend];
+  edge.line.setAttribute("d", `M${a.x} ${a.y}Q${edge.middle} ${b.x} ${b.y}`);
+}
+
+// Each line takes the bend on which it runs through the fewest dots and names of others.
+function bend() {
+  const boxes = ranked.flatMap((node) => [boxOf(node), ...(node.box ? [{ ...node.box, node }] : [])]);
+  for (const edge of graph.edges) {
+    const a = nodes.get(edge.child), b = nodes.get(edge.parent);
+    const others = boxes.filter((box) => box.node !== a && box.node !== b);
+    let best = null;
+    for (const way of [0.05, -0.05, 0.15, -0.15, 0.28, -0.28]) {
+      const m = [(a.x + b.x) / 2 + (b.y - a.y) * way, (a.y + b.y) / 2 - (b.x - a.x) * way];
+      let met = 10 * Math.abs(way) / 0.28 / 8;
+      for (let t = 0.06; t < 0.95; t += 0.04) {
+        const x = (1 - t) ** 2 * a.x + 2 * t * (1 - t) * m[0] + t * t * b.x, y = (1 - t) ** 2 * a.y + 2 * t * (1 - t) * m[1] + t * t * b.y;
+        for (const box of others) if (x > box.left && x < box.right && y > box.top && y < box.bottom) met += 1;
+      }
+      if (best === null || met < best.met) best = { met, way };
     }
+    curve(edge, best.way);
   }
-  return found;
+}
+
+// --- names ------------------------------------------------------------------------------------------------------------
+
+const boxOf = (node) => ({ node, left: node.x - node.radius, right: node.x + node.radius, top: node.y - node.radius, bottom: node.y + node.radius });
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+// Names keep their size on the screen. Those with the most links come first, where they cover no dot and no other name; the others are seen when pointed at, chosen, or nearer.
+function label() {
+  if (!nodes) return;
+  const unit = width / (svg.clientWidth || width) / view.k;
+  names.setAttribute("font-size", SIZE * unit);
+  names.setAttribute("stroke-width", 3 * unit);
+  const shown = ranked.filter((node) => !node.gone);
+  const urgent = (node) => (node.table === chosen ? 2 : node.near || node.meant ? 1 : 0);
+  const taken = shown.map(boxOf);
+  for (const node of shown.slice().sort((a, b) => urgent(b) - urgent(a))) {
+    const wide = LETTER * unit * node.short.length / 2, line = LINE * unit;
+    const places = [[0, node.radius + line * 0.5], [0, -node.radius - line * 0.5], [node.radius + wide + 3 * unit, 0], [-node.radius - wide - 3 * unit, 0]];
+    node.box = null;
+    for (const [dx, dy] of places) {
+      const box = { left: node.x + dx - wide, right: node.x + dx + wide, top: node.y + dy - line / 2, bottom: node.y + dy + line / 2 };
+      if (taken.some((other) => other.node !== node && meet(box, other))) continue;
+      if (view.k === 1 && (box.left < 0 || box.right > width || box.top < 0 || box.bottom > height)) continue;
+      node.box = box;
+      taken.push(box);
+      break;
+    }
+    const at = node.box ?? { left: node.x - wide, right: node.x + wide, top: node.y + node.radius, bottom: node.y + node.radius + line };
+    node.name.setAttribute("x", (at.left + at.right) / 2);
+    node.name.setAttribute("y", (at.top + at.bottom) / 2 + SIZE * unit * 0.36);
+    node.name.classList.toggle("quiet", !node.box);
+  }
 }
 
 function filter() {
@@ -90,17 +164,23 @@ function filter() {
     if (fits) { linked.add(edge.child).add(edge.parent); }
     const mine = chosen && fits && (edge.child === chosen || edge.parent === chosen);
     edge.line.classList.toggle("mine", Boolean(mine));
+    edge.line.classList.toggle("far", Boolean(chosen) && !mine);
     if (mine) near.add(edge.child).add(edge.parent);
   }
   let shown = 0;
   for (const node of nodes.values()) {
     const there = linked.has(node.table);
     shown += there;
-    node.mark.classList.toggle("gone", !there);
+    node.gone = !there;
+    node.near = Boolean(chosen) && near.has(node.table);
+    node.meant = Boolean(name) && node.table.toLowerCase().includes(name);
     node.mark.classList.toggle("chosen", node.table === chosen);
-    node.mark.classList.toggle("far", Boolean(chosen) && !near.has(node.table));
+    for (const drawn of [node.mark, node.name]) {
+      drawn.classList.toggle("gone", !there);
+      drawn.classList.toggle("far", Boolean(chosen) && !node.near);
+    }
   }
-  layer.classList.toggle("crowded", shown > 60 && view.k < 1.8 && !chosen);
+  label();
   const hidden = graph.left_out ? `, ${graph.left_out} more are left out: those with the fewest links` : "";
   words.textContent = `${shown} of ${nodes.size} linked tables shown, ${graph.alone} have no link${hidden}.`;
   document.querySelectorAll("tr[data-edge]").forEach((row) => {
@@ -154,13 +234,18 @@ function fromAddress() {
 
 function place() {
   layer.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.k})`);
-  layer.classList.toggle("crowded", [...(nodes?.values() ?? [])].length > 60 && view.k < 1.8 && !chosen);
 }
 
-function zoom(factor, x = WIDTH / 2, y = HEIGHT / 2) {
+// Where names have room changes with the scale: looked at once a frame.
+let waiting = 0;
+const relabel = () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(label); };
+addEventListener("resize", relabel);
+
+function zoom(factor, x = width / 2, y = height / 2) {
   const k = Math.min(8, Math.max(0.6, view.k * factor)), by = k / view.k;
   view = { k, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
   place();
+  relabel();
 }
 
 const point = (event) => {
@@ -192,7 +277,7 @@ tools.addEventListener("click", (event) => {
   const wanted = event.target.closest("[data-zoom]")?.dataset.zoom;
   if (wanted === "in") zoom(1.3);
   if (wanted === "out") zoom(1 / 1.3);
-  if (wanted === "all") { view = { x: 0, y: 0, k: 1 }; place(); }
+  if (wanted === "all") { view = { x: 0, y: 0, k: 1 }; place(); relabel(); }
 });
 document.addEventListener("part", () => { if (graph) filter(); }); // the list of links came after the map
 addEventListener("popstate", () => { fromAddress(); filter(); });
