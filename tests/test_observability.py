@@ -184,9 +184,9 @@ def ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_command_logs_how_it_ended(ran: Any, demo_index: Lake, tmp_path: Path, monkeypatch: Any) -> None:
     log = tmp_path / "log.jsonl"
     assert ran("--log-file", str(log), "info", demo_index.path)[0] == 0
-    assert ran("--log-file", str(log), "info", f"http://K:{SECRET}@127.0.0.1:1/x.idx")[0] == 1
+    assert ran("--log-file", str(log), "info", f"http://K:{SECRET}@127.0.0.1:1/x.idx")[0] == 2
     ended = [line for line in _lines(log) if line["event"] == "command"]
-    assert [(line["command"], line["exit"]) for line in ended] == [("info", 0), ("info", 1)]
+    assert [(line["command"], line["exit"]) for line in ended] == [("info", 0), ("info", 2)]
     assert [line["event"] for line in _lines(log)].count("failed") == 1
     assert SECRET not in log.read_text()
     monkeypatch.setenv(logs.VARIABLE, str(tmp_path / "other.jsonl"))
