@@ -146,7 +146,8 @@ def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:
     units = []
     for number, given in enumerate(frames):
         path = staging / f"columns-{number}.arrow"
-        with disk.create(path) as stream, pa.ipc.new_file(stream, given.schema):
+        # Written anew when a frame is tried alone.
+        with disk.scratch(path) as stream, pa.ipc.new_file(stream, given.schema):
             pass
         options = {"source": {"uri": given.source, "format": "spark", "modified": None}}
         units.append(Unit(given.table, "arrow", str(path.absolute()), 0, ordinal=-1, count=MANY_UNITS, options=options))
