@@ -61,7 +61,8 @@ class InvertedSegment:
             if begin != reached or end < begin or any(file[name].size != end - begin + 1 for name in _RULED[kind]):
                 raise self.damaged()
             reached = end
-        if not files or (kind == "tokens" and len({int(file["range"][0]) for file in files}) > 1):
+        bits = {int(file["range"][0]) for file in files} if kind == "tokens" else {1}
+        if not files or len(bits) > 1 or not 0 < min(bits) < 64:
             raise self.damaged()
         return files
 
