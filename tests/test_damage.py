@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 import crashes
 import lakescope
 from lakescope.cli.app import app
-from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
+from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
 from lakescope.lake import Lake
+from lakescope.store import IndexWriter
 from lakescope.store.arrays import ArrayFile
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile, file_checksum
 
@@ -359,6 +360,14 @@ def test_what_a_dead_writer_left_is_removed(copy: Path) -> None:
     done = lakescope.repair(copy)
     assert {each.where for each in done} == {"staging", "segments/old", f"{MANIFEST}.x"}
     assert crashes.leftovers(copy) == []
+
+
+def test_an_index_that_is_written_is_not_repaired(copy: Path) -> None:
+    with IndexWriter(copy):
+        for dry_run in (True, False):
+            with pytest.raises(IndexLocked, match="another process is writing"):
+                lakescope.repair(copy, dry_run=dry_run)
+    assert list(lakescope.repair(copy)) == []
 
 
 def test_what_cannot_be_repaired(tmp_path: Path, copy: Path) -> None:

@@ -152,6 +152,7 @@ def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:
     units = []
     for number, given in enumerate(frames):
         path = staging / f"columns-{number}.arrow"
+        # Written anew when a frame is tried alone.
         with disk.scratch(path) as stream, pa.ipc.new_file(stream, given.schema):
             pass
         options = {"source": {"uri": given.source, "format": "spark", "modified": None}}

@@ -352,6 +352,8 @@ class Index:
         self._check_moderate(file)
         try:
             source = pa.ipc.open_file(self._mapped[file.path])
+            if not source.schema.equals(SCHEMAS[file.kind]):
+                raise pa.ArrowInvalid("it has other fields")
             batches = [source.get_batch(number) for number in range(source.num_record_batches)]
             for batch in batches:
                 batch.validate()

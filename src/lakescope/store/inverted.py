@@ -67,7 +67,8 @@ class InvertedSegment:
             ):
                 raise self.damaged()
             reached = end
-        if not files or (kind == "tokens" and len({int(file["range"][0]) for file in files}) > 1):
+        bits = {int(file["range"][0]) for file in files} if kind == "tokens" else {1}
+        if not files or len(bits) > 1 or not 0 < min(bits) < 64:
             raise self.damaged()
         return files
 

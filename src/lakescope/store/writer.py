@@ -244,6 +244,18 @@ def _umask() -> int:
     return mask
 
 
+def is_written(path: Path) -> bool:
+    """Whether somebody writes an index at the moment."""
+    try:
+        with (path / _LOCK).open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _is_at(handle: int, path: Path) -> bool:
     """Whether an open file is the one that lies at a path."""
     try:

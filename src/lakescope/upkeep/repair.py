@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from lakescope._version import __version__
-from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
+from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
 from lakescope.results import Results
 from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, OtherFormat, SegmentFile, file_checksum
 from lakescope.store.segment import ShardWriter
-from lakescope.store.writer import IndexWriter, is_ours, segment_folders, staged, unnamed_segments
+from lakescope.store.writer import IndexWriter, is_ours, is_written, segment_folders, staged, unnamed_segments
 
 #: Where damaged files are put.
 DAMAGED = "damaged"
@@ -29,6 +29,7 @@ DAMAGED = "damaged"
 _ALONE = ("problems", "notices", "failures", "tombstones", "past", "past-columns")
 #: Kinds that tell of the whole index, whatever segment they lie in.
 _OF_ALL = ("notices", "tombstones", "past", "past-columns")
+_DEAD = "left by a writer that died"
 _REMEDY = "the next update scans it again"
 
 
@@ -50,6 +51,10 @@ def repair(path: str | os.PathLike[str], *, dry_run: bool = False) -> Results[Re
     place = Path(path)
     _check(place)
     if dry_run:
+        if is_written(place):
+            raise IndexLocked(
+                f"another process is writing {place}", hint="wait for it to end: what it staged is its own"
+            )
         found = _Diagnosis(place)
         return _told(found.repairs, ["nothing was changed"])
     before = [Repair("removed", str(left.relative_to(place)), _DEAD) for left in _debris(place)]
@@ -57,9 +62,6 @@ def repair(path: str | os.PathLike[str], *, dry_run: bool = False) -> Results[Re
         found = _Diagnosis(place)
         notes = _mend(found, writer)
     return _told([*before, *(each for each in found.repairs if each.what != "removed")], notes)
-
-
-_DEAD = "left by a writer that died"
 
 
 def _told(repairs: list[Repair], notes: list[str]) -> Results[Repair]:
