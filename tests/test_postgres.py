@@ -104,6 +104,9 @@ TYPES: dict[str, list[str]] = {
 #: what depends on the order of rows or is a floating sum.
 OWN = {"table", "source_type", "empty", "mean", "std", "quartiles", "quantiles", "histogram", "patterns_error"}
 
+#: Fields of a profile that are about cells as they are written.
+WRITTEN = {"patterns", "length_min", "length_max", "length_mean", "length_median", "digits_max", "decimals_max"}
+
 
 #: Columns with more than two values.
 MANY = {"whole": "i", "double": "i / 7.0", "note": "'n' || i % 97"}
@@ -125,7 +128,8 @@ def make_types(server: Server) -> None:
         f"INSERT INTO types SELECT {', '.join(chosen)} FROM generate_series(1, 3000) i WHERE i % 5 > 0",
         # Rows that hold only some values; one that holds none would be a blank line in a file.
         "INSERT INTO types (whole, double) SELECT i, i / 9.0 FROM generate_series(1, 600) i",
-        "SET timezone = 'America/New_York'",
+        # The file is written in another time zone, and tells it.
+        "ALTER DATABASE lake SET timezone = 'America/New_York'",
     )
 
 
@@ -149,7 +153,8 @@ def test_a_table_gives_the_same_sketches_as_a_file_and_from_the_database(
     )
     assert len(base) == len(TYPES)
     for name, record in base.items():
-        same = [field for field in record if field not in OWN]
+        # The file tells the same moments in another time zone: cells are of another length and pattern.
+        same = [field for field in record if field not in OWN and (name != "zoned" or field not in WRITTEN)]
         assert {field: record[field] for field in same} == {field: file[name][field] for field in same}, name
     for name in base:
         one, other = (lake._index.sketch(table, name) for table in ("lake::types", "types.csv"))
