@@ -76,21 +76,52 @@ def run_build(root: Path) -> Json:
     return {**report, "shuffle": shuffle, "peaks": peaks}
 
 
+def run_here(root: Path) -> Json:
+    """The same by the tasks of a build in this process: no session, so no shuffle and no driver to measure."""
+    from lakescope.pipeline.build import scan_here
+    from lakescope.pipeline.plan import UNIT_BYTES, make_plan
+    from lakescope.sources.discover import discover
+    from lakescope.store.writer import IndexWriter
+
+    report: Json = {"cpu": {}, "shuffle": None, "peaks": None}
+    for name, joins in (("profiles", False), ("joins", True)):
+        with tempfile.TemporaryDirectory() as folder, IndexWriter(Path(folder, "i")) as writer:
+            before = time.process_time()
+            plan = make_plan(discover([str(root)])[0], UNIT_BYTES)
+            outcome = scan_here(plan, writer.staging, joins=joins)
+            report["cpu"][name] = time.process_time() - before
+    sizes: Json = {}
+    for file in outcome.files:
+        sizes[file.kind] = sizes.get(file.kind, 0) + file.size
+    assert outcome.inverted is not None
+    figures = {name: outcome.inverted[name] for name in ("tokens", "pairs", "groups", "postings")}
+    counts = {name: outcome.counts[name] for name in ("tables", "columns", "rows", "bytes")}
+    return {**report, **counts, **figures, "sizes": sizes}
+
+
+def told_bytes(size: float | None) -> str:
+    return "not measured" if size is None else show_bytes(size)
+
+
 def building(options: argparse.Namespace) -> Section:
     folder = common.data_folder("scale", keep=options.keep)
     points, rows = [], []
+    if options.here:
+        write_many_csvs(folder / "first", tables=8)
+        run_here(folder / "first")  # kernels are loaded
     for tables in sorted(options.tables):
         root = folder / str(tables)
         write_many_csvs(root, tables=tables)
-        point = run_build(root)
+        point = run_here(root) if options.here else run_build(root)
         points.append(point)
-        cpu, shuffle, peaks = point["cpu"], point["shuffle"], point["peaks"]
+        cpu, shuffle, peaks = point["cpu"], point["shuffle"] or {}, point["peaks"] or {}
         say(f"{tables:,} tables: {cpu['profiles']:.1f} and {cpu['joins']:.1f} CPU-s")
         rows.append(
             [
                 *(f"{tables:,}", f"{point['columns']:,}", show_bytes(point["bytes"]), f"{point['pairs']:,}"),
-                *(figure(cpu["profiles"]), figure(cpu["joins"]), show_bytes(shuffle["profiles"])),
-                *(show_bytes(shuffle["joins"]), show_bytes(peaks["driver"]), show_bytes(peaks["worker"])),
+                *(figure(cpu["profiles"]), figure(cpu["joins"])),
+                *(told_bytes(shuffle.get(name)) for name in ("profiles", "joins")),
+                *(told_bytes(peaks.get(name)) for name in ("driver", "worker")),
             ]
         )
     units = build_units(points)
@@ -107,10 +138,12 @@ def build_units(points: list[Json]) -> Json:
     columns = [float(point["columns"]) for point in points]
     scan = line(gigabytes, [point["cpu"]["profiles"] for point in points])
     values = line(millions, [point["cpu"]["joins"] - point["cpu"]["profiles"] for point in points])
-    shuffle = line(gigabytes, [float(point["shuffle"]["profiles"]) for point in points])
-    moved = line(millions, [float(point["shuffle"]["joins"] - point["shuffle"]["profiles"]) for point in points])
-    driver = line(columns, [float(point["peaks"]["driver"]) for point in points])
     last = points[-1]
+    moves = [point["shuffle"] or {} for point in points]
+    known = last["shuffle"] is not None
+    shuffle = line(gigabytes, [float(each["profiles"]) for each in moves]) if known else None
+    moved = line(millions, [float(each["joins"] - each["profiles"]) for each in moves]) if known else None
+    driver = line(columns, [float(point["peaks"]["driver"]) for point in points]) if known else None
     sizes, count = last["sizes"], last["columns"]
     each = {
         "token": sizes["tokens"] / last["tokens"],
@@ -124,9 +157,15 @@ def build_units(points: list[Json]) -> Json:
     told = [
         ["CPU-s a GB scanned", figure(scan["slope"]), figure(scan["last"])],
         ["CPU-s a million pairs of value and column", figure(values["slope"]), figure(values["last"])],
-        ["shuffle, profiles: bytes a raw byte", figure(shuffle["slope"] / 1e9), figure(shuffle["last"])],
-        ["shuffle, joins: bytes a pair", figure(moved["slope"] / 1e6), figure(moved["last"])],
-        ["driver: bytes a column", figure(max(0.0, driver["slope"])), figure(driver["last"])],
+        *(
+            [what, figure(max(0.0, fit["slope"] / unit)), figure(fit["last"])]
+            for what, fit, unit in (
+                ("shuffle, profiles: bytes a raw byte", shuffle, 1e9),
+                ("shuffle, joins: bytes a pair", moved, 1e6),
+                ("driver: bytes a column", driver, 1.0),
+            )
+            if fit is not None
+        ),
         *([f"index: bytes a {name}", figure(size), ""] for name, size in list(each.items())[:2]),
         *([f"index: bytes a column, {name}", figure(size), ""] for name, size in list(each.items())[2:]),
     ]
@@ -217,7 +256,10 @@ def large(body: Json) -> tuple[str, Json]:
         "grams": columns * each["grams"],
         "correlation sketches": columns * each["correlation"],
     }
-    shuffle = raw / 1e9 * units["shuffle"]["slope"] + pairs / 1e6 * units["moved"]["slope"]
+    shuffle = driver = None
+    if units["shuffle"] is not None:
+        shuffle = raw / 1e9 * units["shuffle"]["slope"] + pairs / 1e6 * units["moved"]["slope"]
+        driver = columns * max(0.0, units["driver"]["slope"])
     last = ask["points"][-1]
     latency = {
         name: last["ms"][name] * (pairs / last["pairs"]) ** max(0.0, ask["grows"][name]) for name in ask["grows"]
@@ -227,7 +269,7 @@ def large(body: Json) -> tuple[str, Json]:
     found: Json = {
         "columns": columns, "pairs": pairs, "raw_bytes": raw, "cpu_hours": {k: v / 3600 for k, v in cpu.items()},
         "hours": hours, "index_bytes": sizes, "index": sum(sizes.values()), "shuffle": shuffle, "latency_ms": latency,
-        "driver_bytes": columns * max(0.0, units["driver"]["slope"]), "groups": groups,
+        "driver_bytes": driver, "groups": groups,
         "groups_of_limit": groups / (2**31 - 1), "counts_bytes": 8 * columns,
         "remote_seconds": 3 * QUERY * REQUEST / AT_ONCE, "listing_minutes": TABLES * REQUEST / AT_ONCE / 60,
     }  # fmt: skip
@@ -237,10 +279,10 @@ def large(body: Json) -> tuple[str, Json]:
         ["raw data", show_bytes(raw)],
         ["CPU-hours: scan, values", " + ".join(figure(hour) for hour in found["cpu_hours"].values())],
         [f"hours on {MACHINES} machines of {CORES} cores, if all are busy", figure(hours)],
-        ["shuffle", show_bytes(shuffle)],
+        ["shuffle", told_bytes(shuffle)],
         ["index", show_bytes(found["index"])],
         *([f"index: {name}", show_bytes(size)] for name, size in sizes.items()),
-        ["driver of the build", show_bytes(found["driver_bytes"])],
+        ["driver of the build", told_bytes(driver)],
         [
             "groups of values, and share of what an index can number",
             f"{figure(groups)}, {found['groups_of_limit']:.0%}",
@@ -261,9 +303,11 @@ def main() -> None:
     parser.add_argument("--tables", type=int, nargs="+", default=[500, 1_000, 2_000])
     parser.add_argument("--sets", type=int, nargs="+", default=[10_000, 40_000, 160_000])
     parser.add_argument("--questions", type=int, default=400)
+    parser.add_argument("--here", action="store_true", help="build in this process, without Spark: for small sizes")
     parser.add_argument("--with-results", type=Path, help="take the parts that are not run from an earlier result")
     options = parser.parse_args()
-    common.prime()
+    if not options.here:
+        common.prime()
     parts = {"building": building, "asking": asking}
     sections, body, aims = common.run_parts(parts, options, __doc__)
     if options.with_results:
