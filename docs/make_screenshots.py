@@ -6,19 +6,21 @@ Needs playwright (the development requirements have it) and a chromium, which is
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from playwright.sync_api import Page, expect, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 WIDE, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
-#: A file to search with: rides of each day.
-RIDES = "mobility/bike_rides_daily.csv"
+WEATHER = "weather/daily_weather.parquet"
 
 #: Whether the charts within the window are there.
 _ALL_DRAWN = """() => [...document.querySelectorAll("figure[data-chart]")].every((figure) => {
@@ -30,11 +32,21 @@ _ALL_DRAWN = """() => [...document.querySelectorAll("figure[data-chart]")].every
 def settled(page: Page) -> None:
     """Wait until nothing is loaded any more and all charts are drawn."""
     expect(page.locator("[aria-busy=true], [data-loading], [data-job], #map-busy")).to_have_count(0, timeout=180_000)
-    page.wait_for_function(_ALL_DRAWN, timeout=60_000)
+    page.wait_for_function(_ALL_DRAWN)
     page.wait_for_timeout(700)
 
 
-def visit(page: Page, base: str, lake: Path, out: Path, kind: str) -> None:
+def visits(lake: Path, path: Path) -> None:
+    """A file to search with, which is not in the lake: visits of a beach on each day, more when it is warm and dry."""
+    dice = random.Random(7)
+    lines = ["day,visits,kiosk_sales"]
+    for row in pq.read_table(lake / WEATHER).to_pylist():
+        count = max(0, round(400 + 45 * row["mean_temp_c"] - 30 * min(row["rain_mm"], 12) + dice.gauss(0, 110)))
+        lines.append(f"{row['date']},{count},{count * dice.uniform(0.8, 3.2):.2f}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def visit(page: Page, base: str, mine: Path, out: Path, kind: str) -> None:
     """Visit every page and keep how it looks."""
 
     def keep(name: str) -> None:
@@ -47,7 +59,7 @@ def visit(page: Page, base: str, lake: Path, out: Path, kind: str) -> None:
     page.goto(f"{base}/table?name=shop/orders.csv")
     keep("table")
     page.goto(f"{base}/search")
-    page.set_input_files("input[type=file]", lake / RIDES)
+    page.set_input_files("input[type=file]", mine)
     page.wait_for_url("**/search?query=upload*")
     settled(page)
     keep("ask")
@@ -56,18 +68,22 @@ def visit(page: Page, base: str, lake: Path, out: Path, kind: str) -> None:
     page.locator("#joinable").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
     keep("joinable")
     page.goto(f"{base}/map")
+    settled(page)
+    page.locator(".map-card").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
     keep("map")
     page.goto(f"{base}/pair?left=table:shop/orders.csv&right=table:shop/customers.csv")
     keep("pair")
 
 
-def shots(base: str, lake: Path, out: Path) -> None:
+def shots(base: str, mine: Path, out: Path) -> None:
     """All pages in light and dark, and on a phone."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for kind, size, scheme in (("", WIDE, "light"), ("-dark", WIDE, "dark"), ("-phone", PHONE, "light")):
             context = browser.new_context(viewport=size, color_scheme=scheme)
-            visit(context.new_page(), base, lake, out, kind)
+            page = context.new_page()
+            page.set_default_timeout(180_000)
+            visit(page, base, mine, out, kind)
             context.close()
         browser.close()
 
@@ -89,7 +105,10 @@ def main() -> None:
                 break
             except OSError:
                 continue
-        shots("http://127.0.0.1:8123", options.index.parent / "lake", options.out)
+        with tempfile.TemporaryDirectory() as folder:
+            mine = Path(folder) / "beach_visits.csv"
+            visits(options.index.parent / "lake", mine)
+            shots("http://127.0.0.1:8123", mine, options.out)
     finally:
         server.terminate()
         server.wait()

@@ -36,7 +36,8 @@ _BETWEEN = 5.0
 _LETTER, LETTERS, _LINE = 6.3, 24, 15.0
 #: Share of the picture that tables and their names may take; of more, names get less room.
 _FULL = 0.5
-_ROUNDS_APART = 400
+#: Times that tables are pushed apart at most, and the share of the way that they go at a time.
+_ROUNDS_APART, _STEP = 400, 0.35
 
 
 def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequence[Any]) -> Record:
@@ -182,44 +183,38 @@ def _apart(at: F64, names: Sequence[str], radii: F64) -> F64:
     wide, high = np.maximum(radii, _LETTER * letters / 2) + 2, radii + _LINE / 2 + 2
     taken = float((4 * wide * high).sum()) / (WIDTH * HEIGHT)
     wide = np.maximum(radii + 2, wide * min(1.0, _FULL / max(taken, 1e-9)))
-    low = np.column_stack([np.minimum(wide, WIDTH / 2), radii + _BETWEEN])
-    size = np.array([WIDTH, HEIGHT])
-    high_end = size - np.column_stack([np.minimum(wide, WIDTH / 2), radii + _LINE + _BETWEEN])
-    for _ in range(_ROUNDS_APART):
-        at, moved = _moved(at, wide, high)
-        at = np.clip(at, low, high_end)
-        if not moved:
-            break
-    for _ in range(_ROUNDS_APART):
-        at, moved = _moved(at, radii + _BETWEEN / 2, radii + _BETWEEN / 2)
-        at = np.clip(at, low, high_end)
-        if not moved:
-            break
+    sides = np.minimum(wide, WIDTH / 2)
+    low = np.column_stack([sides, radii + _BETWEEN])
+    end = np.array([WIDTH, HEIGHT]) - np.column_stack([sides, radii + _LINE + _BETWEEN])
+    for half_width, half_height in ((wide, high), (radii + _BETWEEN / 2, radii + _BETWEEN / 2)):
+        room = np.add.outer(half_width, half_width), np.add.outer(half_height, half_height)
+        for each in room:
+            np.fill_diagonal(each, -np.inf)
+        for _ in range(_ROUNDS_APART):
+            push = _push(at, *room)
+            if push is None:
+                break
+            at = np.clip(at + _STEP * push, low, end)
     return at
 
 
-def _moved(at: F64, wide: F64, high: F64) -> tuple[F64, bool]:
-    """Boxes moved apart once, and whether any had to be."""
-    apart = at[:, None, :] - at[None, :, :]
-    lap_x = wide[:, None] + wide[None, :] - np.abs(apart[:, :, 0])
-    lap_y = high[:, None] + high[None, :] - np.abs(apart[:, :, 1])
-    lapping = (lap_x > 1e-3) & (lap_y > 1e-3)
-    np.fill_diagonal(lapping, val=False)
+def _push(at: F64, wide: F64, high: F64) -> F64 | None:
+    """Where to boxes are pushed by those they lie on, which are nearer than so much; None if there are none."""
+    across, down = np.subtract.outer(at[:, 0], at[:, 0]), np.subtract.outer(at[:, 1], at[:, 1])
+    lap_x, lap_y = wide - np.abs(across), high - np.abs(down)
+    lapping = np.minimum(lap_x, lap_y) > 1e-3
     if not lapping.any():
-        return at, False
-    # Of two in the very same place, the first goes left or up.
-    order = np.arange(len(at))
-    side = np.where(order[:, None] < order[None, :], -1.0, 1.0)
-    signs = np.where(apart == 0, side[:, :, None], np.sign(apart))
-    along_x = lapping & (lap_x <= lap_y)
-    along_y = lapping & ~along_x
-    push = np.column_stack(
-        [
-            (np.where(along_x, lap_x, 0.0) * signs[:, :, 0]).sum(1),
-            (np.where(along_y, lap_y, 0.0) * signs[:, :, 1]).sum(1),
-        ]
-    )
-    return at + 0.35 * push, True
+        return None
+    sideways = lapping & (lap_x <= lap_y)
+    x = np.where(sideways, lap_x, 0.0) * _signs(across)
+    y = np.where(lapping & ~sideways, lap_y, 0.0) * _signs(down)
+    return np.column_stack([x.sum(1), y.sum(1)])
+
+
+def _signs(apart: F64) -> F64:
+    """Which way to go; of two in the very same place the first goes left or up."""
+    first = np.tri(len(apart), k=-1) * 2 - 1
+    return np.where(apart == 0, first, np.sign(apart))
 
 
 def _parts(count: int, ends: I64) -> list[I64]:

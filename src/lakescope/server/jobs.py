@@ -168,7 +168,9 @@ class Jobs:
         with self._lock:
             job = self._jobs.get(number)
             if job is None or job.visitor not in ("", visitor):
-                raise NotFound("no such job", hint="it may have ended a while ago: ask again")
+                raise NotFound(
+                    "no such work of yours", hint="answers are kept for half an hour, in one browser: ask again"
+                )
             if visitor not in job.left:
                 job.meet(visitor)
             return job

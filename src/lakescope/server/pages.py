@@ -65,7 +65,7 @@ def _environment() -> Environment:
         "percent": lambda share: "" if share is None else percent(share),
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
-        "parts": lambda name, width=60: Markup(escape(shorten(str(name), width)).replace("/", "/<wbr>")),
+        "parts": lambda name, width=60: escape(shorten(str(name), width)).replace("/", Markup("/<wbr>")),
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,

@@ -248,6 +248,19 @@ function zoom(factor, x = width / 2, y = height / 2) {
   relabel();
 }
 
+// All that is shown, as large as it can be.
+function fit() {
+  const shown = (ranked ?? []).filter((node) => !node.gone);
+  if (!shown.length || shown.length === nodes.size) view = { x: 0, y: 0, k: 1 };
+  else {
+    const edges = [Math.min(...shown.map((node) => node.x)) - 90, Math.min(...shown.map((node) => node.y)) - 50, Math.max(...shown.map((node) => node.x)) + 90, Math.max(...shown.map((node) => node.y)) + 50];
+    const k = Math.min(4, width / (edges[2] - edges[0]), height / (edges[3] - edges[1]));
+    view = { k, x: width / 2 - k * (edges[0] + edges[2]) / 2, y: height / 2 - k * (edges[1] + edges[3]) / 2 };
+  }
+  place();
+  relabel();
+}
+
 const point = (event) => {
   const matrix = svg.getScreenCTM().inverse();
   const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix);
@@ -277,7 +290,7 @@ tools.addEventListener("click", (event) => {
   const wanted = event.target.closest("[data-zoom]")?.dataset.zoom;
   if (wanted === "in") zoom(1.3);
   if (wanted === "out") zoom(1 / 1.3);
-  if (wanted === "all") { view = { x: 0, y: 0, k: 1 }; place(); relabel(); }
+  if (wanted === "all") fit();
 });
 document.addEventListener("part", () => { if (graph) filter(); }); // the list of links came after the map
 addEventListener("popstate", () => { fromAddress(); filter(); });
