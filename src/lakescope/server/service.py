@@ -94,6 +94,7 @@ class Service:
         self.ready.set()
         script()
         # The catalog of a large lake is millions of objects that stay: nobody needs to look through them for garbage.
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
 
@@ -108,6 +109,7 @@ class Service:
     def close(self) -> None:
         """End all work, forget all files."""
         self._starting.cancel()
+        gc.unfreeze()
         self.jobs.close()
         self.uploads.close()
 
