@@ -39,10 +39,10 @@ def settled(page: Page) -> None:
 def visits(lake: Path, path: Path) -> None:
     """A file to search with, which is not in the lake: visits of a beach on each day, more when it is warm and dry."""
     dice = random.Random(7)
-    lines = ["day,visits,kiosk_sales"]
+    lines = ["day,visits"]
     for row in pq.read_table(lake / WEATHER).to_pylist():
         count = max(0, round(400 + 45 * row["mean_temp_c"] - 30 * min(row["rain_mm"], 12) + dice.gauss(0, 110)))
-        lines.append(f"{row['date']},{count},{count * dice.uniform(0.8, 3.2):.2f}")
+        lines.append(f"{row['date']},{count}")
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -69,8 +69,8 @@ def visit(page: Page, base: str, mine: Path, out: Path, kind: str) -> None:
     keep("joinable")
     page.goto(f"{base}/map")
     settled(page)
-    page.locator(".map-card").evaluate("node => scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
-    keep("map")
+    if not kind:
+        page.locator(".map-card").screenshot(path=out / "web-map.png")
     page.goto(f"{base}/pair?left=table:shop/orders.csv&right=table:shop/customers.csv")
     keep("pair")
 

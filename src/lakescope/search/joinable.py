@@ -241,8 +241,8 @@ class JoinSearch:
         """Columns that join with one column of a query: the ``k`` best, or all above a containment ``threshold``."""
         began = time.perf_counter()
         candidates, info = self._candidates(query, k, threshold, verify, engine, rank, exclude)
-        records = [self._judged(candidate) for candidate in candidates]
-        return self._answer(query, records, k, info, began)
+        records = [self._judged(candidate) for candidate in candidates[:k]]
+        return self._answer(query, records, info, began)
 
     def search_tables(
         self,
@@ -337,16 +337,15 @@ class JoinSearch:
         return self._verdict(each).p, -each.overlap, self.table_of(each.number), self.name_of(each.number)
 
     def _answer(
-        self, query: QueryColumn, records: list[Joinable], k: int | None, info: dict[str, Any], began: float
+        self, query: QueryColumn, records: list[Joinable], info: dict[str, Any], began: float
     ) -> Results[Joinable]:
-        shown = records if k is None else records[:k]
         notes = []
         if query.size and not query.groups.groups.size:
             notes.append(f"no column of the lake holds any of the {query.size:,} values of {query.name!r}")
         elif not query.size:
             notes.append(f"{query.name!r} holds no values")
         info = {**info, "milliseconds": _milliseconds(began)}
-        return Results(Joinable, shown, shown=_SHOWN, notes=notes, info=info)
+        return Results(Joinable, records, shown=_SHOWN, notes=notes, info=info)
 
     # --- engines ------------------------------------------------------------------------------------------------------
 

@@ -132,6 +132,7 @@ class Service:
         self.ready.set()
         script()
         # The catalog of a large lake is millions of objects that stay: nobody needs to look through them for garbage.
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
@@ -148,6 +149,7 @@ class Service:
         """End all work, forget all files."""
         self._ended.set()
         self._starting.cancel()
+        gc.unfreeze()
         self.jobs.close()
         self.lake.close()
         self.uploads.close()

@@ -174,7 +174,7 @@ async function draw(figure) {
   const config = {
     // By its name: Vega measures texts to make room for them, and cannot measure what is inherited.
     background: "transparent", font: getComputedStyle(document.body).fontFamily, view: { stroke: null },
-    axis: { titlePadding: 8, labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
+    axis: { titlePadding: 8, labelOverlap: "greedy", labelSeparation: 6, labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
     point: { color: accent }, bar: { color: accent }, text: { color: text },
   };
   // No code is made out of text here (the content security policy), so expressions are interpreted.
