@@ -406,7 +406,8 @@ def test_a_full_disk_on_the_command_line(copy: Path) -> None:
         "main()\n"
     )
     before = answers(copy)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    # -B: Python would write the code of a module it compiles as far as the limit goes, and take it for whole later.
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert "cannot write" in done.stderr
     assert "File too large" in done.stderr

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
@@ -34,7 +35,8 @@ def _values(array: pa.Array) -> Sequence[Any]:
         children = [_values(child) for child in array.flatten()]
         return [dict(zip(names, row, strict=True)) for row in zip(*children, strict=True)]
     if (types.is_floating(kind) or types.is_integer(kind)) and not array.null_count:
-        numbers: list[Any] = array.to_numpy().tolist()
+        # Not to_numpy: it imports pandas where there is one.
+        numbers: list[Any] = np.from_dlpack(array).tolist()
         return numbers
     values: list[Any] = array.to_pylist()
     return values
