@@ -22,6 +22,7 @@ import pytest
 
 import lakescope
 from lakescope.lake import Lake
+from needs import left_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,8 +38,6 @@ RIDES = "mobility/bike_rides_daily.csv"
 PHONE = {"width": 390, "height": 844}
 #: Milliseconds for what a worker does.
 LONG = 120_000
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt install chromium")
 
 
 @contextmanager
@@ -84,6 +83,8 @@ def tell_workers(server: int, what: signal.Signals) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        left_out("there is no chromium: apt install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield browser
@@ -136,12 +137,12 @@ def axe() -> str:
     if not path.exists():
         npm = shutil.which("npm")
         if npm is None:
-            pytest.skip("there is no npm to fetch axe-core with")
+            left_out("there is no npm to fetch axe-core with")
         ran = subprocess.run(
             [npm, "ci", "--no-audit", "--no-fund"], cwd=WEB, capture_output=True, text=True, timeout=300, check=False
         )
         if ran.returncode:
-            pytest.skip(f"npm could not fetch axe-core: {ran.stderr[-200:]}")
+            left_out(f"npm could not fetch axe-core: {ran.stderr[-200:]}")
     return path.read_text("utf-8")
 
 
