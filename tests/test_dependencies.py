@@ -517,11 +517,20 @@ def test_rows_that_break_a_dependency() -> None:
         (("3",), ("Bern", "(missing)"), (3, 1), (6, 7, 8, 9), "Bern"),
         (("1",), ("Rome", "Rom"), (2, 1), (0, 1, 2), "Rome"),
     ]
+    cities = addresses()["city"].to_pylist()
+    assert [[cities[row] for row in each.doubtful] for each in found] == [[None], ["Rom"]]
     assert found.info["degree"] == 2
     assert [each.lhs for each in violations(addresses(), ["zip"], "city", "skip")] == [("1",)]
     assert not violations(addresses(), ["id"], "city")
     with pytest.raises(NotFound, match="town"):
         violations(addresses(), ["zip"], "town")
+
+
+def test_rows_to_repair_are_told_however_many_rows_agree() -> None:
+    table = pa.table({"zip": ["1"] * 40 + ["2"] * 2, "city": ["Rome"] * 38 + ["Rom", "Roma", "Oslo", "Bern"]})
+    first, second = violations(table, ["zip"], "city")
+    assert (first.repair, first.doubtful) == ("Rome", (38, 39))
+    assert (second.repair, second.doubtful) == (None, (40, 41))
 
 
 def test_dependencies_as_text() -> None:

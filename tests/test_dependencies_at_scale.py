@@ -362,6 +362,12 @@ def test_imputed_values_are_near_what_was_there(method: Any) -> None:
     assert imputed(coded, method, bins=10).codes[1].max() == 9
 
 
+def test_a_reference_tells_of_values_that_may_stand_for_none() -> None:
+    made = pa.table({"a": ["1", "?", "2", "?"], "b": ["x", "y", "x", "z"]})
+    assert any("'?' in a (2 rows)" in note for note in reference(made).notes)
+    assert reference(made, missing="?").notes == ("2 missing values were filled in",)
+
+
 def test_a_reference_is_what_holds_after_every_imputation() -> None:
     dice = np.random.default_rng(2)
     zips = dice.integers(0, 12, 300)

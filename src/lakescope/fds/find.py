@@ -91,7 +91,7 @@ def dependencies(
     genuineness = GenuinenessScorer(table, model)
     genuineness.budget = time
     judge = Judge(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
-    return judge.results(found, by, scored, time, [*_unmet(table), *_suspicions(table)])
+    return judge.results(found, by, scored, time, notes_on_missing(table))
 
 
 @cache
@@ -127,6 +127,11 @@ def _unmet(table: CodedTable) -> list[str]:
     return (
         [f"no cell reads {', '.join(map(repr, table.unmet))}, which was to stand for no value"] if table.unmet else []
     )
+
+
+def notes_on_missing(table: CodedTable) -> list[str]:
+    """Texts that were to stand for no value and do not occur, and values that may stand for none."""
+    return [*_unmet(table), *_suspicions(table)]
 
 
 def _suspicions(table: CodedTable) -> list[str]:

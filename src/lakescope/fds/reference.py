@@ -8,6 +8,7 @@ from typing import Any
 
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import discover
+from lakescope.fds.find import notes_on_missing
 from lakescope.fds.impute import METHODS, Method, imputed
 from lakescope.fds.scores import Scorer, trivial
 from lakescope.fds.table import read
@@ -65,6 +66,7 @@ def reference(
     notes = [] if complete else ["not complete: time was up; give it a larger budget"]
     filled = int(table.missing().sum())
     notes.append(f"{filled:,} missing values were filled in" if filled else "no value is missing")
+    notes += notes_on_missing(table)
     return Results(Imputed, records, notes=notes, info={"jaccard": _jaccard(found)})
 
 

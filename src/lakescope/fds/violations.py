@@ -23,6 +23,7 @@ class Violation:
     """A left side with several right ones: which, how often each, and in which rows (from 0; the first ten).
 
     ``repair`` is the right side of more than half of the rows that have one: what the others might be meant to be.
+    ``doubtful`` are these others, all of them; every row of the group if there is nothing to repair them with.
     """
 
     lhs: tuple[str, ...]
@@ -30,6 +31,7 @@ class Violation:
     counts: tuple[int, ...]
     rows: tuple[int, ...]
     repair: str | None
+    doubtful: tuple[int, ...]
 
 
 def parse(text: str) -> tuple[tuple[str, ...], str]:
@@ -60,7 +62,8 @@ def violations(
     found = []
     for group in _broken(by, scorer.codes[right]):
         rows = np.sort(kept[by.rows_of(group)])
-        values = Counter(_text(table, right, row) for row in rows.tolist()).most_common()
+        texts = [_text(table, right, row) for row in rows.tolist()]
+        values = Counter(texts).most_common()
         there = [(text, number) for text, number in values if text != _MISSING]
         known = sum(number for _, number in there)
         majority = there[0][0] if there and 2 * there[0][1] > known else None
@@ -71,6 +74,7 @@ def violations(
                 counts=tuple(number for _, number in values),
                 rows=tuple(rows[:_ROWS].tolist()),
                 repair=majority,
+                doubtful=tuple(row for row, text in zip(rows.tolist(), texts, strict=True) if text != majority),
             )
         )
     found.sort(key=lambda each: (-sum(each.counts), each.lhs))
