@@ -448,6 +448,9 @@ def test_a_plan_is_kept_and_used_on_other_rows(plan: Plan, tables: tuple[pa.Tabl
     used = again.apply(tables[0].slice(10, 20), tables[1])
     assert found(used) == {(left - 10, right) for left, right in found(plan) if 10 <= left < 30}
     assert used.coverage == pytest.approx(20 / 90)
+    assert (sum(used.info["rows"]), used.notes) == (20, ())
+    twice = again.apply(pa.concat_tables([tables[0], tables[0].slice(0, 1)]), tables[1])
+    assert twice.notes == ("2 source rows lay claim to keys that others claim too: not joined",)
     assert found(plan.apply(tables[0].slice(10, 20))) == found(used)
     with pytest.raises(NotFound, match="name"):
         plan.apply(tables[0].rename_columns(["other", "id"]))
@@ -658,6 +661,21 @@ def test_autojoin_on_the_command_line(
     assert len(out.splitlines()) == 3
     code, out, _ = run(["autojoin", "a.csv", "b.csv", "--code", "duckdb"], monkeypatch, capsys)
     assert len(duckdb.sql(out).fetchall()) == 90
+
+
+def test_what_joins_nothing_writes_nothing_and_says_so(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    countries = ["France", "Germany", "Italy", "Spain", "Japan", "China", "Peru", "Kenya"]
+    capitals = ["Paris", "Berlin", "Rome", "Madrid", "Tokyo", "Beijing", "Lima", "Nairobi"]
+    Path("countries.csv").write_text("\n".join(["country,x", *(f"{each},1" for each in countries)]))
+    Path("capitals.csv").write_text("\n".join(["capital,y", *(f"{each},2" for each in capitals)]))
+    for asked in (["autojoin"], ["fuzzyjoin", "--on", "country=capital"]):
+        arguments = [*asked, "countries.csv", "capitals.csv", "--out", "none.csv"]
+        code, _, err = run(arguments, monkeypatch, capsys)
+        assert code == 2
+        assert "none.csv was not written" in err
+        assert not Path("none.csv").exists()
 
 
 def test_fuzzyjoin_on_the_command_line(

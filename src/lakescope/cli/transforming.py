@@ -103,7 +103,7 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
-    from lakescope.search.augment import check_output, write_table
+    from lakescope.search.augment import check_output
     from lakescope.transforms.plan import Plan
 
     if is_index(left):
@@ -128,9 +128,8 @@ def print_autojoin(
         _print_plan(plan, explain=explain)
     if faces["save"] is not None:
         plan.save(faces["save"])
-    if faces["out"] is not None and plan:
-        write_table(plan.table(), faces["out"])
-        typer.echo(f"wrote {plan.pairs().num_rows:,} rows to {faces['out']}", err=True)
+    if faces["out"] is not None:
+        _write_joined(plan, faces["out"])
 
 
 def _records(plan: Any) -> list[dict[str, Any]]:
@@ -176,7 +175,7 @@ def _print_evidence(plan: Any) -> None:
 def print_fuzzyjoin(left: str, right: str, on: str, options: dict[str, Any], out: str | None, form: Format) -> None:
     """Join two columns that are nearly equal, and print how."""
     import lakescope
-    from lakescope.search.augment import check_output, write_table
+    from lakescope.search.augment import check_output
 
     if out is not None:
         check_output(out)
@@ -186,6 +185,15 @@ def print_fuzzyjoin(left: str, right: str, on: str, options: dict[str, Any], out
         _print_sample("joined", joined.table().slice(0, _SHOWN))
     else:
         print_record(joined.to_dict(), form)
-    if out is not None and joined:
-        write_table(joined.table(), out)
-        typer.echo(f"wrote {joined.pairs().num_rows:,} rows to {out}", err=True)
+    if out is not None:
+        _write_joined(joined, out)
+
+
+def _write_joined(found: Any, out: str) -> None:
+    """Write what joins; where nothing does, whoever waits for the file is told that there is none."""
+    from lakescope.search.augment import write_table
+
+    if not found:
+        raise NotFound(f"nothing joins: {out} was not written", hint="ask without --out to see why")
+    write_table(found.table(), out)
+    typer.echo(f"wrote {found.pairs().num_rows:,} rows to {out}", err=True)

@@ -123,7 +123,7 @@ class _Search:
             "complete": self.complete,
             "sampled": found.sampled is not None and min(found.sampled.source, found.sampled.target) < 1,
             "failure": None if found.sampled is None else found.sampled.failure,
-            "rows": [int((joined.programs == number).sum()) for number in range(len(found.programs))],
+            "rows": joined.rows(len(found.programs)),
         }
         return replace(
             plan,
@@ -156,11 +156,7 @@ class _Search:
                 f"learnt from {sampled.source:.1%} of the source and {sampled.target:.1%} of the target rows"
                 f" (too few pairs with a chance of {sampled.failure:.2g}); joined on all rows"
             )
-        repeated = sum(self.found.keys[keys].repeated for keys in {program.keys for program in self.found.programs})
-        if repeated:
-            notes.append(f"the key is only nearly one: {repeated:,} values occur more than once and join nothing")
-        if joined.ambiguous:
-            notes.append(f"{joined.ambiguous:,} source rows lay claim to keys that others claim too: not joined")
+        notes += joined.notes()
         if fuzzy and (_too_many(source.rows - joined.pairs, target.rows)):
             left = source.rows - joined.pairs
             notes.append(f"{left:,} source rows are left beside {target.rows:,} keys: too many for a fuzzy join")

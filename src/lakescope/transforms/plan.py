@@ -137,7 +137,9 @@ class Plan:
             raise NotFound.among("column", missing[0], other._source.names)
         found = other._joined
         coverage = found.keys / max(1, other._target.rows), found.pairs / max(1, other._source.rows)
-        return replace(other, coverage=coverage[0], source_coverage=coverage[1], notes=())
+        info = {"rows": found.rows(len(self.programs))}
+        other = replace(other, notes=tuple(found.notes()), info=info)
+        return replace(other, coverage=coverage[0], source_coverage=coverage[1])
 
     @property
     def _source(self) -> Texts:
@@ -273,12 +275,13 @@ def join(plan: Plan, source: Texts, target: Texts) -> Joined:
         pieces: key_of(target, pieces) for pieces in dict.fromkeys(program.keys for program in plan.programs)
     }
     found = joined([targets_of(program, source, keys) for program in plan.programs], plan.single)
+    found = replace(found, repeated=sum(key.repeated for key in keys.values()))
     if plan.fuzzy is None:
         return found
     first = plan.programs[0]
     texts = [derived(program.outputs, source).to_pylist() for program in plan.programs]
     more = fuzzy_targets(plan.fuzzy, texts, keys[first.keys], target, found, plan.single)
-    return Joined(np.where(found.targets >= 0, found.targets, more), found.programs, found.ambiguous)
+    return replace(found, targets=np.where(found.targets >= 0, found.targets, more))
 
 
 def held(query: Any) -> Any:

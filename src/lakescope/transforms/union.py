@@ -24,11 +24,15 @@ Keys = Mapping[tuple[Piece, ...], Key]
 
 @dataclass(frozen=True)
 class Joined:
-    """For every source row its target row (-1: none) and the number of the program that found it; rows left open."""
+    """For every source row its target row (-1: none) and the number of the program that found it; rows left open.
+
+    ``repeated`` is the number of values that occur more than once among the keys, and hence join nothing.
+    """
 
     targets: I64
     programs: I64
     ambiguous: int
+    repeated: int = 0
 
     @property
     def pairs(self) -> int:
@@ -38,6 +42,19 @@ class Joined:
     def keys(self) -> int:
         """Target rows that are joined."""
         return int(np.unique(self.targets[self.targets >= 0]).size)
+
+    def rows(self, programs: int) -> list[int]:
+        """Source rows that each of so many programs joins."""
+        return [int((self.programs == number).sum()) for number in range(programs)]
+
+    def notes(self) -> list[str]:
+        """What was left unjoined on purpose."""
+        notes = []
+        if self.repeated:
+            notes.append(f"the key is only nearly one: {self.repeated:,} values occur more than once and join nothing")
+        if self.ambiguous:
+            notes.append(f"{self.ambiguous:,} source rows lay claim to keys that others claim too: not joined")
+        return notes
 
 
 def targets_of(program: Program, source: Texts, keys: Keys) -> I64:
