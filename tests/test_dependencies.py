@@ -559,6 +559,11 @@ def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
     assert_refused(run("fds", str(dirty), "--violations", "zip"), 2, "hint: ")
     assert_refused(run("fds", str(dirty), "--nulls", "maybe"), 2, "hint: ")
     assert_refused(run("fds", str(tmp_path / "none.csv")), 2)
+    assert_refused(run("fds", str(dirty), "--pattern", "pareto"), 2, "--pattern does nothing here")
+    assert_refused(run("fds", str(dirty), "--study", "--error", "0.1"), 2, "--error does nothing here")
+    (tmp_path / "lake.idx").mkdir()
+    (tmp_path / "lake.idx" / "manifest.json").write_text("{}")
+    assert_refused(run("fds", str(tmp_path / "lake.idx")), 2, "--all")
     assert_refused(
         run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "one question at a time"
     )

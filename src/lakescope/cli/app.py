@@ -588,6 +588,7 @@ def headers(
     " | lakescope fds table.csv --study --missing 0.05,0.1,0.2,0.4 --pattern pareto --out report/"
 )
 def fds(
+    context: typer.Context,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="A table: its path or URI; with --all, an index.")],
     nulls: Annotated[
         str, typer.Option(help="What a missing value equals: equal (all), distinct (none), skip.")
@@ -630,16 +631,15 @@ def fds(
 ) -> None:
     """Which functional dependencies hold, and which of them missing values only feign."""
     from lakescope.cli import depending
+    from lakescope.cli.transforming import is_index
 
     ways = {"--compare": compare, "--violations": violations, "--split": split, "--all": every, "--study": study}
     chosen = [name for name, given in {**ways, "--reference": reference}.items() if given]
     if len(chosen) > 1:
         raise BadRequest(f"either {' or '.join(chosen)}", hint="ask one question at a time")
-    depending.refuse_idle(
-        **{"--bins": bins and not reference, "--out": out and not (study or every)},
-        **{"--target": target and not study, "--unit": unit and not study},
-        **{"--by": by != "score" and chosen, "--master": master and chosen and not every},
-    )
+    depending.refuse_idle(context, chosen[0] if chosen else "")
+    if not every and is_index(table):
+        raise BadRequest(f"{table} is an index, not a table", hint=f"lakescope fds {table} --all")
     most = None if max_lhs == 0 else 3 if max_lhs is None else max_lhs
     options: dict[str, Any] = {
         **{"nulls": nulls, "max_lhs": most, "error": error, "budget": budget},

@@ -20,11 +20,34 @@ if TYPE_CHECKING:
 _MANY = 5
 
 
-def refuse_idle(**options: Any) -> None:
-    """Refuse options that were given where they do nothing."""
-    idle = [name for name, given in options.items() if given]
+#: What each question goes by, besides what all do: how much is printed, and how.
+_PRINTED = {"limit", "form", "quiet"}
+_ASKED = {
+    "": {"nulls", "max_lhs", "error", "missing", "by", "master", "budget"},
+    "--compare": {"compare", "nulls", "max_lhs", "missing", "budget"},
+    "--violations": {"violations", "nulls", "missing"},
+    "--split": {"split", "nulls", "max_lhs", "error", "missing", "budget"},
+    "--all": {"every", "nulls", "max_lhs", "error", "missing", "master", "budget", "out"},
+    "--study": {"study", "max_lhs", "missing", "pattern", "target", "unit", "versions", "seed", "out"},
+    "--reference": {"reference", "max_lhs", "missing", "budget", "bins", "seed"},
+}
+
+
+def refuse_idle(context: typer.Context, question: str) -> None:
+    """Refuse options that were given, be it as they are anyway, where they do nothing."""
+    used = _PRINTED | _ASKED[question]
+    idle = [
+        option.opts[0]
+        for option in context.command.params
+        if option.param_type_name == "option" and option.name not in used and _is_given(context, option.name)
+    ]
     if idle:
         raise BadRequest(f"{' and '.join(idle)} does nothing here", hint="lakescope fds --help tells what each is for")
+
+
+def _is_given(context: typer.Context, name: str | None) -> bool:
+    source = context.get_parameter_source(name or "")
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def parse_missing(text: str | None) -> tuple[str, ...]:
