@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,44 @@ def test_keys_in_another_order_join(demo_index: Lake, demo_lake: Path) -> None:
     assert [(each.table, each.column, each.correlation) for each in one] == [
         (each.table, each.column, each.correlation) for each in other
     ]
+
+
+@pytest.mark.parametrize("agg", ["mean", "count"])
+def test_code_joins_keys_as_they_were_found(demo_index: Lake, demo_lake: Path, agg: str) -> None:
+    """Columns of a key in another order meet those that they were found to meet; the query has its own aggregate."""
+    query, key = str(demo_lake / "world/gdp_growth.csv"), ["year", "country"]
+    found = demo_index.correlated(query, key, "gdp_growth_pct", k=3, agg="mean", verify=True)
+    assert found
+    for each in found:
+        told = replace(each, aggregate=agg)
+        code = demo_index.correlation_code(query, key, told, "duckdb", target="gdp_growth_pct")
+        row = duckdb.connect().execute(code).fetchone()
+        assert row is not None
+        assert row[1] > 1000
+        if agg == each.aggregate and each.coefficient == "pearson":
+            assert row[0] == pytest.approx(each.verified, abs=1e-6)
+        assert ("COUNT(TRY" in code) == (agg == "count")
+        assert 'AVG(TRY_CAST("gdp_growth_pct"' in code
+        summed = demo_index.correlation_code(query, key, told, "duckdb", target="gdp_growth_pct", query_agg="sum")
+        assert 'SUM(TRY_CAST("gdp_growth_pct"' in summed
+
+
+def test_tables_of_the_lake_know_the_trend_of_their_keys_too(demo_index: Lake, demo_lake: Path) -> None:
+    """Days and years are told by their hashes: what is left without a trend is what reading the table says."""
+    for table, key, target in (
+        ("mobility/bike_rides_daily.csv", "date", "rides"),
+        ("world/gdp_growth.csv", "year", "gdp_growth_pct"),
+    ):
+        named = {(each.table, each.key, each.column): each for each in demo_index.correlated(table, key, target, k=100)}
+        read = demo_index.correlated(str(demo_lake / table), key, target, k=100)
+        same = [each for each in read if (each.table, each.key, each.column) in named]
+        assert len(same) >= 3
+        for each in same:
+            other = named[each.table, each.key, each.column]
+            if other.sample == each.sample:
+                assert other.partial == pytest.approx(each.partial, abs=1e-9)
+    swapped = demo_index.correlated("world/gdp_growth.csv", ["year", "country"], "gdp_growth_pct", k=3)
+    assert swapped == demo_index.correlated("world/gdp_growth.csv", ["country", "year"], "gdp_growth_pct", k=3)
 
 
 @pytest.mark.parametrize("retrieval", ["z", "qcr", "csk"])
@@ -240,20 +279,25 @@ def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -
         demo_index.correlated(query, "total", "order_id")
     with pytest.raises(BadRequest, match="one column or two"):
         demo_index.correlated(query, ["a", "b", "c"], "total")
-    with pytest.raises(NotFound, match="key"):
+    with pytest.raises(BadRequest, match="'a' twice"):
+        demo_index.correlated(query, ["a", "a"], "total")
+    with pytest.raises(NotFound, match="key") as refused:
         demo_index.correlated("shop/orders.csv", "total", "order_id")
+    assert "path of the file" in str(refused.value.hint)
     for wrong in ({"k": 0}, {"measure": "x"}, {"agg": "x"}, {"rank": "x"}, {"retrieval": "x"}, {"mean": "x"}):
         with pytest.raises(BadRequest):
             demo_index.correlated(query, "customer_id", "total", **wrong)  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="weight"):
         demo_index.correlated(query, "customer_id", "total", weights={"joins": 1})
-    with pytest.raises(BadRequest):
-        Request(weight_join=0, weight_correlation=0).check()
+    for weight in (0.0, float("nan"), float("inf"), -1.0):
+        with pytest.raises(BadRequest, match="weights"):
+            Request(weight_join=weight, weight_correlation=0).check()
     with pytest.raises(BadRequest, match="cannot write"):
         demo_index.augment(query, "customer_id", "total", "out.xyz")
     ask = ["correlate", demo_index.path, query, "--key", "customer_id", "--target"]
     assert_refused(run(*ask, "status"), 2, "not a column of numbers")
     assert_refused(run(*ask, "total", "--weight", "join"), 2, "cannot read the weights")
+    assert_refused(run(*ask, "total", "--plot", "nowhere/best.svg"), 2, "cannot write nowhere/best.svg")
 
 
 def test_the_command_line(demo_index: Lake, demo_lake: Path, run: Run, tmp_path: Path) -> None:

@@ -343,6 +343,27 @@ def test_quality_is_a_word(containment: float, query_size: int, size: int, word:
     assert quality(containment, query_size, size) == word
 
 
+def test_chance_judges_a_column_alike_by_its_name_and_by_its_path(demo_index: Lake, demo_lake: Path) -> None:
+    """Calling codes crowd among small numbers: row numbers hold most of them, though not most of their range."""
+    named, read = (
+        {(each.table, each.column): each for each in demo_index.joinable(query, "calling_code", k=30)}
+        for query in ("world/countries.csv", str(demo_lake / "world/countries.csv"))
+    )
+    assert named.keys() == read.keys(), "its own table is no find, however it is named"
+    rows = ("broken/bare_cr.csv", "id")
+    assert named[rows].expected == pytest.approx(read[rows].expected, rel=0.1)
+    for found in (named, read):
+        assert all(each.p > LEVEL for each in found.values() if each.column == "id")
+        assert found[rows].reasons[0] == "no more than chance explains", "what is first is never cut off"
+
+
+def test_the_own_table_counts_only_if_asked(demo_index: Lake, demo_lake: Path) -> None:
+    for query in ("shop/staff.csv", str(demo_lake / "shop/staff.csv")):
+        assert all(each.table != "shop/staff.csv" for each in demo_index.joinable(query, "badge", k=1000))
+        own = demo_index.joinable(query, "badge", k=1000, own=True)
+        assert all(each.column != "badge" for each in own if each.table == "shop/staff.csv")
+
+
 def test_chance_is_the_upper_tail_of_poisson() -> None:
     assert chance(0, 5.0) == 1.0
     assert chance(1, 0.0) == 0.0
@@ -358,6 +379,11 @@ def test_null_models() -> None:
     assert expected_by_density(np.arange(1.0, 501.0), dense) == 500
     assert expected_by_density(np.arange(2000.0, 2500.0), dense) == 0
     assert expected_by_density(Range(1, 500, 500), dense) == pytest.approx(500)
+    crowded = Range(1, 1000, 100, cuts=(1.0, 51.0, 1000.0))
+    assert expected_by_density(crowded, Range(1, 50, 50)) == pytest.approx(50, abs=1)
+    assert expected_by_density(Range(1, 1000, 60, cuts=(1.0, 11.0, 1000.0)), Range(1, 10, 10)) == pytest.approx(
+        10, abs=1
+    )
     counts = Range(0, 1_000_000, 200, counts=True)
     assert expected_by_density(np.arange(0.0, 10.0), counts) > 5, "small counts are expected among counts"
     assert expected_by_density(np.arange(900_000.0, 900_010.0), counts) < 0.1
@@ -574,6 +600,37 @@ def test_the_command_prints_what_the_api_says(run: Run, demo_index: Lake, demo_l
     assert "engine: " in shown.err
     outside = run("join", demo_index.path, str(demo_lake / "world/gdp_growth.csv"), "--threshold", "0.9", "-f", "json")
     assert {each["query_column"] for each in from_json(outside.out)} >= {"country"}
+
+
+def test_what_is_estimated_is_shown_with_its_interval(run: Run, demo_index: Lake) -> None:
+    query = ("join", demo_index.path, "world/gdp_growth.csv", "--on", "country", "--engine", "lsh")
+    assert {"low", "high"} <= set(run(*query, "--threshold", "0.3").out.splitlines()[0].split())
+    guessed = run(*query, "-k", "12")
+    assert {"low", "high"} <= set(guessed.out.splitlines()[0].split())
+    assert "too large for signatures" in guessed.err
+    exact = run(*query, "-k", "12", "--verify")
+    assert "low" not in exact.out.splitlines()[0].split()
+    known = {(each.table, each.column): each.overlap for each in demo_index.joinable(query[2], "country", k=1000)}
+    for each in from_json(run(*query, "-k", "12", "--verify", "-f", "json").out):
+        assert each["exact"]
+        assert each["overlap"] == known[each["table"], each["column"]]
+
+
+def test_paths_are_shown_whole(run: Run, demo_index: Lake) -> None:
+    query = ("join", demo_index.path, "shop/order_lines.parquet.order_id", "--paths", "2")
+    shown = run(*query).out
+    far = {path.table: path for path in demo_index.join_paths("shop/order_lines.parquet", "order_id", depth=2)}
+    assert ", ".join(far["shop/staff.csv"].joins) in shown
+    assert len(run(*query, "-k", "2").out.splitlines()) == 3
+    assert_refused(run(*query, "-k", "0"), 2, "k must be")
+    assert_refused(run(*query, "--code", "sql"), 2, "--code does not go with --paths")
+
+
+def test_nothing_in_common_is_said_without_a_column_too(run: Run, demo_index: Lake, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("a\nzzq1\nzzq2\nzzq3\n")
+    ran = run("join", demo_index.path, str(tmp_path / "mine.csv"))
+    assert (ran.code, ran.out) == (0, "no column joins\n")
+    assert "no column of the lake holds any value of 'a'" in ran.err
 
 
 def test_the_command_refuses_what_the_api_refuses(run: Run, demo_index: Lake) -> None:

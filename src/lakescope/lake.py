@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
@@ -29,9 +30,9 @@ from lakescope.search.correlated import (
 )
 from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
-from lakescope.search.keyed import KeyedQuery, read_keyed, sketched_query
+from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
-from lakescope.search.query import QueryColumn
+from lakescope.search.query import QueryColumn, range_of
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
@@ -254,13 +255,13 @@ class Lake:
         check_request(k, threshold, engine, rank)
         k = 10 if k is None and threshold is None else k
         before = self.fetched
-        columns, table = self._query(query, on, plausible=on is None)
+        columns, _ = self._query(query, on, plausible=on is None)
+        table = self._table_of(query)
+        of_table = self._joins.columns_of(table) if table is not None else range(0)
         options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
 
         def excluded(column: QueryColumn) -> Sequence[int]:
-            if column.number is None or table is None:
-                return ()
-            return [column.number] if own else self._joins.columns_of(table)
+            return [each for each in of_table if self._joins.name_of(each) == column.name] if own else of_table
 
         if on is not None:
             found = self._joins.search(columns[0], k=k, exclude=excluded(columns[0]), **options)
@@ -493,7 +494,8 @@ class Lake:
         before = self.fetched
         columns = [key] if isinstance(key, str) else list(key)
         if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
-            raise BadRequest(f"a key is one column or two, not {len(columns)}", hint="name the two that make a key")
+            what = f"one column or two, not {len(columns)}" if len(columns) != 2 else f"not {columns[0]!r} twice"
+            raise BadRequest(f"a key is {what}", hint="name the two that make a key")
         table = None if own else self._table_of(query)
         mine = query_agg or _aggregate_of_query(agg)
         found = self._correlations.search(self._keyed(query, columns, target, mine, given), request, table)
@@ -527,30 +529,46 @@ class Lake:
         task = SearchCorrelations(self._index.location, self._index.manifest.generation, request)
         return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
 
-    def scatter(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> str:
+    def scatter(
+        self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
+    ) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
         from lakescope.report.charts import scatter_chart
 
-        x, y = (column.to_pylist() for column in self.scatter_points(query, key, target, found).columns)
+        x, y = (
+            column.to_pylist() for column in self.scatter_points(query, key, target, found, query_agg=query_agg).columns
+        )
         title = f"{found.coefficient} {found.correlation:.3f}, {found.sample:,} keys ({found.aggregate})"
         points = list(zip(x, y, strict=True))
         return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
 
-    def scatter_points(self, query: Any, key: str | Sequence[str], target: str, found: Correlated) -> pa.Table:
+    def scatter_points(
+        self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
+    ) -> pa.Table:
         """The sample that a find rests on: ``x`` of the query, ``y`` of what was found, one row a key."""
         columns = [key] if isinstance(key, str) else list(key)
-        keyed = self._keyed(query, columns, target, _aggregate_of_query(found.aggregate))
+        keyed = self._keyed(query, columns, target, query_agg or _aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
         return pa.table({"x": x, "y": y})
 
     def correlation_code(
-        self, query: Any, key: str | Sequence[str], found: Correlated, dialect: str = "duckdb", *, target: str = ""
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        found: Correlated,
+        dialect: str = "duckdb",
+        *,
+        target: str = "",
+        query_agg: str | None = None,
     ) -> str:
         """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        columns = tuple([key] if isinstance(key, str) else key)
+        columns = [key] if isinstance(key, str) else list(key)
+        aggregate = query_agg or _aggregate_of_query(found.aggregate)
+        if len(columns) > 1:
+            columns = list(self._correlations.order_of_key(self._keyed(query, columns, target, aggregate), found))
         mine = self._side(query, target) if self._is_table(query) else side_of(query, target)
-        theirs = Keyed(self._side(found.table, found.column), found.key_columns)
-        return correlation_code(Keyed(mine, columns), theirs, found.aggregate, dialect)
+        theirs = Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate)
+        return correlation_code(Keyed(mine, tuple(columns), aggregate), theirs, dialect)
 
     def augment(
         self,
@@ -586,8 +604,16 @@ class Lake:
         """A query by its key: what the index holds of a table of the lake, else the table itself."""
         more = [given] if given else []
         if self._is_table(query):
-            return sketched_query(self._correlations.sketches, query, key, target, agg, more)
+            sketched = sketched_query(self._correlations.sketches, query, key, target, agg, more)
+            own = self._numbers_of_key(sketched) if len(key) == 1 else None
+            return sketched if own is None else replace(sketched, given={**sketched.given, OWN: own})
         return read_keyed(query, key, target, agg, more)
+
+    def _numbers_of_key(self, query: KeyedQuery) -> npt.NDArray[np.float64] | None:
+        """What the keys of a table of the lake are as numbers, if they are whole numbers or days."""
+        (number,) = [each for each in self._joins.columns_of(query.name) if self._joins.name_of(each) == query.key[0]]
+        record = self._index.column(number, ("type", "type_share", "minimum", "maximum"))
+        return numbers_of_keys(query.hashes, record["type"], range_of(record, query.size))
 
     def _table_of(self, query: Any) -> str | None:
         """The table of the lake that a query is: by its name, or by the path of its file."""

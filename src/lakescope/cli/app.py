@@ -390,7 +390,9 @@ def join(
     threshold: Annotated[
         float | None, typer.Option(help="Find all columns with at least this share of the values, e.g. 0.7.")
     ] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="With --threshold: exact shares, no false hits.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Exact shares, no false hits, where signatures would estimate.")
+    ] = False,
     engine: Annotated[
         str, typer.Option(help="auto, exact, lsh (estimates), or hybrid (estimates at once, then exactly).")
     ] = "auto",
@@ -409,7 +411,8 @@ def join(
     from lakescope.cli import joining
 
     if paths is not None:
-        joining.print_paths(_lake(index), query, on, paths, threshold, form)
+        joining.refuse_with_paths(code=code, explain=explain, verify=verify, own=own)
+        joining.print_paths(_lake(index), query, on, paths, threshold, k, form)
         return
     options = {"k": k, "threshold": threshold, "verify": verify, "engine": engine, "rank": rank, "own": own}
     if code is not None:
@@ -451,7 +454,9 @@ def correlate(
     verify: Annotated[bool, typer.Option("--verify", help="Do the real joins, show the true value.")] = False,
     own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
     plot: Annotated[str | None, typer.Option(help="Draw the sample of the best one into this SVG file.")] = None,
-    code: Annotated[str | None, typer.Option(help="Print code for the join of the best: duckdb or polars.")] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Print code for the join of the best: spark, sql, duckdb or polars.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how many columns were looked at.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:

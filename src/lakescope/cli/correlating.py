@@ -46,16 +46,20 @@ def print_correlations(
     form: Format,
 ) -> None:
     """Print the columns that correlate with a query's target; draw or write code for the best if asked."""
+    if plot is not None and (Path(plot).is_dir() or not Path(plot).absolute().parent.is_dir()):
+        raise BadRequest(f"cannot write {plot}", hint="name a file in a directory that is there")
     columns = _columns(lake, query, key)
     results = lake.correlated(query, columns, target, **options)
     if (plot or code) and not results:
         raise NotFound("no column correlates: there is nothing to draw", hint="ask without --plot and --code")
     if code is not None:
-        write(lake.correlation_code(query, columns, results[0], code, target=target))
+        told = {"target": target, "query_agg": options["query_agg"]}
+        write(lake.correlation_code(query, columns, results[0], code, **told))
         return
     print_results(results, form, empty="no column correlates")
     if plot is not None:
-        Path(plot).write_text(lake.scatter(query, columns, target, results[0]), "utf-8")
+        picture = lake.scatter(query, columns, target, results[0], query_agg=options["query_agg"])
+        Path(plot).write_text(picture, "utf-8")
         typer.echo(f"{plot}: {results[0].table} {results[0].column} against {target}", err=True)
     if explain:
         typer.echo("; ".join(f"{name}: {value}" for name, value in results.info.items()), err=True)

@@ -7,8 +7,10 @@ from typing import Any
 import typer
 
 from lakescope.cli.output import Format, print_results, write
-from lakescope.errors import NotFound
+from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
+from lakescope.report.text import aligned, cell_text, printable
+from lakescope.search.joinable import check_request
 
 
 def print_joins(
@@ -33,11 +35,30 @@ def print_joins(
             typer.echo(f"fetched_bytes: {results.info['fetched_bytes']}", err=True)
 
 
-def print_paths(lake: Lake, query: str, on: str | None, depth: int, threshold: float | None, form: Format) -> None:
-    """Print the tables that can be reached from a query."""
+def print_paths(
+    lake: Lake, query: str, on: str | None, depth: int, threshold: float | None, k: int | None, form: Format
+) -> None:
+    """Print the tables that can be reached from a query: all of them, or the ``k`` that come first."""
     table, column = split_query(lake, query, on)
     limits = {} if threshold is None else {"threshold": threshold}
-    print_results(lake.join_paths(table, column, depth=depth, **limits), form, empty="no table can be reached")
+    check_request(k, threshold, "auto", "overlap")
+    found = lake.join_paths(table, column, depth=depth, **limits)[:k]
+    if form is Format.table and found:
+        # A path is the answer: it is told whole, however long it is.
+        rows = [
+            [*map(cell_text, (each.table, each.hops, each.containment)), printable(", ".join(each.joins))]
+            for each in found
+        ]
+        write("\n".join(aligned(found.shown, rows)))
+    else:
+        print_results(found, form, empty="no table can be reached")
+
+
+def refuse_with_paths(**given: object) -> None:
+    """Refuse options that say nothing about paths."""
+    for name, value in given.items():
+        if value:
+            raise BadRequest(f"--{name} does not go with --paths", hint="leave one of them out")
 
 
 def print_code(lake: Lake, query: str, on: str | None, options: dict[str, Any], dialect: str) -> None:

@@ -202,37 +202,35 @@ _FRAME_AGGREGATES = {"mean": "mean", "sum": "sum", "min": "min", "max": "max", "
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """One side of a join by key: a table, the columns of its key, and the column of numbers that is aggregated."""
+    """One side of a join by key: a table, the columns of its key, and how its column of numbers is aggregated."""
 
     side: Side
     key: tuple[str, ...]
+    aggregate: str
 
     @property
     def column(self) -> str:
         return self.side.column
 
 
-def correlation_code(left: Keyed, right: Keyed, aggregate: str, dialect: str) -> str:
+def correlation_code(left: Keyed, right: Keyed, dialect: str) -> str:
     """Code that aggregates two tables by key, joins them, and computes Pearson's coefficient."""
     if dialect not in _WRITERS:
         raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
-    if aggregate not in _SQL_AGGREGATES:
-        hint = "first and last depend on an order of rows that other systems do not keep"
-        raise BadRequest(f"no code for the aggregate {aggregate!r}", hint=hint)
+    for each in (left, right):
+        if each.aggregate not in _SQL_AGGREGATES:
+            hint = "first and last depend on an order of rows that other systems do not keep"
+            raise BadRequest(f"no code for the aggregate {each.aggregate!r}", hint=hint)
     if dialect in ("sql", "duckdb"):
         source = _table_name if dialect == "sql" else _duckdb_source
-        return _correlation_sql(left, right, source, aggregate)
-    return (
-        _correlation_polars(left, right, aggregate)
-        if dialect == "polars"
-        else _correlation_spark(left, right, aggregate)
-    )
+        return _correlation_sql(left, right, source)
+    return _correlation_polars(left, right) if dialect == "polars" else _correlation_spark(left, right)
 
 
-def _correlation_sql(left: Keyed, right: Keyed, source: Callable[[Side], str], aggregate: str) -> str:
+def _correlation_sql(left: Keyed, right: Keyed, source: Callable[[Side], str]) -> str:
     def grouped(each: Keyed) -> str:
         keys = [f"TRIM(CAST({_identifier(name)} AS VARCHAR)) AS k{i}" for i, name in enumerate(each.key)]
-        number = f"{_SQL_AGGREGATES[aggregate]}(TRY_CAST({_identifier(each.column)} AS DOUBLE)) AS v"
+        number = f"{_SQL_AGGREGATES[each.aggregate]}(TRY_CAST({_identifier(each.column)} AS DOUBLE)) AS v"
         places = ", ".join(str(i + 1) for i in range(len(keys)))
         return f"(SELECT {', '.join(keys)}, {number} FROM {source(each.side)} GROUP BY {places})"
 
@@ -241,12 +239,12 @@ def _correlation_sql(left: Keyed, right: Keyed, source: Callable[[Side], str], a
     return f"SELECT CORR(mine.v, found.v), COUNT(*)\n{tables}\n  ON {on};"
 
 
-def _correlation_polars(left: Keyed, right: Keyed, aggregate: str) -> str:
+def _correlation_polars(left: Keyed, right: Keyed) -> str:
     def grouped(name: str, each: Keyed) -> str:
         keys = ", ".join(
             f"pl.col({column!r}).cast(pl.String).str.strip_chars().alias('k{i}')" for i, column in enumerate(each.key)
         )
-        number = f"pl.col({each.column!r}).cast(pl.Float64, strict=False).{_FRAME_AGGREGATES[aggregate]}()"
+        number = f"pl.col({each.column!r}).cast(pl.Float64, strict=False).{_FRAME_AGGREGATES[each.aggregate]}()"
         return f"{name} = {_polars_source(each.side)}.group_by({keys}).agg({number}.alias('{name}'))"
 
     extra = "import sqlite3\n\n" if "sqlite" in (left.side.format, right.side.format) else ""
@@ -257,13 +255,15 @@ def _correlation_polars(left: Keyed, right: Keyed, aggregate: str) -> str:
     )
 
 
-def _correlation_spark(left: Keyed, right: Keyed, aggregate: str) -> str:
+def _correlation_spark(left: Keyed, right: Keyed) -> str:
     def column(name: str) -> str:
         return repr("`" + name.replace("`", "``") + "`")
 
     def grouped(name: str, each: Keyed) -> str:
         keys = ", ".join(f"F.trim(F.col({column(key)}).cast('string')).alias('k{i}')" for i, key in enumerate(each.key))
-        number = f"F.{_FRAME_AGGREGATES[aggregate]}(F.expr({f'TRY_CAST({column(each.column)[1:-1]} AS DOUBLE)'!r}))"
+        number = (
+            f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({column(each.column)[1:-1]} AS DOUBLE)'!r}))"
+        )
         return f"{name} = {_spark_source(each.side)}.groupBy({keys}).agg({number}.alias('{name}'))"
 
     on = [f"k{i}" for i in range(len(left.key))]

@@ -141,8 +141,9 @@ class Request:
         ):
             if value not in known:
                 raise BadRequest(f"no {what} {value!r}", hint=f"use {', '.join(known[:-1])} or {known[-1]}")
-        if min(self.weight_join, self.weight_correlation) < 0 or self.weight_join + self.weight_correlation <= 0:
-            raise BadRequest("weights must not be negative, and one must be positive", hint="join=1,corr=1")
+        weights = self.weight_join, self.weight_correlation
+        if not (min(weights) >= 0 and 0 < sum(weights) < np.inf):
+            raise BadRequest("weights must be numbers from 0 on, and one must be positive", hint="join=1,corr=1")
 
 
 class CorrelationSearch:
@@ -341,15 +342,23 @@ class CorrelationSearch:
 
     def sample(self, query: KeyedQuery, found: Correlated) -> tuple[F64, F64]:
         """The pairs of numbers that a find rests on."""
+        samples = self._fitting(query, found)[1]
+        return samples.x[0, : samples.n[0]], samples.y[0, : samples.n[0]]
+
+    def order_of_key(self, query: KeyedQuery, found: Correlated) -> tuple[str, ...]:
+        """The columns of a query's key in the order of those that they were found to meet."""
+        return self._fitting(query, found)[0].key
+
+    def _fitting(self, query: KeyedQuery, found: Correlated) -> tuple[KeyedQuery, Samples]:
+        """The order of the query's key by which a find was made, and its sample."""
         sketches = self.sketches
         for number in sketches.keys_of_table.get(found.table, []):
             if sketches.columns[number] == found.key_columns:
                 for pair in range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1])):
                     if sketches.pair(pair)["column"] == found.column:
                         variants = [each for each in (query, query.swapped) if each is not None]
-                        joined = [self.join(each, np.array([pair]), found.aggregate) for each in variants]
-                        samples = max(joined, key=lambda each: int(each.samples.n[0])).samples
-                        return samples.x[0, : samples.n[0]], samples.y[0, : samples.n[0]]
+                        joined = [self.join(each, np.array([pair]), found.aggregate).samples for each in variants]
+                        return max(zip(variants, joined, strict=True), key=lambda each: int(each[1].n[0]))
         raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
 
     def search(self, query: KeyedQuery, request: Request, own: str | None = None) -> Results[Correlated]:
@@ -368,7 +377,7 @@ class CorrelationSearch:
         records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
-            note = f"no column of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
+            note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
             return Results(Correlated, [], shown=_SHOWN, notes=[note], info=info)
         notes = []
         false = sum(each.q for each in records[: request.k])

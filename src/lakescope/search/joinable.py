@@ -203,7 +203,7 @@ class JoinSearch:
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
-        record = self._index.column(number, _JUDGED_BY)
+        record = self._index.column(number, (*_JUDGED_BY, "quantiles"))
 
         def values() -> list[str]:
             known = self._index.column(number, ("sample", "top"))
@@ -279,8 +279,12 @@ class JoinSearch:
             best = self._best_of_tables(candidates, k)
         records = [self._judged(candidate) for candidate in best.values()]
         notes = [] if queries else ["no column of the query is worth trying: name one"]
+        if queries and not any(query.groups.groups.size for query, _ in queries):
+            notes.append(
+                f"no column of the lake holds any value of {', '.join(repr(each.name) for each, _ in queries)}"
+            )
         info = {"columns": [{"column": query.name, **told[query.name]} for query, _ in queries if query.name in told]}
-        return Results(Joinable, records, shown=("query_column", *_SHOWN), notes=notes, info=info)
+        return Results(Joinable, records, shown=("query_column", *_shown(records)), notes=notes, info=info)
 
     def _is_hopeful(self, query: QueryColumn) -> bool:
         """Whether a column may find what chance does not explain."""
@@ -318,8 +322,12 @@ class JoinSearch:
         if not query.size:
             return [], {"engine": "none", "why": "the query column holds no values"}
         if threshold is None:
-            find = self._approximate_top if engine == "lsh" else self._top
-            found, info = find(query, wanted or len(self._names[0]), exclude)
+            wanted = wanted or len(self._names[0])
+            found, info = (
+                self._approximate_top(query, wanted, verify, exclude)
+                if engine == "lsh"
+                else self._top(query, wanted, exclude)
+            )
         else:
             found, info = self._contain(query, threshold, verify, engine, exclude)
             order = np.lexsort((found.sets, -found.containments))
@@ -344,8 +352,12 @@ class JoinSearch:
             notes.append(f"no column of the lake holds any of the {query.size:,} values of {query.name!r}")
         elif not query.size:
             notes.append(f"{query.name!r} holds no values")
+        if info.get("not_looked_at"):
+            notes.append(
+                f"{info['not_looked_at']:,} columns may be missed, too large for signatures: --engine exact sees all"
+            )
         info = {**info, "milliseconds": _milliseconds(began)}
-        return Results(Joinable, records, shown=_SHOWN, notes=notes, info=info)
+        return Results(Joinable, records, shown=_shown(records), notes=notes, info=info)
 
     # --- engines ------------------------------------------------------------------------------------------------------
 
@@ -362,16 +374,26 @@ class JoinSearch:
         }
         return _Found.exactly(top.sets, top.overlaps, query.size), info
 
-    def _approximate_top(self, query: QueryColumn, k: int, exclude: Sequence[int]) -> tuple[_Found, dict[str, Any]]:
-        """The best by signatures alone: the threshold is lowered until there are enough (spec 2.8)."""
+    def _approximate_top(
+        self, query: QueryColumn, k: int, verify: bool, exclude: Sequence[int]
+    ) -> tuple[_Found, dict[str, Any]]:
+        """The best by signatures alone: the threshold is lowered until there are enough (spec 2.8).
+
+        Sets that are too large for signatures are not read, which would take its time, but counted.
+        """
         found, info = _Found.exactly(np.empty(0, np.int32), np.empty(0, np.int32), 1), dict[str, Any]()
         for threshold in _LOWERED:
             hits = self.ensemble.search(query.signature, query.size, threshold)
             kept = np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32)))
             found = _Found.estimated(hits).take(kept)
+            unseen = sum(part.sets for part in self.ensemble.out_of_reach(query.size, threshold))
             info = {"engine": "lsh ensemble", "why": "asked for", "threshold": threshold, "candidates": kept.size}
+            info |= {"not_looked_at": unseen} if unseen else {}
             if kept.size >= k:
                 break
+        if verify:
+            found = self._verified(query, found.sets, 0.0)
+            info["verified"] = True
         return found.take(np.lexsort((found.sets, -found.containments))[:k]), info
 
     def _contain(
@@ -428,7 +450,7 @@ class JoinSearch:
             expected, reasons = self._expected(query, record, int(self.inverted.sizes[number]), candidate.overlap)
             p = min(1.0, chance(candidate.overlap, expected) * max(1, self.inverted.count))
             if p > LEVEL:
-                reasons.append("no more than chance explains")
+                reasons.insert(0, "no more than chance explains")
             candidate.verdict = _Verdict(record, expected, p, tuple(reasons))
         return candidate.verdict
 
@@ -479,14 +501,22 @@ class JoinSearch:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
         popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
         least = _TELLING * overlap
-        reasons = [f"{popular:,.0f} common values are expected by their popularity"] if popular >= least else []
+        reasons = [f"{_values(popular)} expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)
         dense = expected_by_density(query.whole, theirs) if theirs and query.whole is not None else 0.0
         if dense >= least and dense > popular:
-            reasons = [f"both are ranges of {query.kind}s: {dense:,.0f} common values are expected"]
+            reasons = [f"both are ranges of {query.kind}s: {_values(dense)} expected"]
         if query.size < FEWEST:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
+
+
+def _shown(records: Sequence[Joinable]) -> tuple[str, ...]:
+    """Fields to show: where something is estimated, the interval beside it."""
+    if all(each.exact for each in records):
+        return _SHOWN
+    place = _SHOWN.index("containment") + 1
+    return (*_SHOWN[:place], "low", "high", *_SHOWN[place:])
 
 
 def _cardinality(query: QueryColumn, record: dict[str, Any], size: int) -> str:
@@ -495,6 +525,12 @@ def _cardinality(query: QueryColumn, record: dict[str, Any], size: int) -> str:
     if query.unique:
         return "1:1" if unique else "1:n"
     return "n:1" if unique else "n:m"
+
+
+def _values(expected: float) -> str:
+    """``3 common values are``, in the number that fits."""
+    number = round(expected)
+    return "1 common value is" if number == 1 else f"{number:,} common values are"
 
 
 def check_request(k: int | None, threshold: float | None, engine: str, rank: str) -> None:

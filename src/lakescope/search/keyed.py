@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ import numpy.typing as npt
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.search.keysketches import KeySketches
+from lakescope.search.significance import Range
 from lakescope.values.canonical import Kind
+from lakescope.values.hashing import hash_text
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -26,6 +29,8 @@ _LAST_HASH = np.uint64(2**64 - 1)
 _NUMERIC = (Kind.INTEGER, Kind.DECIMAL)
 #: Share of the cells of a column that must be numbers for it to be a target.
 _MOSTLY = 0.9
+#: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years.
+_LONGEST_RANGE = 50_000
 #: What a key's own values are called where they are numbers or days.
 OWN = ""
 
@@ -78,11 +83,11 @@ def sketched_query(
 ) -> KeyedQuery:
     """A table of the lake as a query: what its sketch holds."""
     of_table = sketches.keys_of_table.get(table, [])
-    wanted = tuple(key)
-    number = next((each for each in of_table if sketches.columns[each] == wanted), None)
+    number = next((each for each in of_table if set(sketches.columns[each]) == set(key)), None)
     if number is None:
         keys = [" and ".join(sketches.columns[each]) for each in of_table]
-        raise NotFound.among("key", " and ".join(wanted), keys)
+        near = NotFound.among("key", " and ".join(key), keys)
+        raise NotFound(near.message, hint=f"{near.hint}; or give the path of the file, which goes by any column")
     pairs = range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1]))
     names = {sketches.pair(pair)["column"]: pair for pair in pairs}
     for name in (target, *given):
@@ -90,6 +95,28 @@ def sketched_query(
             raise _not_numeric(name, list(names), list(names))
     others = {name: sketches.values_of(names[name], "mean") for name in given}
     return replace(query_of_pair(sketches, names[target], aggregate), given=others)
+
+
+def numbers_of_keys(hashes: U64, kind: str, span: Range | None) -> F64 | None:
+    """The whole numbers or days that a sketch knows by their hashes: those between the extremes of its column, tried.
+
+    None if there are others, or too many to try.
+    """
+    if kind not in ("integer", "date") or span is None or span.high - span.low > _LONGEST_RANGE:
+        return None
+    known, numbers = _hashed_range(kind, int(span.low), int(span.high))
+    at = np.minimum(np.searchsorted(known, hashes), known.size - 1)
+    return numbers[at] if (known[at] == hashes).all() else None
+
+
+@lru_cache(maxsize=32)
+def _hashed_range(kind: str, low: int, high: int) -> tuple[U64, F64]:
+    """Hashes of all whole numbers or days of a range in their order, and the numbers that they are of."""
+    numbers = np.arange(low, high + 1)
+    texts = (numbers.astype("datetime64[D]") if kind == "date" else numbers).astype(str).tolist()
+    hashes = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
+    order = np.argsort(hashes)
+    return hashes[order], numbers[order].astype(np.float64)
 
 
 def read_keyed(

@@ -114,7 +114,8 @@ def range_of(record: dict[str, Any], distinct: int) -> Range | None:
     try:
         # Among decimals whole numbers are no rarer than elsewhere: as if all of them were.
         if record["type"] in ("integer", "decimal"):
-            return Range(float(low), float(high), distinct, counts=True)
+            cuts = tuple(record.get("quantiles") or ())
+            return Range(float(low), float(high), distinct, True, cuts if np.isfinite(cuts).all() else ())
         if record["type"] == "date":
             begin, end = (np.datetime64(text, "D").astype(int) for text in (low, high))
             return Range(float(begin), float(end), distinct)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,16 @@ def quality(containment: float, query_size: int, size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Whole numbers (or days) that a set holds: how many between which."""
+    """Whole numbers (or days) that a set holds: how many between which.
+
+    ``cuts`` part the rows that hold them into parts of equal size, if that is known.
+    """
 
     low: float
     high: float
     distinct: int
     counts: bool = False
+    cuts: tuple[float, ...] = ()
 
     @property
     def density(self) -> float:
@@ -79,10 +84,25 @@ class Range:
             low, high = (middle, high) if total(middle) < self.distinct else (low, middle)
         return high
 
+    @lru_cache(maxsize=16)  # noqa: B019 - a range is small, and few are asked about at a time
     def middles(self) -> F64:
         """Numbers that stand for those of the range, spread like them."""
-        points = np.linspace(self.low, self.high, max(1, min(1000, self.distinct)))
+        number = max(1, min(1000, self.distinct))
+        if not self.cuts:
+            return np.floor(np.linspace(self.low, self.high, number))
+        reached = np.concatenate([[0.0], np.cumsum(self._shares())])
+        points: F64 = np.interp((np.arange(number) + 0.5) * reached[-1] / number, reached, self.cuts)
         return np.floor(points)
+
+    def _shares(self) -> F64:
+        """Different numbers between each two cuts: as many everywhere, but no more than there are."""
+        room = np.maximum(np.diff(self.cuts), 1e-9)
+        low, high = 0.0, float(self.distinct)
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.minimum(room, middle).sum() < self.distinct else (low, middle)
+        shares: F64 = np.minimum(room, high)
+        return shares
 
 
 def expected_by_popularity(frequencies: I32, weights: I32, sizes: I64, pairs: int) -> F64:
