@@ -1046,6 +1046,7 @@ def test_charts_of_heavy_tails_are_drawn_by_magnitude() -> None:
     spec = charts.scatter([(10.0**power, power) for power in range(13)], "gdp", "rank")
     assert spec["encoding"]["x"]["scale"]["type"] == "log"
     assert spec["encoding"]["x"]["title"] == "gdp (log)"
+    assert spec["encoding"]["x"]["axis"]["values"] == [1.0, 1e3, 1e6, 1e9, 1e12]
     assert "type" not in spec["encoding"]["y"]["scale"]
     for values in ([], [(0.0, 1.0), (1e9, 2.0)], [(-1.0, 1.0), (1e9, 2.0)]):
         assert "type" not in charts.scatter(values, "x", "y")["encoding"]["x"]["scale"]

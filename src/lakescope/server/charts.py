@@ -7,6 +7,7 @@ of expressions (``ast``); plain SVG has attributes instead of styles for the sam
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from copy import deepcopy
@@ -87,9 +88,11 @@ def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
     spec["data"] = {"values": [{"x": point[0], "y": point[1]} for point in points]}
     spec["description"] = f"{_label(y)} against {_label(x)}, {len(points)} keys"
     for number, (name, label) in enumerate((("x", x), ("y", y))):
-        by_magnitude = _has_tail([point[number] for point in points])
+        values = [point[number] for point in points]
+        by_magnitude = _has_tail(values)
         if by_magnitude:
             spec["encoding"][name]["scale"] = {"type": "log", "nice": False}
+            spec["encoding"][name]["axis"]["values"] = _powers(min(values), max(values))
         spec["encoding"][name]["title"] = _label(label) + (" (log)" if by_magnitude else "")
         spec["encoding"]["tooltip"][number]["title"] = _label(label)
     return spec
@@ -101,6 +104,12 @@ def _has_tail(values: Sequence[float]) -> bool:
     if not ordered or ordered[0] <= 0:
         return False
     return ordered[-1] >= _SPREAD * ordered[0] and ordered[len(ordered) // 2] < ordered[-1] / 10
+
+
+def _powers(low: float, high: float, most: int = 5) -> list[float]:
+    """Powers of ten within a range, evenly thinned."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**power for power in range(first, last + 1, 1 + (last - first) // most)]
 
 
 def sizes(distribution: Sequence[Record]) -> Record:
