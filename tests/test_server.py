@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from html.parser import HTMLParser
 from itertools import combinations
@@ -26,13 +27,14 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
-from lakescope.server import uploads
+from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
 from lakescope.server.downloads import csv_pieces, guarded
@@ -40,6 +42,7 @@ from lakescope.server.graph import lake_map
 from lakescope.server.jobs import Jobs
 from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
+from lakescope.server.service import Service
 from lakescope.server.worker import Worker
 
 if TYPE_CHECKING:
@@ -345,6 +348,26 @@ def test_two_tables_whose_keys_are_written_differently(client: TestClient) -> No
     assert made["rows"] == 5
     assert "author" in made["plan"]["words"]
     assert made["upload"]
+
+
+def test_two_tables_without_a_key_join_on_what_they_share(client: TestClient) -> None:
+    """Visits to countries in years: no columns are a key, so nothing is rewritten, but the values are the same."""
+    visits = [(each, year) for each in ("Chile", "Ghana", "Nepal", "Samoa") for year in range(2001, 2007)] * 3
+    panels = {
+        name: f"{key},year,{name}\n" + "".join(f"{each},{year},{7 * year % 97}.5\n" for each, year in visits)
+        for name, key in (("cost", "country"), ("days", "nation"))
+    }
+    left, right = (sent(client, f"{name}.csv", panel.encode()) for name, panel in panels.items())
+    made = data(client, "/autojoins", left=left, right=right, budget=90)
+    assert not made["plan"]["found"], made
+    shared = {(each["left"], each["right"]): each for each in made["shared"]}
+    assert set(shared) == {("country", "nation"), ("year", "year")}
+    assert shared["country", "nation"] == {
+        **{"left": "country", "right": "nation", "shared": 4, "of_left": 1.0, "of_right": 1.0}
+    }
+    text = client.get("/pair/plan", params={"left": left, "right": right}).text
+    assert "hold the same values" in text
+    assert "They do not join" not in text
 
 
 def test_files_are_their_owners_alone(client: TestClient, demo_index: Lake) -> None:
@@ -992,3 +1015,69 @@ def test_no_question_makes_the_server_fail(demo_index: Lake) -> None:
     asked = ("table", "table/head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
     assert {f"GET {API}/{each}" for each in asked} <= answered
     assert {f"POST {API}/{each}" for each in ("joins", "autojoins")} <= answered
+
+
+# What people see ------------------------------------------------------------------------------------------------------
+
+
+def test_questions_are_answered_while_kernels_are_compiled(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, begun = threading.Event(), threading.Event()
+
+    def warm(lake: Lake) -> None:
+        begun.set()
+        compiled.wait(60)
+
+    monkeypatch.setattr(Lake, "warm", warm)
+    service = Service(demo_index.twin(), largest=LARGEST, memory=MEMORY)
+    warming = threading.Thread(target=service._warm_lanes, daemon=True)
+    try:
+        warming.start()
+        assert begun.wait(60)
+        with ThreadPoolExecutor(1) as asking:
+            found = asking.submit(service.find, "Berlin").result(timeout=30)
+            compiled.set()
+    finally:
+        compiled.set()
+        warming.join(60)
+    assert found["values"]
+
+
+def test_charts_of_heavy_tails_are_drawn_by_magnitude() -> None:
+    spec = charts.scatter([(10.0**power, power) for power in range(13)], "gdp", "rank")
+    assert spec["encoding"]["x"]["scale"]["type"] == "log"
+    assert spec["encoding"]["x"]["title"] == "gdp (log)"
+    assert spec["encoding"]["x"]["axis"]["values"] == [1.0, 1e3, 1e6, 1e9, 1e12]
+    assert "type" not in spec["encoding"]["y"]["scale"]
+    for values in ([], [(0.0, 1.0), (1e9, 2.0)], [(-1.0, 1.0), (1e9, 2.0)]):
+        assert "type" not in charts.scatter(values, "x", "y")["encoding"]["x"]["scale"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("shop/order_lines.parquet", "shop/<wbr>order_<wbr>lines<wbr>.parquet"),
+        ("a__b--c.csv.gz", "a__<wbr>b--<wbr>c<wbr>.csv<wbr>.gz"),
+        ("<b>/x", "&lt;b&gt;/<wbr>x"),
+        ("", ""),
+    ],
+)
+def test_names_break_where_people_would_break_them(name: str, shown: str) -> None:
+    found = pages._parts(name)
+    assert found == shown
+    assert found.replace("<wbr>", "") == escape(name)
+
+
+def test_every_value_of_a_facet_can_be_chosen(client: TestClient, demo_index: Lake) -> None:
+    folders = {name.rpartition("/")[0].partition("/")[0] or "." for name in demo_index.tables()["table"].to_pylist()}
+    assert len(folders) > 12
+    assert {each["value"] for each in data(client, "/lake")["facets"]["folder"]} == folders
+    page = client.get("/").text
+    assert all(f"folder={quote(each, safe='')}" in page for each in folders)
+    assert f"{len(folders) - 12} more" in page
+
+
+def test_problems_lead_to_their_tables(client: TestClient) -> None:
+    page = client.get("/problems").text
+    assert 'href="/table?name=legacy%2Fgeo.tsv"' in page
+    assert "name=broken%2Fempty.csv" not in page, "it could not be read: there is no such table"
+    assert f"{API}/problems?limit=50" in page

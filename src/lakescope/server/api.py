@@ -522,6 +522,19 @@ async def autojoins(
     )
 
 
+@router.get(
+    "/autojoins",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses({"plan": {"words": "..."}, "rows": 100}, job=True),
+)
+async def autojoin(
+    service: Served, visitor: Visitor, left: Reference, right: Reference, budget: Budget = 10.0
+) -> Response:
+    """How two tables join whose keys are written differently; the joined table is a new file, as with POST."""
+    return await _answer(service, visitor, lambda: service.autojoin(visitor, left, right), budget)
+
+
 # --- files and jobs ---------------------------------------------------------------------------------------------------
 
 

@@ -23,8 +23,8 @@ SORTS: tuple[Sort, ...] = ("name", "rows", "bytes", "columns", "problems")
 
 #: Stands between names that are searched as one text; no name of a table holds it.
 _BETWEEN = "\0"
-#: Values of a facet that are told.
-_FACETS = 12
+#: Values of a facet that are told; codes of problems.
+_FACETS, _CODES = 100, 12
 #: Share of all tables from which on a column's name says nothing about which are alike.
 _COMMON = 0.2
 #: Likeness up to which tables are not alike.
@@ -65,6 +65,11 @@ class Catalog:
         """Names of the tables, in order."""
         return list(self._tables["table"].to_pylist())
 
+    def holds(self, table: str) -> bool:
+        """Whether there is a table of this name."""
+        place = bisect.bisect_left(self.tables, table)
+        return place < len(self.tables) and self.tables[place] == table
+
     @cached_property
     def _folders(self) -> list[str]:
         return [name.rpartition("/")[0].partition("/")[0] for name in self.tables]
@@ -104,17 +109,19 @@ class Catalog:
             zip(self._problems["severity"].to_pylist(), self._problems["code"].to_pylist(), strict=True)
         )
         info = {name: value for name, value in self.info.items() if name not in ("path", "sources")}
+        facets = {
+            "format": Counter(self._formats),
+            "folder": Counter(folder or "." for folder in self._folders),
+            "type": Counter(kind for _, kind in set(zip(self._owners, self._types, strict=True))),
+        }
         return {
             **info,
-            "facets": {
-                "format": _counted(Counter(self._formats)),
-                "folder": _counted(Counter(folder or "." for folder in self._folders)),
-                "type": _counted(Counter(kind for _, kind in set(zip(self._owners, self._types, strict=True)))),
-            },
+            "facets": {name: _counted(counter) for name, counter in facets.items()},
+            "facets_left_off": {name: max(0, len(counter) - _FACETS) for name, counter in facets.items()},
             "distribution": self._distribution(),
             "severities": {name: severity[name] for name in ("error", "warning", "info")},
             "codes": [
-                {"severity": kind, "code": code, "count": count} for (kind, code), count in codes.most_common(_FACETS)
+                {"severity": kind, "code": code, "count": count} for (kind, code), count in codes.most_common(_CODES)
             ],
         }
 

@@ -7,6 +7,7 @@ of expressions (``ast``); plain SVG has attributes instead of styles for the sam
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from copy import deepcopy
@@ -18,6 +19,10 @@ from markupsafe import Markup
 
 Record = dict[str, Any]
 _PREPARING = threading.Lock()
+#: How an axis writes numbers: large ones in few signs.
+_LABELS = "datum.label && abs(datum.value) >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : datum.label"
+#: Largest number by the smallest from which on those of a tail are drawn by magnitude.
+_SPREAD = 1_000.0
 #: Size of a column's bars.
 _WIDTH, _HEIGHT = 96, 28
 
@@ -36,7 +41,11 @@ def _described() -> dict[str, Record]:
     import altair as alt
 
     def axis(field: str) -> Any:
-        return {"title": field, "scale": alt.Scale(zero=False, nice=True), "axis": alt.Axis(tickCount=5)}
+        return {
+            "title": field,
+            "scale": alt.Scale(zero=False, nice=True),
+            "axis": alt.Axis(tickCount=5, labelExpr=_LABELS),
+        }
 
     points = (
         alt.Chart({"values": []})
@@ -79,9 +88,28 @@ def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
     spec["data"] = {"values": [{"x": point[0], "y": point[1]} for point in points]}
     spec["description"] = f"{_label(y)} against {_label(x)}, {len(points)} keys"
     for number, (name, label) in enumerate((("x", x), ("y", y))):
-        spec["encoding"][name]["title"] = _label(label)
+        values = [point[number] for point in points]
+        by_magnitude = _has_tail(values)
+        if by_magnitude:
+            spec["encoding"][name]["scale"] = {"type": "log", "nice": False}
+            spec["encoding"][name]["axis"]["values"] = _powers(min(values), max(values))
+        spec["encoding"][name]["title"] = _label(label) + (" (log)" if by_magnitude else "")
         spec["encoding"]["tooltip"][number]["title"] = _label(label)
     return spec
+
+
+def _has_tail(values: Sequence[float]) -> bool:
+    """Whether most numbers would lie in a corner: positive ones of many magnitudes, the largest far from the rest."""
+    ordered = sorted(values)
+    if not ordered or ordered[0] <= 0:
+        return False
+    return ordered[-1] >= _SPREAD * ordered[0] and ordered[len(ordered) // 2] < ordered[-1] / 10
+
+
+def _powers(low: float, high: float, most: int = 5) -> list[float]:
+    """Powers of ten within a range, evenly thinned."""
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    return [10.0**power for power in range(first, last + 1, 1 + (last - first) // most)]
 
 
 def sizes(distribution: Sequence[Record]) -> Record:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -65,7 +66,7 @@ def _environment() -> Environment:
         "percent": lambda share: "" if share is None else percent(share),
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
-        "parts": lambda name, width=60: escape(shorten(str(name), width)).replace("/", Markup("/<wbr>")),
+        "parts": lambda name, width=60: _parts(shorten(str(name), width)),
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
@@ -112,6 +113,12 @@ def _figure(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return printable(str(value))
+
+
+def _parts(name: str) -> Markup:
+    """A name that breaks where a person would break it: after a folder or a word, before an ending."""
+    pieces = re.split(r"(?<=[/_-])(?=[^/_-])|(?=\.)", name)
+    return Markup("<wbr>").join(escape(piece) for piece in pieces)
 
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
@@ -216,7 +223,8 @@ async def problems(
         pages=-(-total // _PAGE),
         severity=severity,
         overview=overview,
-        json=link(f"{PREFIX}/problems", severity=severity),
+        tables={each["table"] for each in records if service.catalog.holds(each["table"])},
+        json=link(f"{PREFIX}/problems", severity=severity, limit=_PAGE, offset=(page - 1) * _PAGE),
     )
 
 
@@ -512,7 +520,8 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
         sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
     names = service.catalog.tables
     few = names if len(names) <= 2_000 else []
-    json = link(f"{PREFIX}/joinable", query=left) if left else ""
+    both = {side: query.reference for side, query in sides.items() if query}
+    json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else ""
     return render(
         request,
         "pair.html",
@@ -536,7 +545,14 @@ async def pair_side(request: Request, service: Served, visitor: Visitor, query: 
 async def pair_plan(request: Request, service: Served, visitor: Visitor, left: Text, right: Text) -> Response:
     """How two tables join."""
     return await _part(
-        request, service, visitor, lambda: service.autojoin(visitor, left, right), "part_plan.html", "How they join"
+        request,
+        service,
+        visitor,
+        lambda: service.autojoin(visitor, left, right),
+        "part_plan.html",
+        "How they join",
+        left=left,
+        right=right,
     )
 
 

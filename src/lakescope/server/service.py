@@ -138,12 +138,15 @@ class Service:
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
     def _warm_lanes(self) -> None:
-        """Every lane is warm before the first is free: the one that was used last is taken first."""
+        """Every lane is warm before the first is free: the one that was used last is taken first.
+
+        Where the kernels were never compiled the first lane takes a minute: meanwhile the others answer.
+        """
+        with self._lane() as lake:
+            _warm_lane(lake)
         with ExitStack() as lanes:
             for _ in range(_AT_ONCE):
-                lake = lanes.enter_context(self._lane())
-                lake.warm()
-                lake.joinable({"value": ["x"]}, on="value", k=1)
+                _warm_lane(lanes.enter_context(self._lane()))
 
     def close(self) -> None:
         """End all work, forget all files."""
@@ -364,6 +367,12 @@ class Service:
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _warm_lane(lake: Lake) -> None:
+    """Get a view of the lake ready for questions."""
+    lake.warm()
+    lake.joinable({"value": ["x"]}, on="value", k=1)
 
 
 def keys_of(answer: Record, table: str) -> Record:

@@ -13,6 +13,7 @@ from lakescope.lake import Lake
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
+from lakescope.server.shared import shared_columns
 from lakescope.server.worker import Answerer, Progress
 
 #: Rows and cells of a table that are shown.
@@ -158,7 +159,10 @@ def _write(table: pa.Table, out: str) -> None:
 def autojoin(
     lake: Lake, progress: Progress, left: str, right: str, names: list[str], out: str, budget: float
 ) -> Answer:
-    """How two tables join whose keys are written differently, and the joined rows."""
+    """How two tables join whose keys are written differently, and the joined rows.
+
+    Where neither has a key that the other refers to, the columns that hold the same values.
+    """
     progress("learning how one is rewritten into the other", None)
     places = [
         lake.location(each) if in_lake else each for each, in_lake in ((left, not names[0]), (right, not names[1]))
@@ -167,7 +171,9 @@ def autojoin(
     data = {key: value for key, value in plan.to_dict().items() if key != "version"}
     data |= {"found": bool(plan), "words": plan.words()}
     if not plan:
-        return {"plan": data, "rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
+        progress("looking for values in common", None)
+        nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
+        return {**nothing, "plan": data, "shared": shared_columns(*places)}
     progress("joining", None)
     table = plan.table()
     _write(table, out)
@@ -181,6 +187,7 @@ def autojoin(
     return {
         **rows_of(table, _CELL, SHOWN_ROWS),
         "plan": data,
+        "shared": [],
         "rows": table.num_rows,
         "unmatched": unmatched,
         "code": code,
