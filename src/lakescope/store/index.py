@@ -56,6 +56,8 @@ _ORDERS = {
     "past": ("table", "generation"),
     "past-columns": ("table", "generation", "position"),
 }
+#: Kinds that tell which tables are in a segment, and which could not be read.
+_TELLING = ("tables", "problems", "failures")
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
 
@@ -187,7 +189,7 @@ class Index:
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
         if segment not in self._names:
-            files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+            files = [file for kind in _TELLING for file in self.manifest.of_kind(kind, segment)]
             names = (self._checked(file, fields=["table"])["table"].to_pylist() for file in files)
             self._names[segment] = {name for some in names for name in some}
         return self._names[segment]
