@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from lakescope.pipeline.build import _plan, scan_here, write_problems
+from lakescope.pipeline.build import _plan, scan_here, write_failures, write_problems
 from lakescope.pipeline.inputs import Inputs
 from lakescope.pipeline.plan import UNIT_BYTES
 from lakescope.pipeline.update import update
@@ -19,7 +19,8 @@ def built_here(folder: Path, out: Path) -> Path:
     with IndexWriter(out) as writer:
         plan = _plan(inputs, writer.staging, UNIT_BYTES)
         outcome = scan_here(plan, writer.staging, joins=True)
-        files = [*outcome.files, *write_problems("problems", outcome.problems, writer.staging)]
+        problems = write_problems("problems", plan.problems + outcome.problems, writer.staging)
+        files = [*outcome.files, *problems, *write_failures(plan.failed, writer.staging)]
         names = ("tables", "columns", "rows", "bytes")
         summary = {**{name: outcome.counts.get(name, 0) for name in names}, "failed": 0, "jobs": 0, "seconds": 0.0}
         summary["join"] = outcome.inverted

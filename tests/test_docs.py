@@ -112,6 +112,13 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     assert [path.name for path in ROOT.glob("docs/*.md") if path.name != "index.md" and path.name not in contents] == []
 
 
+def test_the_readme_names_every_command_and_page() -> None:
+    text = Page.of("README.md").text
+    assert [name for name in commands() if name and f"`{name}`" not in text] == []
+    pages = [path.name for path in ROOT.glob("docs/*.md") if path.name != "index.md"]
+    assert [name for name in pages if f"(docs/{name})" not in text] == []
+
+
 def test_changelog_names_this_version() -> None:
     versions = re.findall(r"^## (\S+?),? ", Page.of("CHANGELOG.md").text, re.MULTILINE)
     assert versions[0] == lakescope.__version__

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import time
+import weakref
 from pathlib import Path
 
 import pytest
 
 import lakescope
 from histories import history
+from lakescope.server import service as service_module
 from lakescope.server.service import Service
 from test_updates import write_table
 
@@ -33,6 +36,23 @@ def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) ->
     assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
     assert service.joins("t1.csv", "key")["records"][0]["table"] == "copy.csv"
     assert not service.look()
+    service.close()
+
+
+def test_lakes_that_were_replaced_are_let_go(service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one follows the other before the first is gone: memory and open files of an index go with it."""
+    monkeypatch.setattr(service_module, "QUICK", 0.5)
+    replaced = []
+    for number in range(2):
+        service.joins("t1.csv", "key")
+        write_table(tmp_path / f"lake/new{number}.csv", random.Random(number))
+        lakescope.open(service.lake.path).update()
+        replaced.append(weakref.ref(service.lake._index))
+        assert service.look()
+    ends = time.monotonic() + 60
+    while any(each() for each in replaced) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert [each() for each in replaced] == [None, None]
     service.close()
 
 

@@ -113,3 +113,16 @@ def test_how_many_processes() -> None:
     from lakescope.cli.app import app
 
     assert CliRunner().invoke(app, ["serve", "nowhere", "--processes", "0"]).exit_code == 2
+
+
+def test_a_warm_lake_of_several_segments_compiles_nothing_more(updated: Path) -> None:
+    from lakescope.search import kernels
+
+    lake = lakescope.open(updated)
+    assert len(lake._index.manifest.segments) > 1
+    lake.warm()
+    before = {name: len(getattr(kernels, name).signatures) for name in ("josie", "locate", "look_up")}
+    table = lake.columns().to_pylist()[0]
+    lake.joinable(table["table"], on=table["column"], k=10)
+    lake.joinable({"value": ["w1", "w2"]}, on="value", k=10)
+    assert {name: len(getattr(kernels, name).signatures) for name in before} == before

@@ -207,6 +207,67 @@ def test_sheets_of_a_workbook_come_and_go_with_it(small: Lake, tmp_path: Path) -
     assert not any("book" in name for name in names_of(small))
 
 
+def test_a_sheet_is_removed_alone(small: Lake, tmp_path: Path) -> None:
+    """And stays so when its file changes; when nothing else is left of the file, that is left out, too."""
+    from lakescope.demo.xlsx import write_xlsx
+
+    book = tmp_path / "lake/book.xlsx"
+    write_xlsx(book, {"one": pa.table({"a": [1, 2]}), "two": pa.table({"b": [3]})})
+    small.update()
+    assert small.remove("book.xlsx::two").removed == ("book.xlsx::two",)
+    assert [name for name in names_of(small) if "book" in name] == ["book.xlsx::one"]
+    write_xlsx(book, {"one": pa.table({"a": [1, 2, 5]}), "two": pa.table({"b": [3, 4]})})
+    assert small.update().changed == ("book.xlsx",)
+    assert [name for name in names_of(small) if "book" in name] == ["book.xlsx::one"]
+    assert small.remove("book.xlsx::one").removed == ("book.xlsx::one",)
+    assert small.update().nothing
+    assert not any("book" in name for name in names_of(small))
+    assert small.add(book).added == ("book.xlsx",)
+    assert [name for name in names_of(small) if "book" in name] == ["book.xlsx::one", "book.xlsx::two"]
+
+
+def test_what_was_removed_is_there_again_once_it_is_added(small: Lake, tmp_path: Path) -> None:
+    from lakescope.demo.xlsx import write_xlsx
+
+    write_xlsx(tmp_path / "lake/book.xlsx", {"one": pa.table({"a": [1, 2]}), "two": pa.table({"b": [3]})})
+    small.update()
+    before = names_of(small)
+    small.remove("t1.csv", "book.xlsx::two")
+    assert small.add(tmp_path / "lake/t1.csv").added == ("t1.csv",)
+    assert names_of(small) == [name for name in before if name != "book.xlsx::two"]
+    small.add(tmp_path / "lake")
+    assert names_of(small) == before
+    assert small.update().nothing
+
+
+def test_a_frame_can_be_removed(tmp_path: Path, spark: SparkSession) -> None:
+    frames = {name: pa.table({"a": [1, 2]}) for name in ("kept", "gone")}
+    lake = lakescope.index(frames, tmp_path / "frames.idx", spark=spark)
+    assert lake.remove("gone").removed == ("gone",)
+    assert names_of(lake) == ["kept"]
+    assert lake.update().nothing
+
+
+def test_what_cannot_even_be_opened_is_tried_again_only_when_it_changes(small: Lake, tmp_path: Path) -> None:
+    """A workbook and a database are opened by the plan already; why they could not be is told all along."""
+    for name, magic in (("book.xlsx", b"PK\x03\x04"), ("base.sqlite", b"SQLite format 3\0")):
+        (tmp_path / "lake" / name).write_bytes(magic + b" no such thing")
+    assert set(small.update().added) == {"book.xlsx", "base.sqlite"}
+    told = small.problems().to_pylist()
+    assert {"book.xlsx", "base.sqlite"} <= {problem["table"] for problem in told}
+    generation = small.info()["generation"]
+    assert small.update().nothing
+    assert small.info()["generation"] == generation
+    write_table(tmp_path / "lake/t0.csv", random.Random(21))
+    assert small.update().changed == ("t0.csv",)
+    assert small.problems().to_pylist() == told
+    assert small.update(retry=True).changed == ("base.sqlite", "book.xlsx", "broken.parquet")
+    assert small.problems().to_pylist() == told
+    (tmp_path / "lake/book.xlsx").unlink()
+    assert small.update().removed == ("book.xlsx",)
+    assert "book.xlsx" not in small.problems()["table"].to_pylist()
+
+
 def test_the_index_of_what_is_gone_says_so(tmp_path: Path, small: Lake) -> None:
     for number in range(3):
         (tmp_path / f"lake/t{number}.csv").unlink()

@@ -985,11 +985,14 @@ class Lake:
         master: str | None = None,
         progress: Listener | None = None,
     ) -> Update:
-        """Index more: directories, files, globs or URIs. The rest of the index is brought up to date, too."""
+        """Index more: directories, files, globs or URIs. The rest of the index is brought up to date, too.
+
+        Tables that were removed and lie there are brought back.
+        """
         return self._updated(add=[os.fspath(each) for each in sources], spark=spark, master=master, progress=progress)
 
     def remove(self, *tables: str) -> Update:
-        """Leave tables out of the index from now on, whether their files are still there or not."""
+        """Leave tables out of the index from now on, whether their files are there or not; ``add`` brings them back."""
         return self._updated(remove=tables)
 
     def compact(self, *, keep_history: int = 10, spark: SparkSession | None = None, master: str | None = None) -> None:

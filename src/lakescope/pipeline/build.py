@@ -43,7 +43,7 @@ from lakescope.pipeline.tasks import (
 from lakescope.pipeline.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.pipeline.warmup import start_warming
 from lakescope.sources import snapshots
-from lakescope.sources.discover import discover
+from lakescope.sources.discover import Found, discover
 from lakescope.sources.files import display
 from lakescope.sources.model import Problem
 from lakescope.sources.redact import Secret, scrub
@@ -126,14 +126,16 @@ def build(
             outcome = scan(session, plan, frames, writer.staging, joins=joins, progress=progress, stages=stages)
         files = [
             *outcome.files,
-            *write_problems("problems", outcome.problems, writer.staging),
-            *write_problems("notices", plan.problems, writer.staging),
+            *write_problems("problems", plan.problems + outcome.problems, writer.staging),
+            *write_problems("notices", plan.notices, writer.staging),
+            *write_failures(plan.failed, writer.staging),
         ]
-        summary = _summary(plan.problems + outcome.problems, outcome, time.monotonic() - began)
+        problems = plan.notices + plan.problems + outcome.problems
+        summary = _summary(problems, outcome, time.monotonic() - began)
         summary["stages"] = stages.records()
         asked = inputs.remembered(unit_bytes, joins=joins)
         manifest = writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
-    told(stages, manifest, plan.problems + outcome.problems)
+    told(stages, manifest, problems)
     return manifest
 
 
@@ -237,7 +239,7 @@ def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
     if missing:
         raise BadRequest("; ".join(missing), hint="check the path; quote globs so that the shell leaves them alone")
     plan = make_plan(found, unit_bytes)
-    plan.problems = problems + plan.problems
+    plan.notices = problems
     plan.bins += pack(inputs.write_frames(staging), unit_bytes)
     return plan
 
@@ -245,7 +247,7 @@ def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
 def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
     """Refuse to build an index of nothing, or one in which two tables have one name."""
     if not plan.bins and not frames:
-        why = "; ".join(problem.detail for problem in plan.problems[:3])
+        why = "; ".join(problem.detail for problem in [*plan.notices, *plan.problems][:3])
         hint = "check the paths and patterns; the index that was there before is untouched"
         raise BadRequest(f"found no table in {', '.join(inputs.names())}" + (f": {why}" if why else ""), hint=hint)
     catalog = [frame.table for frame in frames if frame.source.startswith(CATALOG_PREFIX)]
@@ -411,6 +413,16 @@ def write_problems(kind: str, problems: list[Problem], staging: Path) -> list[Se
     shard = ShardWriter(staging, kind)
     for problem in problems:
         shard.add(asdict(problem))
+    file = shard.close()
+    return [file] if file else []
+
+
+def write_failures(failed: list[Found], staging: Path) -> list[SegmentFile]:
+    """A file of what could not be planned, and in which state it was: it is not tried again before it changes."""
+    shard = ShardWriter(staging, "failures")
+    for found in failed:
+        record = {"table": found.table, "uri": display(found.uri), "version": found.version, "content": None}
+        shard.add(record)
     file = shard.close()
     return [file] if file else []
 

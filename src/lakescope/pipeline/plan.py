@@ -8,7 +8,7 @@ which workers map and read their own batch of: nothing of the lake's length trav
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,11 +37,16 @@ _PLAN_FILE = "plan.arrow"
 
 @dataclass(slots=True)
 class Plan:
-    """Bins of units, the tables they make up, and what could not be planned."""
+    """Bins of units, the tables they make up, and what could not be planned.
+
+    ``failed`` are files that gave no table, ``problems`` say why; ``notices`` were met while looking for files.
+    """
 
     tables: dict[str, Found]
     bins: list[list[Unit]]
     problems: list[Problem] = field(default_factory=list)
+    failed: list[Found] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
 
     @property
     def bytes(self) -> int:
@@ -63,10 +68,11 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
     with ThreadPoolExecutor(8) as pool:
         planned = list(pool.map(units_of, tables))
     units: list[tuple[Found, Unit]] = []
-    problems: list[Problem] = []
+    plan = Plan({}, [])
     for found, result in zip(tables, planned, strict=True):
         if isinstance(result, Problem):
-            problems.append(result)
+            plan.problems.append(result)
+            plan.failed.append(found)
             continue
         source = {
             "uri": files.display(found.uri),
@@ -75,7 +81,6 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
             "version": found.version,
         }
         units += [(found, replace(unit, options={**unit.options, "source": source})) for unit in result]
-    plan = Plan({}, [], problems)
     plan.bins = pack(_told_apart(units, plan), unit_bytes)
     return plan
 
@@ -92,6 +97,18 @@ def _told_apart(units: list[tuple[Found, Unit]], plan: Plan) -> list[Unit]:
             detail = f"another table is called {wanted!r}, too: this one is called {name!r}"
             plan.problems.append(Problem(name, "info", "name-collision", detail))
     return [replace(unit, table=given[found.uri, sources.part_of(unit)]) for found, unit in units]
+
+
+def without(plan: Plan, tables: Iterable[str]) -> Plan:
+    """A plan that leaves some tables out."""
+    names = set(tables)
+    bins = [[unit for unit in units if unit.table not in names] for units in plan.bins]
+    return replace(
+        plan,
+        tables={name: found for name, found in plan.tables.items() if name not in names},
+        bins=[units for units in bins if units],
+        problems=[problem for problem in plan.problems if problem.table not in names],
+    )
 
 
 def work(unit: Unit) -> int:

@@ -18,9 +18,18 @@ import pyarrow as pa
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, NotFound
-from lakescope.pipeline.build import HERE_BYTES, Outcome, scan, scan_here, started, told, write_problems
+from lakescope.pipeline.build import (
+    HERE_BYTES,
+    Outcome,
+    scan,
+    scan_here,
+    started,
+    told,
+    write_failures,
+    write_problems,
+)
 from lakescope.pipeline.inputs import Inputs
-from lakescope.pipeline.plan import Plan, make_plan
+from lakescope.pipeline.plan import Plan, make_plan, without
 from lakescope.pipeline.progress import Listener
 from lakescope.sources import files, snapshots
 from lakescope.sources.content import content_at
@@ -67,7 +76,7 @@ class Changes:
     """What became of the tables of an index since it was written.
 
     ``seen`` is all that lies there, ``found`` the files to scan, ``gone`` the tables that are no longer what the index
-    says; ``problems`` were met while looking.
+    says; ``emptied`` files hold nothing but tables to be left out; ``problems`` were met while looking.
     """
 
     seen: list[Found] = field(default_factory=list)
@@ -76,10 +85,17 @@ class Changes:
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    emptied: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.found or self.gone)
+
+    def remove(self, records: Iterable[dict[str, Any]]) -> None:
+        """Tables are there no longer, or are wanted no longer."""
+        new = [record["table"] for record in records if record["table"] not in self.gone]
+        self.gone.update(new)
+        self.removed += new
 
 
 def update(
@@ -99,11 +115,15 @@ def update(
         with stages.measure("compare"):
             index = Index(path)
             given = _given(index, add, remove)
-            changes = _compare(index, given, retry=retry)
+            seen, problems = _looked(given)
+            again = _wanted_again(given, seen, add)
+            given = _leaving_out(given, {*given.get("left_out", ())} - again)
+            changes = _compare(index, given, Changes(seen=seen, problems=problems), again, retry=retry)
         if not changes and given == index.manifest.given:
             return _told(index, changes, began)
         with stages.measure("plan") as stage:
             plan = _planned(index, changes, given)
+            given = _leaving_out(given, {*given.get("left_out", ()), *changes.emptied})
             stage.bytes = plan.bytes
         outcome = Outcome(None)
         if plan.bins and spark is None and master is None and plan.bytes <= HERE_BYTES:
@@ -152,39 +172,64 @@ def _given(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str,
         if table not in known:
             raise NotFound.among("table", table, sorted(known))
     new = [location for location in more["locations"] if location not in given["locations"]]
-    left_out = {*given.get("left_out", ()), *remove}
-    return {**given, "locations": [*given["locations"], *new], **({"left_out": sorted(left_out)} if left_out else {})}
+    return _leaving_out({**given, "locations": [*given["locations"], *new]}, {*given.get("left_out", ()), *remove})
 
 
-def _compare(index: Index, given: dict[str, Any], *, retry: bool) -> Changes:
-    """Look at everything that was given, and tell it from what the index knows."""
+def _leaving_out(given: dict[str, Any], tables: Iterable[str]) -> dict[str, Any]:
+    """What is given, but for some tables."""
+    rest = {name: value for name, value in given.items() if name != "left_out"}
+    return {**rest, **({"left_out": sorted(tables)} if tables else {})}
+
+
+def _looked(given: dict[str, Any]) -> tuple[list[Found], list[Problem]]:
+    """All that lies where the index was built from, and what was met on the way."""
     found, problems = discover(given["locations"]) if given["locations"] else ([], [])
     missing = [problem.detail for problem in problems if problem.code == "not-found"]
     if missing:
         hint = "the index is untouched; bring it back, or build the index again without it"
         raise BadRequest("; ".join(missing), hint=hint)
-    changes = Changes(seen=found, problems=problems)
-    known = _by_location(index)
+    return found, problems
+
+
+def _wanted_again(given: dict[str, Any], seen: Sequence[Found], add: Sequence[str]) -> set[str]:
+    """Tables that were removed, and lie in a location that is added."""
+    tables = given.get("left_out", ())
+    added = {each.uri for each in discover(list(add))[0]} if tables and add else set[str]()
+    wanted = [each.table for each in seen if each.uri in added]
+    return {table for table in tables if any(_is_of(table, name) for name in wanted)}
+
+
+def _is_of(table: str, file: str) -> bool:
+    """Whether a table has the name of a file, or that of one of several in it."""
+    return table == file or table.startswith((f"{file}::", f"{file}~"))
+
+
+def _compare(index: Index, given: dict[str, Any], changes: Changes, again: set[str], *, retry: bool) -> Changes:
+    """Tell what is there from what the index knows; files of tables that are wanted ``again`` are scanned."""
+    records = [*index.states("tables"), *index.states("failures")]
     left_out = set(given.get("left_out", ()))
-    for each in found:
-        records = known.pop(files.display(each.uri), [])
+    changes.remove(record for record in records if record["table"] in left_out)
+    known = _by_location(records)
+    for each in changes.seen:
+        before = known.pop(files.display(each.uri), [])
+        left = [record for record in before if record["table"] not in left_out]
         if each.table in left_out:
-            changes.gone.update(record["table"] for record in records)
-            changes.removed += [record["table"] for record in records]
-        elif not records or not _is_known(records, each, retry=retry):
+            changes.remove(left)
+        elif before and not left:
+            changes.emptied.add(each.table)
+        elif not left or any(_is_of(table, each.table) for table in again) or not _is_known(left, each, retry=retry):
             changes.found.append(each)
-            changes.gone.update(record["table"] for record in records)
-            (changes.changed if records else changes.added).append(each.table)
-    for records in known.values():
-        changes.gone.update(record["table"] for record in records)
-        changes.removed += [record["table"] for record in records]
+            changes.gone.update(record["table"] for record in left)
+            (changes.changed if left else changes.added).append(each.table)
+    for left in known.values():
+        changes.remove(left)
     return changes
 
 
-def _by_location(index: Index) -> dict[str, list[dict[str, Any]]]:
+def _by_location(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Tables that were read from files, or could not be, by where these lie."""
     known: dict[str, list[dict[str, Any]]] = {}
-    for record in [*index.states("tables"), *index.states("failures")]:
+    for record in records:
         if record["version"] is not None:
             known.setdefault(record["uri"], []).append(record)
     return known
@@ -199,8 +244,7 @@ def _is_known(records: list[dict[str, Any]], found: Found, *, retry: bool) -> bo
     if retry and not all(record.get("complete", False) for record in records):
         return False
     for record in records:
-        name = record["table"]
-        if name != found.table and not name.startswith((f"{found.table}::", f"{found.table}~")):
+        if not _is_of(record["table"], found.table):
             return False
     changed = [record for record in records if record["version"] != found.version]
     return not changed or _holds_the_same(changed, found)
@@ -218,7 +262,7 @@ def _holds_the_same(records: list[dict[str, Any]], found: Found) -> bool:
 
 def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
     """Cut what changed into units. A name that an unchanged table has, too, makes both of them new."""
-    plan = make_plan(changes.found, given["unit_bytes"])
+    plan = _cut(changes, given)
     tables = index.catalog("tables")
     names = tables["table"].to_pylist()
     doubled = {name for name in names if name in plan.tables and name not in changes.gone}
@@ -228,7 +272,16 @@ def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
     again = {places[name] for name in doubled}
     changes.found = [each for each in changes.seen if each in changes.found or files.display(each.uri) in again]
     changes.gone.update(name for name in names if places[name] in again)
-    return make_plan(changes.found, given["unit_bytes"])
+    return _cut(changes, given)
+
+
+def _cut(changes: Changes, given: dict[str, Any]) -> Plan:
+    """Units of what is to be scanned, without those of tables that are left out."""
+    every = make_plan(changes.found, given["unit_bytes"])
+    plan = without(every, given.get("left_out", ()))
+    left = {found.uri for found in plan.tables.values()}
+    changes.emptied.update(found.table for name, found in every.tables.items() if found.uri not in left)
+    return plan
 
 
 def _publish(
@@ -243,7 +296,7 @@ def _publish(
 ) -> Manifest:
     """One segment more, what is gone from the others, and what was met while looking."""
     # A table that could not be read before has problems only.
-    gone = changes.gone | set(plan.tables)
+    gone = changes.gone | set(plan.tables) | {found.table for found in plan.failed}
     dead = _dead(index, gone)
     whole = [segment for segment in index.manifest.segments if index.names_in(segment) <= dead.get(segment, set())]
     keep = [
@@ -253,8 +306,9 @@ def _publish(
     ]
     made = [
         *outcome.files,
-        *write_problems("problems", outcome.problems, writer.staging),
-        *write_problems("notices", changes.problems + plan.problems, writer.staging),
+        *write_problems("problems", plan.problems + outcome.problems, writer.staging),
+        *write_problems("notices", changes.problems, writer.staging),
+        *write_failures(plan.failed, writer.staging),
         *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
         *_past(index, gone, whole, writer.staging),
     ]

@@ -163,12 +163,12 @@ class SegmentOverlaps:
         try:
             if algorithm == "josie":
                 found, overlaps = kernels.josie(
-                    *(query.groups, query.weights, places, lengths, *sets),
+                    *(_read_only(query.groups), query.weights, places, lengths, *sets),
                     *(self._sizes, self._counts, self._touched, k, self._cost_array, read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(
-                    query.groups, query.weights, places, lengths, *sets, self._counts, k, read
+                    _read_only(query.groups), query.weights, places, lengths, *sets, self._counts, k, read
                 )
             else:
                 found, overlaps = self._merge(kernels, places, lengths, query.weights, k, read)
@@ -239,7 +239,8 @@ class SegmentOverlaps:
         at = self._at
         assert at is not None
         self.index.fetch_lists(query.groups)
-        places, lengths = kernels.locate(query.groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        groups = _read_only(query.groups)
+        places, lengths = kernels.locate(groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
         if self._within is not None:
             kernels.narrow(places, lengths, self._within.start, self._within.stop)
         return places, lengths
@@ -280,3 +281,10 @@ class SegmentOverlaps:
 
     def _damaged(self) -> IndexDamaged:
         return self.index.damaged()
+
+
+def _read_only(groups: I32) -> I32:
+    """The same memory, not to be written. Kernels are compiled for each kind: those of a set of the lake are so."""
+    view = groups.view()
+    view.flags.writeable = False
+    return view

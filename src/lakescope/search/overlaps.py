@@ -56,6 +56,7 @@ class OverlapSearch:
         """Load the kernels and run each of them once."""
         for search in self._searches:
             search.warm()
+        self.query(np.zeros(1, np.uint64))
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""

@@ -63,6 +63,15 @@ class Query:
         return self.upload is None
 
 
+def _retire(leaving: list[Lake]) -> None:
+    """Let go of a lake, which nobody else holds: its memory, and the files that it has open."""
+    leaving.pop().close()
+    # What the collector was told to leave alone is the lake that goes, among others.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 class Service:
     """Answers for one lake."""
 
@@ -103,15 +112,8 @@ class Service:
             newer.warm()
         self._take(newer)
         self.jobs.renew()
-
-        def retire() -> None:
-            old.close()
-            gc.collect()
-            gc.freeze()
-
-        # Whoever is being asked may still answer. What the collector was told to leave alone is the old lake.
-        gc.unfreeze()
-        ending = threading.Timer(QUICK, retire)
+        # Whoever is being asked may still answer.
+        ending = threading.Timer(QUICK, _retire, [[old]])
         ending.daemon = True
         ending.start()
         return True

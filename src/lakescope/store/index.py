@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import mmap
 import os
+import resource
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -19,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.errors import BadRequest, IndexDamaged, LakescopeError, NotFound
 from lakescope.sources.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
@@ -56,6 +58,8 @@ _ORDERS = {
     "past": ("table", "generation"),
     "past-columns": ("table", "generation", "position"),
 }
+#: Kinds that tell which tables are in a segment, and which could not be read.
+_TELLING = ("tables", "problems", "failures")
 #: Files of arrays up to this size are read whole when they are first used.
 CHECKED_BYTES = 32 * 1024 * 1024
 
@@ -65,6 +69,16 @@ class Batch(NamedTuple):
 
     records: pa.RecordBatch
     live: I64
+
+
+def _allow_more_files() -> bool:
+    """Let this process have as many files open as it may allow itself; whether that is more than before."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (ValueError, OSError):
+        return False
+    return now != most
 
 
 class Index:
@@ -137,6 +151,11 @@ class Index:
         except PermissionError as error:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                if _allow_more_files():
+                    return Index._map(path, file)
+                hint = "allow more (ulimit -n), or make fewer of them: lakescope compact"
+                raise LakescopeError(f"{path} is one open file too many: the limit is reached", hint=hint) from error
             raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
 
     @cached_property
@@ -187,7 +206,7 @@ class Index:
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
         if segment not in self._names:
-            files = [*self.manifest.of_kind("tables", segment), *self.manifest.of_kind("problems", segment)]
+            files = [file for kind in _TELLING for file in self.manifest.of_kind(kind, segment)]
             names = (self._checked(file, fields=["table"])["table"].to_pylist() for file in files)
             self._names[segment] = {name for some in names for name in some}
         return self._names[segment]
