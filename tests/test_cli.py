@@ -69,7 +69,7 @@ def copied(demo_index: Lake, tmp_path: Path) -> Path:
 def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line as a process of its own."""
     program = [sys.executable, "-c", "from lakescope.cli import main; main()", *arguments]
-    return subprocess.run(program, capture_output=True, text=True, timeout=120, check=False, **options)
+    return subprocess.run(program, capture_output=True, text=True, timeout=600, check=False, **options)
 
 
 def from_json(text: str) -> Any:
@@ -399,7 +399,7 @@ for command in sys.argv[2:]:
 def test_asking_needs_no_heavy_package(index: str, table: str) -> None:
     commands = ["info", "tables", "columns", f"profile|{table}", "problems", "verify", "columns|--table|" + table]
     program = _MODULES.replace("INDEX", repr(index)).replace("sys.argv[2:]", repr(commands))
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
     assert ran.returncode == 0, ran.stderr
     assert "every file is whole" in ran.stdout
 
@@ -418,7 +418,7 @@ def test_a_reader_that_goes_away_is_no_error(arguments: list[str], index: str) -
     os.close(reader)
     try:
         program = [sys.executable, "-c", "from lakescope.cli import main; main()", arguments[0], index, *arguments[1:]]
-        ran = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        ran = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     finally:
         os.close(writer)
     assert ran.stderr == ""

@@ -566,7 +566,7 @@ with spark_session(master="local[1]") as mine:
 
 def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
     program = [sys.executable, "-c", _OWN_SESSION, str(_csv(tmp_path / "x.csv")), str(tmp_path / "x.idx")]
-    ran = subprocess.run(program, capture_output=True, text=True, timeout=170, check=False)
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
     assert "still there: 3" in ran.stdout, ran.stderr[-2000:]
 
 
