@@ -98,6 +98,18 @@ def test_what_drifted(asked: Lake) -> None:
     assert list(asked.drift(since=1)) == list(asked.drift("t.csv", since=1))
 
 
+def test_tables_with_fewer_versions_are_told_and_stop_nothing(lake: Lake, tmp_path: Path) -> None:
+    write(tmp_path / "lake" / "other.csv", "a", [(i,) for i in range(99)], 4)
+    lake.update()
+    found = lake.drift(since=2, minimum=0)
+    assert list(found) == list(lake.drift("t.csv", since=2, minimum=0))
+    assert found.notes == ("other.csv has no earlier version 2: there are versions 1 to 1",)
+    with pytest.raises(BadRequest, match="no earlier version 2"):
+        lake.drift("other.csv", since=2)
+    with pytest.raises(BadRequest, match="no earlier version 0"):
+        lake.drift(since=0)
+
+
 def test_every_column_is_told_if_asked(asked: Lake) -> None:
     assert {each.column for each in asked.drift("t.csv", minimum=0)} == {"id", "color", "size", "extra"}
     assert list(asked.drift("other.csv")) == []

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.history.versions import Record, State, past_names, states_of, version_since
+from lakescope.history.versions import Record, State, number_of, past_names, states_of, version_since
 from lakescope.results import Results
 from lakescope.store.index import Index
 
@@ -86,6 +86,10 @@ def drift(
                 continue
         if len(states) < 2:
             notes.append(f"{name} has no earlier version")
+            continue
+        number = number_of(since)
+        if table is None and number is not None and number >= len(states):
+            notes.append(f"{name} has no earlier version {number}: there are versions 1 to {len(states) - 1}")
             continue
         before = version_since(states, since)
         if before is states[-1]:
