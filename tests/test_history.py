@@ -108,6 +108,8 @@ def test_tables_with_fewer_versions_are_told_and_stop_nothing(lake: Lake, tmp_pa
         lake.drift("other.csv", since=2)
     with pytest.raises(BadRequest, match="no earlier version 0"):
         lake.drift(since=0)
+    with pytest.raises(BadRequest, match="no time"):
+        lake.drift("other.csv", since="yesterday")
 
 
 def test_every_column_is_told_if_asked(asked: Lake) -> None:

@@ -655,13 +655,17 @@ class Lake:
         verify: bool = False,
         least: int = 3,
         limit: int | None = None,
+        table: str | None = None,
     ) -> Results[Inclusion]:
         """Pairs of columns of which one's values are, to at least a ``minimum`` share, in the other.
 
         All pairs of the lake are looked at, by their sketches alone; ``verify`` counts common values instead. Columns
-        of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told.
+        of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told; with a
+        ``table`` one of the columns must be of it.
         """
-        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit)
+        if table is not None:
+            self._table(table)
+        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit, table=table)
 
     def inclusions_batch(
         self,

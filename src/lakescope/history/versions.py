@@ -116,6 +116,15 @@ def version_since(states: Sequence[State], since: str | int | None) -> State:
     return after[0] if after else states[-1]
 
 
+def check_since(since: str | int | None) -> None:
+    """Refuse what is neither the number of a version nor a time, whatever versions there are."""
+    number = number_of(since)
+    if number is None and since is not None:
+        _moment(str(since))
+    elif number is not None and number < 1:
+        raise BadRequest(f"there is no earlier version {number}", hint="versions are counted from 1")
+
+
 def number_of(since: str | int | None) -> int | None:
     """The number of a version, if it is one."""
     return int(since) if isinstance(since, int) or (since is not None and since.isdecimal()) else None
