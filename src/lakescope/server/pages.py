@@ -263,7 +263,7 @@ async def map_inclusions(
         "part_inclusions.html",
         "Columns that are in others",
         minimum=minimum,
-        table=table,
+        name=table,
     )
 
 
