@@ -65,6 +65,7 @@ def test_versions(asked: Lake) -> None:
     assert versions[-1].until is None
     assert all(one.until is not None and one.scanned <= one.until for one in versions[:-1])
     assert len(asked.history("other.csv")) == 1
+    assert (asked.versions("t.csv"), asked.versions("other.csv")) == (3, 1)
     with pytest.raises(NotFound, match="no table named"):
         asked.history("nothing.csv")
 

@@ -75,7 +75,7 @@ def _environment() -> Environment:
         "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
         "day": lambda text: str(text)[:10],
     }
-    environment.tests |= {"nameless": meaningless}
+    environment.tests["nameless"] = lambda name: meaningless(name)
     environment.globals |= {
         "version": __version__,
         "link": link,
@@ -295,14 +295,14 @@ async def table(request: Request, service: Served, name: Text = "") -> Response:
     """One table."""
     profile = await run_in_threadpool(service.table, name)
     alerts = [(column["name"], alert) for column in profile["columns"] for alert in column["alerts"]]
-    versions = await run_in_threadpool(service.history, name)
+    versions = await run_in_threadpool(service.lake.versions, name)
     return render(
         request,
         "table.html",
         profile=profile,
         alerts=alerts,
         few=_is_small(service),
-        versions=len(versions["records"]),
+        versions=versions,
         nameless=any(meaningless(column["name"]) for column in profile["columns"]),
         json=link(f"{PREFIX}/table", name=name),
     )
