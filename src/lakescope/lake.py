@@ -1018,7 +1018,7 @@ class Lake:
     def versions(self, table: str) -> int:
         """How many versions of a table of the lake the index saw: the last number that :meth:`history` has."""
         self._table(table)
-        return self._index.past("past", table).num_rows + 1
+        return int(self._index.past("past", table).num_rows) + 1
 
     def drift(
         self, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1
