@@ -65,6 +65,7 @@ def test_versions(asked: Lake) -> None:
     assert versions[-1].until is None
     assert all(one.until is not None and one.scanned <= one.until for one in versions[:-1])
     assert len(asked.history("other.csv")) == 1
+    assert (asked.versions("t.csv"), asked.versions("other.csv")) == (3, 1)
     with pytest.raises(NotFound, match="no table named"):
         asked.history("nothing.csv")
 
@@ -96,6 +97,20 @@ def test_what_drifted(asked: Lake) -> None:
     assert size.high is not None
     assert size.low <= 0.5 <= size.high, "half of the values moved out of the old range"
     assert list(asked.drift(since=1)) == list(asked.drift("t.csv", since=1))
+
+
+def test_tables_with_fewer_versions_are_told_and_stop_nothing(lake: Lake, tmp_path: Path) -> None:
+    write(tmp_path / "lake" / "other.csv", "a", [(i,) for i in range(99)], 4)
+    lake.update()
+    found = lake.drift(since=2, minimum=0)
+    assert list(found) == list(lake.drift("t.csv", since=2, minimum=0))
+    assert found.notes == ("other.csv has no earlier version 2: there are versions 1 to 1",)
+    with pytest.raises(BadRequest, match="no earlier version 2"):
+        lake.drift("other.csv", since=2)
+    with pytest.raises(BadRequest, match="no earlier version 0"):
+        lake.drift(since=0)
+    with pytest.raises(BadRequest, match="no time"):
+        lake.drift("other.csv", since="yesterday")
 
 
 def test_every_column_is_told_if_asked(asked: Lake) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import lakescope
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, NotFound
 from lakescope.keys import kernels
 from lakescope.keys.bml import bml, bottom_k, error_bound, not_above, solved
 from lakescope.keys.inclusion import InclusionSearch, included, smallest_hashes
@@ -389,6 +389,15 @@ def test_bad_requests(demo_index: Lake) -> None:
             demo_index.inclusions(minimum)
     with pytest.raises(BadRequest, match="no estimator 'best'"):
         demo_index.inclusions(estimator="best")  # type: ignore[arg-type]
+
+
+def test_pairs_of_one_table(demo_index: Lake) -> None:
+    table = "shop/orders.csv"
+    of_table = [each for each in demo_index.inclusions(0.9) if table in (each.child_table, each.parent_table)]
+    assert of_table
+    assert list(demo_index.inclusions(0.9, table=table)) == of_table
+    with pytest.raises(NotFound, match="no table named"):
+        demo_index.inclusions(table="shop/order.csv")
 
 
 def test_what_is_left_out_is_told(demo_index: Lake) -> None:

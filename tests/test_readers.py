@@ -468,6 +468,31 @@ def test_errors_of_libraries_name_the_file_and_hide_secrets(tmp_path: Path, monk
     assert "secret" not in text
 
 
+@pytest.mark.parametrize(
+    ("table", "file", "told"),
+    [
+        ("a/x.db::t", "a/x.db", "a/x.db::t cannot be read: no a/x.db"),
+        ("a", "a/year=1/x.db", "a cannot be read: no a/year=1/x.db (file a/year=1/x.db)"),
+        ("a (2).db", "a/x.db", "a (2).db cannot be read: no x.db (file x.db)"),
+    ],
+)
+@pytest.mark.parametrize("ours", [False, True])
+def test_errors_name_a_file_by_its_place_in_the_lake(
+    table: str, file: str, told: str, ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakescope.sources import sqlite
+
+    def broken(unit: Unit, report: Any) -> Iterator[Batch]:
+        text = f"no {unit.uri}"
+        raise SourceError(f"{table} cannot be read: {text}", code="odd") if ours else RuntimeError(text)
+        yield
+
+    monkeypatch.setattr(sqlite, "read", broken)
+    with pytest.raises(SourceError) as caught:
+        list(sources.read(Unit(table, "sqlite", str(tmp_path / "lake" / file), 1), lambda problem: None))
+    assert caught.value.message == (told.partition(" (file")[0] if ours else told)
+
+
 class _Leaking:
     """Gives some bytes and then fails with an error that names a URL with its secrets."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -44,6 +45,7 @@ from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
 from lakescope.server.service import Service
 from lakescope.server.worker import Worker
+from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -202,9 +204,111 @@ def test_the_map_links_tables(client: TestClient) -> None:
     assert {edge["kind"] for edge in found["edges"]} == {"foreign key", "joinable"}
 
 
+def paged(client: TestClient, path: str, **parameters: Any) -> tuple[list[Any], dict[str, Any]]:
+    """All records of an answer that comes in pages, and what the last page says."""
+    records: list[Any] = []
+    address: str | None = f"{API}{path}?{urlencode({**parameters, 'budget': 120})}"
+    while address:
+        response = client.get(address)
+        assert response.status_code == 200, response.text
+        body = response.json()
+        records += body["data"]["records"]
+        address = body["meta"].get("next")
+    assert len(records) == body["meta"]["total"]
+    return records, body
+
+
+def test_inclusions_are_the_facades_in_pages(client: TestClient, demo_index: Lake) -> None:
+    for table in (None, "shop/orders.csv"):
+        of_table = {} if table is None else {"table": table}
+        found, _ = paged(client, "/inclusions", minimum=0.9, limit=1000, **of_table)
+        assert found == plain(demo_index.inclusions(0.9, table=table).to_dicts())
+    refused(client, 404, "not-found", f"{API}/inclusions", table="shop/order.csv")
+
+
+def test_join_paths_are_the_facades(client: TestClient, demo_index: Lake) -> None:
+    found, _ = paged(client, "/paths", query="table:shop/orders.csv", limit=5)
+    assert found == plain(demo_index.join_paths("shop/orders.csv").to_dicts())
+    near, _ = paged(client, "/paths", query="table:shop/orders.csv", on="customer_id", depth=1, threshold=0.9)
+    assert near == plain(demo_index.join_paths("shop/orders.csv", "customer_id", depth=1, threshold=0.9).to_dicts())
+    text = client.get("/table/paths", params={"name": "shop/orders.csv"}).text
+    far = [each for each in found if each["hops"] > 1]
+    assert far
+    assert all(link_to(each["table"]) in text for each in far[:10])
+    assert f"{len(found) - len(far)} tables are one join away" in text
+
+
+def link_to(table: str) -> str:
+    return f'href="/table?{urlencode({"name": table})}"'
+
+
+def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_index: Lake, demo_lake: Path) -> None:
+    found, body = paged(client, "/headers/suggested", query="table:legacy/cust_dump.csv")
+    best = {each["column"]: each["header"] for each in body["data"]["schema"]}
+    assert (best["column_1"], best["column_4"]) == ("customer_id", "city")
+    assert {each["column"]: each["header"] for each in found if each["chosen"]} == best
+    assert all(each["tables"] and each["reasons"] for each in found if each["chosen"])
+    assert 'data-part="/search/headers' in client.get("/table?name=legacy/cust_dump.csv").text
+    assert 'data-part="/search/headers' not in client.get("/table?name=shop/orders.csv").text
+
+    with (demo_lake / "shop/customers.csv").open(encoding="utf-8", newline="") as file:
+        rows = [f"{row[0]},{row[3]}" for row in list(csv.reader(file))[1:400]]
+    query = sent(client, "mine.csv", "\n".join(["Unnamed: 0,Unnamed: 1", *rows]).encode())
+    mine, _ = paged(client, "/headers/suggested", query=query, mode="coverage")
+    assert {each["header"] for each in mine if each["chosen"]} == {"customer_id", "city"}
+    text = client.get("/search/headers", params={"query": query}).text
+    assert "customer_id" in text
+    assert 'data-part="/search/headers' in client.get("/search", params={"query": query}).text
+
+
+def test_headers_in_doubt(client: TestClient, demo_index: Lake) -> None:
+    found, body = paged(client, "/headers/doubtful", limit=7)
+    assert found == plain(demo_index.check_headers().to_dicts())
+    assert any("in doubt" in note for note in body["meta"]["notes"])
+    text = client.get("/problems/headers").text
+    assert all(link_to(each["table"]) in text for each in found)
+
+
+@pytest.fixture(scope="module")
+def versioned(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with a table of three versions."""
+    return three_versions(tmp_path_factory.mktemp("versions"))
+
+
+@pytest.fixture(scope="module")
+def versions(versioned: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(versioned, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        yield client
+
+
+def test_versions_and_drift_of_a_table(versions: TestClient, versioned: Lake) -> None:
+    assert paged(versions, "/table/history", name="t.csv", limit=2)[0] == plain(versioned.history("t.csv").to_dicts())
+    assert data(versions, "/table/drift", name="t.csv")["records"] == []
+    drifted = plain(versioned.drift("t.csv", since=1).to_dicts())
+    assert paged(versions, "/table/drift", name="t.csv", since="1", limit=2)[0] == drifted
+    assert paged(versions, "/drift", since="1")[0] == drifted
+    for name in ("t.csv", "other.csv"):
+        refused(versions, 400, "bad-request", f"{API}/table/drift", name=name, since="yesterday")
+    refused(versions, 400, "bad-request", f"{API}/drift", since="yesterday")
+    refused(versions, 400, "bad-request", f"{API}/table/drift", name="t.csv", since="9")
+    refused(versions, 404, "not-found", f"{API}/table/history", name="nothing.csv")
+
+
+def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
+    assert "History: 3 versions" in versions.get("/table?name=t.csv").text
+    assert "/table/history" not in versions.get("/table?name=other.csv").text
+    assert "Nothing beyond what chance explains" in clean(versions.get("/table/history?name=t.csv"))
+    compared = clean(versions.get("/table/history?name=t.csv&since=1"))
+    assert "no longer a key" in compared
+    assert "since version 1" in compared
+
+
 @pytest.mark.parametrize(
     ("status", "code", "path"),
     [
+        (404, "not-found", f"{API}/paths?query=table:/etc/passwd"),
+        (422, "invalid", f"{API}/paths?query=table:shop/orders.csv&depth=9"),
+        (404, "not-found", f"{API}/headers/suggested?query=upload:../x"),
         (422, "invalid", f"{API}/tables?limit=0"),
         (422, "invalid", f"{API}/tables?sort=colour"),
         (422, "invalid", f"{API}/correlated?query=table:x&target=y"),
@@ -705,7 +809,7 @@ def test_hostile_names_have_their_pages(name: str, hostile: TestClient) -> None:
     assert data(hostile, "/table", name=stored)["table"] == stored
     clean(hostile.get("/table", params={"name": stored}))
     clean(hostile.get(f"/table?name={quote(stored, safe='')}"))
-    for part in ("joins", "like", "details"):
+    for part in ("joins", "like", "details", "history"):
         clean(hostile.get(f"/table/{part}", params={"name": stored}, headers={"x-part": "1"}))
     clean(hostile.get("/find", params={"q": name.strip() or "x"}))
     clean(hostile.get("/", params={"like": name}))
@@ -725,6 +829,10 @@ def test_hostile_cells_on_pages_of_a_search(hostile: TestClient) -> None:
     text = clean(page)
     assert "&lt;script&gt;alert(2)" in text
     clean(hostile.get("/search/joins", params={"query": query, "on": EVIL}))
+    clean(hostile.get("/map/inclusions"))
+    clean(hostile.get("/problems/headers"))
+    clean(hostile.get("/table/paths", params={"name": EVIL}))
+    clean(hostile.get("/search/headers", params={"query": query}))
 
 
 def test_hostile_names_among_the_finds(hostile: TestClient) -> None:
@@ -945,6 +1053,7 @@ KNOWN: dict[str, list[Any]] = {
     "table": ["shop/customers.csv", "weather/daily_weather.parquet"],
     "column": ["customer_id", "mean_temp_c"],
     "finds": [[{"table": "weather/daily_weather.parquet", "key": "date", "column": "mean_temp_c"}]],
+    "since": ["1", "2024-01-01", "yesterday"],
     "budget": [0, 0.2, 3.0],
 }
 

@@ -23,6 +23,7 @@ import pytest
 import lakescope
 from lakescope.lake import Lake
 from needs import left_out
+from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -286,6 +287,57 @@ def test_dependencies_are_looked_for_when_asked(page: Page) -> None:
     section.get_by_role("link", name="Look for them").click()
     settled(page)
     expect(section.locator("ul.finds, p.muted").first).to_be_visible()
+
+
+def test_where_one_can_get_from_a_table(page: Page) -> None:
+    page.goto("/table?name=shop/orders.csv")
+    settled(page)
+    section = page.locator("section", has=page.locator("#paths"))
+    expect(section.locator(".steps").first).to_contain_text("shop/orders.csv.")
+    section.locator(".find-head a").first.click()
+    expect(page).to_have_url(re.compile("/table\\?name="))
+
+
+def test_names_for_columns_without_one(page: Page) -> None:
+    page.goto("/problems")
+    page.get_by_role("link", name="Look for them").click()
+    settled(page)
+    page.get_by_role("region", name="Headers in doubt").get_by_role("link", name="legacy/cust_dump.csv").first.click()
+    settled(page)
+    section = page.locator("section", has=page.locator("#names"))
+    expect(section.locator("li strong").first).to_have_text("customer_id")
+    expect(section).to_contain_text("shares values with columns of this name")
+
+
+def test_inclusions_are_looked_for_when_asked(page: Page) -> None:
+    page.goto("/map")
+    settled(page)
+    section = page.locator("section", has=page.locator("#inclusions"))
+    section.get_by_role("link", name="Look for them").click()
+    settled(page)
+    expect(section.locator("tbody tr").first).to_contain_text("order_id")
+    page.goto("/table?name=shop/orders.csv")
+    settled(page)
+    page.get_by_role("link", name="All columns that are in others").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Columns that are in others")
+    expect(page.locator("tbody tr").first).to_contain_text("shop/orders.csv")
+
+
+def test_the_history_of_a_table(browser: Browser, axe: str, tmp_path: Path) -> None:
+    with serving(three_versions(tmp_path).path) as (_, base):
+        assert all_findings(browser, base, axe, LIGHT, ["/table?name=t.csv"]) == {}
+        context = browser.new_context(base_url=base)
+        page = watched(context)
+        page.goto("/table?name=t.csv")
+        settled(page)
+        section = page.locator("section", has=page.locator("#history"))
+        expect(section.locator("tbody tr")).to_have_count(3)
+        section.get_by_role("link", name="Compare with version 1").click()
+        expect(page.locator("main")).to_contain_text("no longer a key")
+        page.go_back()
+        expect(page.get_by_role("heading", level=1)).to_have_text("t.csv")
+        assert page.wrong == []  # type: ignore[attr-defined]
+        context.close()
 
 
 def test_long_work_shows_progress_and_is_cancelled(page: Page, server: tuple[int, str]) -> None:

@@ -655,13 +655,17 @@ class Lake:
         verify: bool = False,
         least: int = 3,
         limit: int | None = None,
+        table: str | None = None,
     ) -> Results[Inclusion]:
         """Pairs of columns of which one's values are, to at least a ``minimum`` share, in the other.
 
         All pairs of the lake are looked at, by their sketches alone; ``verify`` counts common values instead. Columns
-        of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told.
+        of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told; with a
+        ``table`` one of the columns must be of it.
         """
-        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit)
+        if table is not None:
+            self._table(table)
+        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit, table=table)
 
     def inclusions_batch(
         self,
@@ -1010,6 +1014,11 @@ class Lake:
         from lakescope.history.versions import history
 
         return history(self._index, table)
+
+    def versions(self, table: str) -> int:
+        """How many versions of a table of the lake the index saw: the last number that :meth:`history` has."""
+        self._table(table)
+        return int(self._index.past("past", table).num_rows) + 1
 
     def drift(
         self, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1

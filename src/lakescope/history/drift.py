@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.history.versions import Record, State, past_names, states_of, version_since
+from lakescope.history.versions import Record, State, check_since, number_of, past_names, states_of, version_since
 from lakescope.results import Results
 from lakescope.store.index import Index
 
@@ -73,6 +73,7 @@ def drift(
     """Columns that drifted: of one table, or of all that were changed."""
     if not 0 <= minimum <= 1:
         raise BadRequest(f"the least distance must be between 0 and 1, not {minimum}", hint="0 tells of every column")
+    check_since(since)
     names = [table] if table is not None else sorted(past_names(index))
     found: list[Drift] = []
     notes, compared = [], 0
@@ -86,6 +87,10 @@ def drift(
                 continue
         if len(states) < 2:
             notes.append(f"{name} has no earlier version")
+            continue
+        number = number_of(since)
+        if table is None and number is not None and number >= len(states):
+            notes.append(f"{name} has no earlier version {number}: there are versions 1 to {len(states) - 1}")
             continue
         before = version_since(states, since)
         if before is states[-1]:

@@ -106,14 +106,28 @@ def version_since(states: Sequence[State], since: str | int | None) -> State:
     """The version to compare with: the one before the last, one by its number, or the one that answered at a time."""
     if since is None:
         return states[-2]
-    if isinstance(since, int) or since.isdecimal():
-        number = int(since)
+    number = number_of(since)
+    if number is not None:
         if not 1 <= number < len(states):
             raise BadRequest(f"there is no earlier version {number}", hint=f"there are versions 1 to {len(states) - 1}")
         return states[number - 1]
-    wanted = _moment(since)
+    wanted = _moment(str(since))
     after = [state for state in states[:-1] if _moment(state.record["until"]) > wanted]
     return after[0] if after else states[-1]
+
+
+def check_since(since: str | int | None) -> None:
+    """Refuse what is neither the number of a version nor a time, whatever versions there are."""
+    number = number_of(since)
+    if number is None and since is not None:
+        _moment(str(since))
+    elif number is not None and number < 1:
+        raise BadRequest(f"there is no earlier version {number}", hint="versions are counted from 1")
+
+
+def number_of(since: str | int | None) -> int | None:
+    """The number of a version, if it is one."""
+    return int(since) if isinstance(since, int) or (since is not None and since.isdecimal()) else None
 
 
 def _moment(text: str) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -86,13 +87,22 @@ class KeySearch:
         return InclusionSearch(columns, self._joins.overlaps if self._joins is not None else None)
 
     def inclusions(
-        self, minimum: float, estimator: Estimator, *, verify: bool, least: int, limit: int | None
+        self,
+        minimum: float,
+        estimator: Estimator,
+        *,
+        verify: bool,
+        least: int,
+        limit: int | None,
+        table: str | None = None,
     ) -> Results[Inclusion]:
-        """Pairs of columns of which the first is included in the second to at least the minimum."""
+        """Pairs of columns of which the first is included in the second to at least the minimum: all, or of a table."""
         check_inclusions(minimum, estimator, least)
         if limit is not None and limit < 0:
             raise BadRequest(f"the limit must be at least 0, not {limit}", hint="None: all")
         found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
+        if table is not None:
+            found = self._of_table(found, table)
         unknown = int((found.evidence == UNKNOWN).sum())
         shown = self._ordered(found, minimum)
         notes = []
@@ -107,6 +117,13 @@ class KeySearch:
         info = {"looked_at": found.looked_at, "found": count, "unknown": unknown}
         records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
+
+    def _of_table(self, found: Found, table: str) -> Found:
+        """Pairs of which one column at least is a table's."""
+        tables = self._index.column_names[0]
+        first, behind = bisect_left(tables, table), bisect_right(tables, table)
+        sides = [(first <= each) & (each < behind) for each in (found.children, found.parents)]
+        return found.take(sides[0] | sides[1])
 
     def every(self, **options: Any) -> Found:
         """All pairs of the lake of which one column may be included in the other."""

@@ -132,12 +132,8 @@ class LakeTools:
     @_in_turn
     def inclusions(self, minimum: float = 0.95, table: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
         """Pairs of columns of which one's values are in the other: of the lake, or with a column of one table."""
-        if table is not None:
-            self._lake.location(table)
-        found = self._lake.inclusions(minimum, limit=_MANY if table is None else None)
-        chosen = [each for each in found if table in (None, each.child_table, each.parent_table)]
-        records = Results(found.kind, chosen[:_MANY]).to_dicts()
-        return bounded("inclusions", records, limit=limit, offset=offset, notes=found.notes)
+        found = self._lake.inclusions(minimum, limit=_MANY, table=table)
+        return bounded("inclusions", found.to_dicts(), limit=limit, offset=offset, notes=found.notes)
 
     @_in_turn
     def suggest_headers(self, query: Query, mode: str = "balanced", k: int = 3) -> Answer:

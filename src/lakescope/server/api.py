@@ -140,6 +140,15 @@ Text = Annotated[str, Query(max_length=5_000)]
 Budget = Annotated[
     float, Query(ge=0, le=120, description="Seconds to wait for the answer before a job is told instead.")
 ]
+Since = Annotated[
+    str | None,
+    Query(
+        max_length=100,
+        description="The number of a version to compare with, or a time in UTC; by default the version before.",
+        openapi_examples={"a version": {"value": "1"}, "a time": {"value": "2026-03-01"}},
+    ),
+]
+Distance = Annotated[float, Query(ge=0, le=1, description="Least distance of distributions; 0 tells of every column.")]
 Number = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["Zk1xkY5r0c0"])]
 
 
@@ -165,7 +174,29 @@ class Filters:
     problems: Annotated[bool, Query(description="Whether something was odd about it.")] = False
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which records are wanted."""
+
+    request: Request
+    limit: Limit = 50
+    offset: Offset = 0
+
+    def meta(self, total: int) -> dict[str, Any]:
+        """What is to say about a page of so many records."""
+        following = None
+        if self.offset + self.limit < total:
+            asked = {**self.request.query_params, "limit": self.limit, "offset": self.offset + self.limit}
+            following = f"{self.request.url.path}?{urlencode(asked)}"
+        return {"total": total, "limit": self.limit, "offset": self.offset, "next": following}
+
+    def of(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer with the records that are wanted."""
+        return {**answer, "records": answer["records"][self.offset : self.offset + self.limit]}
+
+
 Served = Annotated[Service, Depends(service_of)]
+Paged = Annotated[Page, Depends()]
 TableFilters = Annotated[Filters, Depends()]
 Visitor = Annotated[str, Depends(visitor_of)]
 router = APIRouter(prefix=PREFIX)
@@ -187,14 +218,6 @@ def refusal(error: LakescopeError) -> JSONResponse:
     return JSONResponse({"error": told(error)}, int(status_of(error)))
 
 
-def _page(request: Request, records: list[Any], total: int, limit: int, offset: int, began: float) -> JSONResponse:
-    following = None
-    if offset + limit < total:
-        asked = {**request.query_params, "limit": limit, "offset": offset + limit}
-        following = f"{request.url.path}?{urlencode(asked)}"
-    return enveloped(records, began, total=total, limit=limit, offset=offset, next=following)
-
-
 async def finished(asked: Asked, seconds: float) -> bool:
     """Whether there is an answer, after waiting for it."""
     if not isinstance(asked, Job):
@@ -213,6 +236,7 @@ async def _answer(
     ask: Callable[[], Asked],
     budget: float,
     change: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    page: Page | None = None,
 ) -> JSONResponse:
     began = time.perf_counter()
     asked = await run_in_threadpool(ask)
@@ -223,8 +247,11 @@ async def _answer(
         return response
     answer = asked.result() if isinstance(asked, Job) else asked
     answer = answer if change is None else change(answer)
-    notes = answer.get("notes", [])
-    return enveloped({name: value for name, value in answer.items() if name != "notes"}, began, notes=notes)
+    meta = {"notes": answer.get("notes", [])}
+    if page is not None:
+        meta |= page.meta(len(answer["records"]))
+        answer = page.of(answer)
+    return enveloped({name: value for name, value in answer.items() if name != "notes"}, began, **meta)
 
 
 def job_record(service: Service, visitor: str, job: Job) -> dict[str, Any]:
@@ -267,19 +294,17 @@ async def lake(service: Served) -> Response:
     responses=_responses([{"table": "shop/orders.csv", "format": "csv", "rows": 4000, "columns": 7, "problems": 0}]),
 )
 async def tables(
-    request: Request,
     service: Served,
     chosen: TableFilters,
+    page: Paged,
     sort: Sort = "name",
-    limit: Limit = 50,
-    offset: Offset = 0,
 ) -> Response:
     """Tables, by a part of their name, format, folder, type of a column, or problems."""
     began = time.perf_counter()
     records, total = await run_in_threadpool(
-        lambda: service.tables(**asdict(chosen), sort=sort, limit=limit, offset=offset)
+        lambda: service.tables(**asdict(chosen), sort=sort, limit=page.limit, offset=page.offset)
     )
-    return _page(request, records, total, limit, offset, began)
+    return enveloped(records, began, **page.meta(total))
 
 
 @router.get(
@@ -288,13 +313,13 @@ async def tables(
     tags=["lake"],
     responses=_responses([{"table": "shop/orders.csv", "column": "order_id", "type": "integer", "distinct": 4000}]),
 )
-async def columns(
-    request: Request, service: Served, like: Text = "", type: Text = "", limit: Limit = 50, offset: Offset = 0
-) -> Response:
+async def columns(service: Served, page: Paged, like: Text = "", type: Text = "") -> Response:
     """Columns, by a part of their name, or type."""
     began = time.perf_counter()
-    records, total = await run_in_threadpool(lambda: service.columns(like=like, type=type, limit=limit, offset=offset))
-    return _page(request, records, total, limit, offset, began)
+    records, total = await run_in_threadpool(
+        lambda: service.columns(like=like, type=type, limit=page.limit, offset=page.offset)
+    )
+    return enveloped(records, began, **page.meta(total))
 
 
 @router.get(
@@ -303,13 +328,11 @@ async def columns(
     tags=["lake"],
     responses=_responses([{"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1}]),
 )
-async def problems(
-    request: Request, service: Served, severity: Text = "", limit: Limit = 50, offset: Offset = 0
-) -> Response:
+async def problems(service: Served, page: Paged, severity: Text = "") -> Response:
     """What could not be read (error), was odd (warning) or is worth knowing (info)."""
     began = time.perf_counter()
-    records, total = await run_in_threadpool(service.problems, severity, limit, offset)
-    return _page(request, records, total, limit, offset, began)
+    records, total = await run_in_threadpool(service.problems, severity, page.limit, page.offset)
+    return enveloped(records, began, **page.meta(total))
 
 
 @router.get(
@@ -393,6 +416,30 @@ async def dependencies(
     return await _answer(service, visitor, lambda: service.dependencies(visitor, name, nulls), budget)
 
 
+@router.get(
+    "/table/history",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"records": [{"version": 1, "scanned": "2026-03-01T08:00:00+00:00", "rows": 4000}]}),
+)
+async def history(service: Served, visitor: Visitor, name: Name, page: Paged) -> Response:
+    """The versions of a table that the index saw, the present one last: when, how large, which columns."""
+    return await _answer(service, visitor, lambda: service.history(name), 60, page=page)
+
+
+@router.get(
+    "/table/drift",
+    response_model=Envelope,
+    tags=["table"],
+    responses=_responses({"records": [{"column": "total", "changes": ["distribution by 0.31"], "distance": 0.31}]}),
+)
+async def table_drift(
+    service: Served, visitor: Visitor, name: Name, page: Paged, since: Since = None, minimum: Distance = 0.1
+) -> Response:
+    """What changed in the columns of a table since an earlier version: types, missing cells, keys, distributions."""
+    return await _answer(service, visitor, lambda: service.drift(name, since, minimum), 60, page=page)
+
+
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
@@ -460,6 +507,128 @@ async def correlated(
 async def keys(service: Served, visitor: Visitor, budget: Budget = 10.0) -> Response:
     """Primary and foreign keys of the lake."""
     return await _answer(service, visitor, lambda: service.keys(visitor), budget)
+
+
+@router.get(
+    "/inclusions",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses(
+        {
+            "records": [
+                {
+                    **{"child_table": "shop/orders.csv", "child_column": "customer_id", "inclusion": 1.0},
+                    **{"parent_table": "shop/customers.csv", "parent_column": "customer_id"},
+                }
+            ]
+        },
+        job=True,
+    ),
+)
+async def inclusions(
+    service: Served,
+    visitor: Visitor,
+    page: Paged,
+    minimum: Annotated[float, Query(ge=0.05, le=1, description="Least share of the child's values.")] = 0.95,
+    table: Annotated[str | None, Query(max_length=5_000, description="A table that one of the columns is of.")] = None,
+    budget: Budget = 10.0,
+) -> Response:
+    """Pairs of columns of which the child's values are, to at least a share, values of the parent."""
+    return await _answer(service, visitor, lambda: service.inclusions(visitor, minimum, table), budget, page=page)
+
+
+@router.get(
+    "/drift",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses({"records": [{"table": "shop/orders.csv", "column": "total", "distance": 0.31}]}, job=True),
+)
+async def drift(
+    service: Served,
+    visitor: Visitor,
+    page: Paged,
+    since: Since = None,
+    minimum: Distance = 0.1,
+    budget: Budget = 10.0,
+) -> Response:
+    """What changed in the columns of all tables that have earlier versions."""
+    return await _answer(service, visitor, lambda: service.lake_drift(visitor, since, minimum), budget, page=page)
+
+
+@router.get(
+    "/headers/doubtful",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses(
+        {
+            "records": [
+                {"table": "legacy/cust_dump.csv", "column": "column_4", "doubt": "missing", "suggestion": "city"}
+            ]
+        },
+        job=True,
+    ),
+)
+async def doubtful_headers(service: Served, visitor: Visitor, page: Paged, budget: Budget = 10.0) -> Response:
+    """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
+    return await _answer(service, visitor, lambda: service.doubts(visitor), budget, page=page)
+
+
+@router.get(
+    "/headers/suggested",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses(
+        {"records": [{"position": 3, "column": "column_4", "header": "city", "weight": 0.87, "chosen": True}]}, job=True
+    ),
+)
+async def suggested_headers(
+    service: Served,
+    visitor: Visitor,
+    query: Reference,
+    page: Paged,
+    mode: Annotated[
+        Literal["reliable", "balanced", "coverage"], Query(description="Few and sure, or better any than none.")
+    ] = "balanced",
+    keep: Annotated[bool, Query(description="Whether names that mean something are kept.")] = False,
+    k: Annotated[int, Query(ge=1, le=20, description="Candidates of a column.")] = 3,
+    budget: Budget = 10.0,
+) -> Response:
+    """Names for the columns of a query, from columns of the lake that share its values, with what speaks for each."""
+    return await _answer(
+        service, visitor, lambda: service.headers(visitor, query, mode, k, keep=keep), budget, page=page
+    )
+
+
+@router.get(
+    "/paths",
+    response_model=Envelope,
+    tags=["search"],
+    responses=_responses(
+        {
+            "records": [
+                {
+                    **{"table": "shop/customers.csv", "hops": 1, "containment": 1.0},
+                    "joins": ["shop/orders.csv.customer_id = shop/customers.csv.customer_id"],
+                }
+            ]
+        },
+        job=True,
+    ),
+)
+async def paths(
+    service: Served,
+    visitor: Visitor,
+    query: Reference,
+    page: Paged,
+    on: Text | None = None,
+    depth: Annotated[int, Query(ge=1, le=4, description="Most joins of a path.")] = 3,
+    threshold: Annotated[float, Query(ge=0.05, le=1, description="Least share of values that a join keeps.")] = 0.5,
+    budget: Budget = 10.0,
+) -> Response:
+    """Tables that can be reached from a query, join after join, with the best path to each."""
+    return await _answer(
+        service, visitor, lambda: service.paths(visitor, query, on, depth, threshold), budget, page=page
+    )
 
 
 @router.get("/map", response_model=Envelope, tags=["lake"], responses=_responses({"nodes": [], "edges": []}, job=True))

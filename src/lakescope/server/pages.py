@@ -34,6 +34,7 @@ from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.uploads import SUFFIXES
+from lakescope.sources.names import meaningless
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
@@ -74,6 +75,7 @@ def _environment() -> Environment:
         "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
         "day": lambda text: str(text)[:10],
     }
+    environment.tests["nameless"] = lambda name: meaningless(name)
     environment.globals |= {
         "version": __version__,
         "link": link,
@@ -244,6 +246,35 @@ async def map_links(
     )
 
 
+@router.get("/map/inclusions")
+async def map_inclusions(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.95,
+    table: Text = "",
+) -> Response:
+    """Columns whose values are in others."""
+    return await _part(
+        request,
+        service,
+        visitor,
+        lambda: service.inclusions(visitor, minimum, table or None),
+        "part_inclusions.html",
+        "Columns that are in others",
+        minimum=minimum,
+        name=table,
+    )
+
+
+@router.get("/problems/headers")
+async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
+    """Headers that are in doubt."""
+    return await _part(
+        request, service, visitor, lambda: service.doubts(visitor), "part_doubts.html", "Headers in doubt"
+    )
+
+
 @router.get("/api")
 async def interface(request: Request) -> Response:
     """The REST interface on a page."""
@@ -264,10 +295,22 @@ async def table(request: Request, service: Served, name: Text = "") -> Response:
     """One table."""
     profile = await run_in_threadpool(service.table, name)
     alerts = [(column["name"], alert) for column in profile["columns"] for alert in column["alerts"]]
-    few = service.catalog.info["columns"] <= FEW_COLUMNS
+    versions = await run_in_threadpool(service.lake.versions, name)
     return render(
-        request, "table.html", profile=profile, alerts=alerts, few=few, json=link(f"{PREFIX}/table", name=name)
+        request,
+        "table.html",
+        profile=profile,
+        alerts=alerts,
+        few=_is_small(service),
+        versions=versions,
+        nameless=any(meaningless(column["name"]) for column in profile["columns"]),
+        json=link(f"{PREFIX}/table", name=name),
     )
+
+
+def _is_small(service: Service) -> bool:
+    """Whether the lake is so small that all its columns are compared without being asked to."""
+    return bool(service.catalog.info["columns"] <= FEW_COLUMNS)
 
 
 @router.get("/table/head")
@@ -334,6 +377,37 @@ async def table_dependencies(request: Request, service: Served, visitor: Visitor
     )
 
 
+@router.get("/table/paths")
+async def table_paths(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
+    """Tables that can be reached from one, join after join."""
+    return await _part(
+        request,
+        service,
+        visitor,
+        lambda: service.paths(visitor, f"table:{name}", None),
+        "part_paths.html",
+        "Where one can get from here",
+        name=name,
+    )
+
+
+@router.get("/table/history")
+async def table_history(
+    request: Request, service: Served, visitor: Visitor, name: Text = "", since: Text = ""
+) -> Response:
+    """The versions of a table, and what drifted since one of them."""
+    return await _part(
+        request,
+        service,
+        visitor,
+        lambda: {"versions": service.history(name), "drift": service.drift(name, since or None)},
+        "part_history.html",
+        "History",
+        name=name,
+        since=since,
+    )
+
+
 # --- search with your own file ----------------------------------------------------------------------------------------
 
 
@@ -361,13 +435,12 @@ async def search(
     chosen = {"query": query, "key": key, "target": target, "agg": agg}
     described = await run_in_threadpool(service.describe, visitor, query)
     there = await finished(described, _PATIENCE)
-    answer = described.result() if there and isinstance(described, Job) else None
+    answer = described.result() if there else None
     columns = answer["described"] if answer else []
     if answer and not key:
         chosen["key"] = [each["name"] for each in columns if each["role"] == "key"][:1]
     if answer and not target and not key:
         chosen["target"] = next((each["name"] for each in columns if each["role"] == "target"), "")
-    job = job_record(service, visitor, described) if isinstance(described, Job) else None
     return render(
         request,
         "search.html",
@@ -375,7 +448,9 @@ async def search(
         answer=answer,
         columns=columns,
         chosen=chosen,
-        job=job,
+        nameless=any(meaningless(each["name"]) for each in columns),
+        few=_is_small(service),
+        job=job_record(service, visitor, described),
         address=str(request.url.path) + f"?{request.url.query}",
         json=link(f"{PREFIX}/describe", query=query),
         **shown,
@@ -392,6 +467,20 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
         lambda: service.joinable(visitor, query, on or None, 12),
         "part_joins.html",
         "Joinable tables",
+        query=query,
+    )
+
+
+@router.get("/search/headers")
+async def search_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+    """Names for the columns of a query that have none."""
+    return await _part(
+        request,
+        service,
+        visitor,
+        lambda: service.headers(visitor, query, keep=True),
+        "part_headers.html",
+        "Names for its columns",
         query=query,
     )
 

@@ -244,6 +244,16 @@ class Service:
             answer: Record = plain(tasks.answered(lake.joinable(name, on, k)))
             return answer
 
+    def history(self, name: str) -> Record:
+        """The versions of a table that the index saw, the present one last."""
+        answer: Record = plain(tasks.answered(self.lake.history(name)))
+        return answer
+
+    def drift(self, name: str, since: str | None = None, minimum: float = 0.1) -> Record:
+        """What changed in the columns of a table since a version, by default the one before."""
+        answer: Record = plain(tasks.answered(self.lake.drift(name, since=since, minimum=minimum)))
+        return answer
+
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def query(self, visitor: str, reference: str) -> Query:
@@ -269,11 +279,32 @@ class Service:
                 return answer
         return self.jobs.submit(visitor, question, {"query": query.place, **parameters}, lane="quick", limit=limit)
 
-    def describe(self, visitor: str, reference: str) -> Asked:
+    def describe(self, visitor: str, reference: str) -> Job:
         """The columns of a query as the lake sees them, and its first rows."""
+        return self._work(visitor, reference, "describe", {}, "quick", QUICK)
+
+    def paths(self, visitor: str, reference: str, on: str | None, depth: int = 3, threshold: float = 0.5) -> Job:
+        """Tables that can be reached from a query, join after join."""
+        return self._work(visitor, reference, "paths", {"on": on, "depth": depth, "threshold": threshold})
+
+    def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
+        """Names for the columns of a query, borrowed from the lake."""
+        return self._work(visitor, reference, "headers", {"mode": mode, "k": k, "keep": keep})
+
+    def _work(
+        self,
+        visitor: str,
+        reference: str,
+        question: str,
+        asked: Record,
+        lane: Lane = "long",
+        limit: float = LONG,
+    ) -> Job:
+        """A job about a query: everybody's if it is about a table of the lake, the visitor's if about a file."""
         query = self.query(visitor, reference)
         owner = "" if query.in_lake else visitor
-        return self.jobs.submit(owner, "describe", {"query": query.place}, lane="quick", limit=QUICK, asker=visitor)
+        parameters = {"query": query.place, **asked}
+        return self.jobs.submit(owner, question, parameters, lane=lane, limit=limit, asker=visitor)
 
     def joinable(self, visitor: str, reference: str, on: str | None, k: int, threshold: float | None = None) -> Asked:
         """Columns that join with a query."""
@@ -359,6 +390,20 @@ class Service:
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
+
+    def inclusions(self, visitor: str, minimum: float = 0.95, table: str | None = None) -> Job:
+        """Columns whose values are in others: of the lake, or of one table."""
+        if table is not None:
+            self.lake.location(table)
+        return self._shared(visitor, "inclusions", {"minimum": minimum, "table": table})
+
+    def doubts(self, visitor: str) -> Job:
+        """Columns of the lake whose headers are in doubt."""
+        return self._shared(visitor, "doubts", {})
+
+    def lake_drift(self, visitor: str, since: str | None = None, minimum: float = 0.1) -> Job:
+        """What changed in the tables of the lake."""
+        return self._shared(visitor, "drift", {"since": since, "minimum": minimum})
 
     def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""

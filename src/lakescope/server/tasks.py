@@ -24,6 +24,8 @@ _LOOKED_THROUGH = 64_000_000
 _POINTS, _DRAWN = 400, 12
 #: Pairs of columns that the map is drawn from at most, and values that the smaller one must have.
 _PAIRS, _LEAST = 4_000, 12
+#: Records of an answer of which a page is shown at a time.
+_MANY = 5_000
 _DIALECTS = ("duckdb", "polars", "spark", "sql")
 _PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
 
@@ -210,6 +212,53 @@ def keys(lake: Lake, progress: Progress) -> Answer:
     return {**answered(foreign), "primary": lake.primary_keys().to_dicts()}
 
 
+def inclusions(lake: Lake, progress: Progress, minimum: float, table: str | None) -> Answer:
+    """Columns whose values are in others: of the whole lake, or of one table."""
+    progress("looking for columns that are included in others", None)
+    return answered(lake.inclusions(minimum, limit=_MANY, table=table))
+
+
+def paths(lake: Lake, progress: Progress, query: str, on: str | None, depth: int, threshold: float) -> Answer:
+    """Tables that can be reached from a query, join after join."""
+    progress("following joins", None)
+    return _some(lake.join_paths(query, on, depth=depth, threshold=threshold))
+
+
+def headers(lake: Lake, progress: Progress, query: str, mode: str, k: int, *, keep: bool) -> Answer:
+    """Names for the columns of a query, with the columns of the lake that speak for each."""
+    _learn(lake, progress)
+    progress("looking for columns with the same values", None)
+    found = lake.suggest_headers(query, mode=mode, k=k, m=1, keep=keep)
+    best = found[0].headers if len(found) else [None] * len(found.columns)
+    named = [{"column": column, "header": header} for column, header in zip(found.columns, best, strict=True)]
+    return {**_some(found.by_column()), "schema": named}
+
+
+def doubts(lake: Lake, progress: Progress) -> Answer:
+    """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
+    _learn(lake, progress)
+    return _some(lake.check_headers(lambda done, of: progress("looking at headers", done / of)))
+
+
+def _learn(lake: Lake, progress: Progress) -> None:
+    """Learn what speaks for a header, if nobody has asked before."""
+    progress("learning what speaks for a header", None)
+    lake.learn_headers()
+
+
+def drift(lake: Lake, progress: Progress, since: str | None, minimum: float) -> Answer:
+    """What changed in the tables of the lake since the version before."""
+    progress("comparing versions", None)
+    return _some(lake.drift(since=since, minimum=minimum))
+
+
+def _some(found: Results[Any]) -> Answer:
+    """An answer as plain data: so many of its records as somebody reads, and what was left out."""
+    if len(found) <= _MANY:
+        return answered(found)
+    return answered(found[:_MANY].with_note(f"{len(found):,} were found, the first {_MANY:,} are told"))
+
+
 def graph(lake: Lake, progress: Progress, minimum: float) -> Answer:
     """The lake's map: tables, references, and columns included in others, with a place for each table."""
     progress("looking for keys", 0.1)
@@ -230,5 +279,8 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     each.__name__: each
-    for each in (head, describe, joinable, correlated, join, augment, autojoin, dependencies, keys, graph, warm)
+    for each in (
+        *(head, describe, joinable, correlated, join, augment, autojoin, dependencies, keys, graph, warm),
+        *(inclusions, paths, headers, doubts, drift),
+    )
 }

@@ -46,9 +46,10 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     try:
         units: list[Unit] = _module(found.format).plan(found, target_bytes)
     except BaseException as error:
-        if _passes(error):
+        told = _told(error, found.table, found.uri)
+        if told is error:
             raise
-        raise _explained(error, found.table, found.uri) from error
+        raise told from error
     counts = Counter(map(part_of, units))
     seen: Counter[Part] = Counter()
     numbered = []
@@ -73,9 +74,10 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         # The rows of JSON have their own keys each: its reader fills in what a row lacks.
         yield from batches if unit.reader == "json" else add_constants(batches, unit, report)
     except BaseException as error:
-        if _passes(error):
+        told = _told(error, unit.table, unit.uri)
+        if told is error:
             raise
-        raise _explained(error, unit.table, unit.uri) from error
+        raise told from error
 
 
 def _module(name: str) -> Any:
@@ -91,15 +93,35 @@ def _passes(error: BaseException) -> bool:
     return isinstance(error, LakescopeError) or not isinstance(error, Exception)
 
 
-def _explained(error: BaseException, table: str, uri: str) -> SourceError:
-    """What a library says, as an error that names the table and says what to do."""
+def _told(error: BaseException, table: str, uri: str) -> BaseException:
+    """The same error, or what a library says as one that names the table and says what to do.
+
+    A local file is named by its path within the lake: where the lake lies is no business of who only asks.
+    """
     from lakescope.sources.files import display, reason_of
     from lakescope.sources.limits import too_large
 
+    place, name = display(uri), _within(table, uri)
+    if isinstance(error, SourceError) and place != name and place in error.message:
+        return SourceError(error.message.replace(place, name), hint=error.hint, code=error.code)
+    if _passes(error):
+        return error
     if isinstance(error, MemoryError):  # pyarrow's own is one, too
         return too_large(table)
     hint, code = _advice(error)
-    return SourceError(f"{table} cannot be read: {reason_of(error)} (file {display(uri)})", hint=hint, code=code)
+    file = f" (file {name})" if name != table.partition("::")[0] else ""
+    return SourceError(f"{table} cannot be read: {reason_of(error).replace(place, name)}{file}", hint=hint, code=code)
+
+
+def _within(table: str, uri: str) -> str:
+    """The file of a table as a path within the lake; one that is elsewhere by its URI."""
+    from lakescope.sources.files import display, local_path
+
+    place = display(uri)
+    if local_path(uri) is None:
+        return place
+    start = f"{place}/".rfind(f"/{table.partition('::')[0]}/")
+    return place[start + 1 :] if start >= 0 else place.rpartition("/")[2]
 
 
 def _advice(error: BaseException) -> tuple[str, str]:
