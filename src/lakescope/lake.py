@@ -33,6 +33,7 @@ from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
 from lakescope.search.query import QueryColumn, range_of
+from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from lakescope.pipeline.update import Update
     from lakescope.report.site import Report
     from lakescope.search.joined import Described, JoinedRows
+    from lakescope.search.shared import SharedColumns
     from lakescope.shards.pool import Pool
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
@@ -375,6 +377,12 @@ class Lake:
 
         most = MOST_ROWS if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
+
+    def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
+        """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
+        from lakescope.search.shared import SharedColumns, shared_columns
+
+        return Results(SharedColumns, shared_columns(self._place(left), self._place(right)))
 
     def _place(self, query: Any) -> Any:
         """What is to be read of a query: of a table of the lake where it lies."""

@@ -26,6 +26,7 @@ from starlette.concurrency import run_in_threadpool
 
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
+from lakescope.lake import meaningless
 from lakescope.report.text import percent, printable, shorten, size_text
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
@@ -34,7 +35,6 @@ from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.uploads import SUFFIXES
-from lakescope.sources.names import meaningless
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50

@@ -13,7 +13,6 @@ from lakescope.lake import Lake
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
-from lakescope.server.shared import shared_columns
 from lakescope.server.worker import Answerer, Progress
 
 #: Rows and cells of a table that are shown.
@@ -175,7 +174,7 @@ def autojoin(
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
-        return {**nothing, "plan": data, "shared": shared_columns(*places)}
+        return {**nothing, "plan": data, "shared": lake.shared_columns(*places).to_dicts()}
     progress("joining", None)
     table = plan.table()
     _write(table, out)
