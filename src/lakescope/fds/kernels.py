@@ -41,12 +41,21 @@ def neighbours(codes, order, sorted_codes, distance, masks):
 
 @njit(nogil=True, cache=True)
 def all_agreements(codes, begin, end, masks):
-    """Agreements of rows from ``begin`` up to ``end`` with all before them; returns how many."""
+    """Agreements of rows from ``begin`` up to ``end`` with all before them; returns how many.
+
+    Column by column, so that compilers compare many rows at once.
+    """
     n = 0
     for i in range(begin, end):
-        for j in range(i):
-            agreement(codes, i, j, masks[n])
-            n += 1
+        masks[n : n + i] = 0
+        for c in range(codes.shape[0]):
+            code = codes[c, i]
+            if code >= 0:
+                bit = np.uint64(c & 63)
+                agreed = masks[n : n + i, c >> 6]
+                for j in range(i):
+                    agreed[j] |= np.uint64(codes[c, j] == code) << bit
+        n += i
     return n
 
 
