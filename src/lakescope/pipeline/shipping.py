@@ -7,7 +7,7 @@ build. Local sessions share the interpreter and need nothing; a Spark Connect se
 runs.
 
 A worker does not run from the zip: numba keeps compiled kernels beside their source, and a zip that lies elsewhere
-with every application would mean compiling them for every build (one to two CPU-minutes a worker). So a worker unpacks
+with every application would mean compiling them for every build. So a worker unpacks
 the zip once into the user's cache directory (``XDG_CACHE_HOME`` or ``~/.cache``), under a name that follows from its
 content, and points the package there; what it compiles then serves later builds, too. Where there is no such
 directory (no home, not writable, not the user's own), the executor's working directory, which goes with the

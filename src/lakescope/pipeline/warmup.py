@@ -1,6 +1,6 @@
 """Compiling the kernels once, while the JVM starts.
 
-The first build on a machine compiles the kernels (one to two CPU-minutes). Left to the workers, each of them would
+The first build on a machine compiles the kernels. Left to the workers, each of them would
 compile all of them at the same time; compiled here they wait in numba's cache when the first worker looks. Later builds
 find the cache filled and skip this.
 """
