@@ -45,7 +45,7 @@ _PROBLEM_FIELDS = ["severity", "table", "code", "count", "detail"]
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"lakescope {__version__}")
+        write(f"lakescope {__version__}")
         raise typer.Exit
 
 
@@ -209,21 +209,21 @@ def _print_summary(path: str, form: Format) -> None:
         return
     from lakescope.report.text import size_text
 
-    typer.echo(
+    write(
         f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows "
         f"from {size_text(info['bytes'])} "
         f"in {info['seconds']:.1f} s; index {size_text(info['index_bytes'])} at {path}"
     )
     if not (info["errors"] or info["warnings"]):
-        typer.echo("no problems")
+        write("no problems")
         return
-    typer.echo(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
+    write(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
     tables: dict[tuple[str, str], set[str]] = {}
     for problem in lake.problems().to_pylist():
         tables.setdefault((problem["severity"], problem["code"]), set()).add(problem["table"])
     for (severity, code), names in sorted(tables.items(), key=lambda item: (_SEVERITIES.index(item[0][0]), item[0][1])):
-        typer.echo(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
-    typer.echo(f"see them all: lakescope problems {path}")
+        write(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
+    write(f"see them all: lakescope problems {path}")
 
 
 @app.command(epilog="Examples: lakescope info lake.idx --format json | lakescope info lake.idx --timings")

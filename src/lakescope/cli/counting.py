@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from lakescope.cli.output import Format, print_records, print_results
+from lakescope.cli.output import Format, print_records, print_results, write
 from lakescope.cli.progress import ShareLine
 from lakescope.errors import BadRequest
 
@@ -137,7 +137,7 @@ def run_study(
         line.close()
     print_results(trials, form, empty="")
     if own is not None and out is None:
-        typer.echo("")
+        write("")
         print_results(own, form, empty="no column")
     if out is not None:
         typer.echo(f"report: {write_report(out, trials, own)}", err=True)

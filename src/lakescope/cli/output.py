@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
-import signal
+import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,6 +18,9 @@ from lakescope.report.text import aligned, cell_text
 from lakescope.results import Results
 
 Record = dict[str, Any]
+
+#: The exit code when nobody reads on, as a shell tells it of other tools: 128 and the number of SIGPIPE.
+READER_GONE = 141
 
 
 class Format(StrEnum):
@@ -82,11 +84,23 @@ def _plain(value: Any) -> Any:
 
 
 def write(text: str) -> None:
-    """Print an answer. Where the reader goes away, as `| head` does, end like any other tool: silently."""
-    with contextlib.suppress(ValueError):  # not the main thread: somebody else's process
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
-    sys.stdout.flush()
+    """Print an answer. Where the reader goes away, as `| head` does, end like any other tool: silently.
+
+    Not by the default action of SIGPIPE: that would be the end, too, when an object store or a database hangs up.
+    """
+    try:
+        sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _write_to_nobody()
+        sys.exit(READER_GONE)
+
+
+def _write_to_nobody() -> None:
+    """Let what standard output still holds go nowhere, for the interpreter writes it when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def print_results(results: Results[Any], form: Format, *, empty: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from lakescope.cli.output import write
 from lakescope.cli.progress import ProgressLine, duration
 from lakescope.report.text import aligned, size_text
 
@@ -26,20 +27,20 @@ def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     finally:
         line.close()
     info = lake.info()
-    typer.echo(
+    write(
         f"\n{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows, {size_text(info['bytes'])}, "
         f"indexed in {duration(info['seconds'])}\n"
     )
     records = sorted(lake.tables().to_pylist(), key=lambda record: -record["rows"])[:10]
     rows = [[r["table"], r["format"], f"{r['rows']:,}", f"{r['columns']}"] for r in records]
-    typer.echo("the largest tables:\n" + "\n".join(aligned(["table", "format", "rows", "columns"], rows)) + "\n")
-    typer.echo(str(lake.profile(records[0]["table"])) + "\n")
+    write("the largest tables:\n" + "\n".join(aligned(["table", "format", "rows", "columns"], rows)) + "\n")
+    write(str(lake.profile(records[0]["table"])) + "\n")
     errors = [problem for problem in lake.problems().to_pylist() if problem["severity"] == "error"]
-    typer.echo(f"{len(errors)} files could not be read, or not to their end, and nothing else suffered:")
-    typer.echo("\n".join(aligned(["table", "reason"], [[e["table"], e["detail"][:90]] for e in errors])) + "\n")
-    typer.echo("now ask for yourself:")
+    write(f"{len(errors)} files could not be read, or not to their end, and nothing else suffered:")
+    write("\n".join(aligned(["table", "reason"], [[e["table"], e["detail"][:90]] for e in errors])) + "\n")
+    write("now ask for yourself:")
     # ./run says how it is called; installed by pip, the command is on the path.
     program = os.environ.get("LAKESCOPE_COMMAND", "lakescope")
     for command in ("tables", "columns", "problems", "info"):
-        typer.echo(f"  {program} {command} {index_path}")
-    typer.echo(f"  {program} profile {index_path} {records[1]['table']}")
+        write(f"  {program} {command} {index_path}")
+    write(f"  {program} profile {index_path} {records[1]['table']}")
