@@ -21,7 +21,7 @@ from lakescope.fds.discover import Discovery, discover
 from lakescope.fds.disguised import disguised
 from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
 from lakescope.fds.pollute import polluted
-from lakescope.fds.scores import Scorer
+from lakescope.fds.scores import Scorer, score_all
 from lakescope.fds.table import NULLS, CodedTable, read
 from lakescope.fds.violations import parse, violations
 from test_cli import Run, assert_refused, from_json, run
@@ -254,6 +254,26 @@ def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = lakescope.dependencies(frame, max_lhs=None)
     assert not found.info["complete"]
     assert any("too many to keep" in note for note in found.notes)
+
+
+def test_many_are_scored_in_parts_as_each_is_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On several threads, with columns in two bytes a row and one that needs four, some values missing."""
+    monkeypatch.setattr("lakescope.search.threads._cores", lambda: 3)
+    monkeypatch.setattr("lakescope.search.threads._WORTH_A_THREAD", 1)
+    dice = np.random.default_rng(2)
+    codes = np.stack([dice.integers(-1, most, 3_000) for most in (2, 3, 40, 9, 40_000)]).astype(np.int32)
+    candidates = [
+        (lhs, rhs)
+        for size in range(5)
+        for lhs in itertools.combinations(range(5), size)
+        for rhs in range(5)
+        if rhs not in lhs
+    ]
+    alone = [Scorer(codes).score(*each) for each in candidates]
+    assert score_all(codes, candidates) == alone
+    monkeypatch.setattr("lakescope.fds.scores._NARROWED", 0)
+    assert {each.dtype for each in Scorer(codes)._columns} == {np.dtype(np.int16), np.dtype(np.int32)}
+    assert score_all(codes, candidates) == alone
 
 
 def test_what_was_found_too_late_to_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

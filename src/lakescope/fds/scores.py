@@ -8,6 +8,8 @@ and small alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from threading import get_ident
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +64,13 @@ class _Prefix(NamedTuple):
     scores: dict[int, Likelihood]
 
 
+#: Parts of the candidates for each core: some take far longer than others.
+_PARTS = 8
+#: Rows from which on a column of few values is kept in two bytes a row: groups of rows jump about in it, and what lies
+#: closer is met in a cache more often. Of fewer rows, all columns fit there; other types would be compiled for nothing.
+_NARROWED = 1 << 19
+
+
 class Scorer:
     """Scores dependencies of one table under one semantics of missing values."""
 
@@ -69,12 +78,26 @@ class Scorer:
         self.codes = np.ascontiguousarray(codes)
         self.rows = int(codes.shape[1])
         self._domains = [int(each.max(initial=-1)) + 1 for each in self.codes]
+        self._columns = [
+            each.astype(np.int16) if self.rows >= _NARROWED and domain <= 1 << 15 else each
+            for each, domain in zip(self.codes, self._domains, strict=True)
+        ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Memory to count in, and nothing known."""
         self._counts, self._places, self._more = (np.zeros(max(1, *self._domains), np.int32) for _ in range(3))
         self._met = np.empty(self.rows, np.int32)
         whole = np.array([0, self.rows] if self.rows > 1 else [0], np.int32)
         everything = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
         # Of the last left side, from no columns to all: the next one often begins alike.
         self._prefixes = [_Prefix(-1, everything, {})]
+
+    def beside(self) -> Scorer:
+        """Another of the same table, for another thread."""
+        other = copy(self)
+        other._prepare()
+        return other
 
     def partition(self, lhs: Sequence[int]) -> Partition:
         """Rows by some columns."""
@@ -95,7 +118,7 @@ class Scorer:
         order = np.empty(by.order.size, np.int32)
         bounds = np.empty(by.order.size // 2 + 2, np.int32)
         groups, alone, *sums = kernels.refined(
-            *(by.order, by.bounds, by.bounds.size - 1, self.codes[column]),
+            *(by.order, by.bounds, by.bounds.size - 1, self._columns[column]),
             *(self._counts, self._places, self._met, order, bounds),
         )
         given.scores[column] = self._likelihood(by, *sums)
@@ -109,7 +132,7 @@ class Scorer:
         if rhs not in known.scores:
             by = known.by
             sums = kernels.likelihoods(
-                *(by.order, by.bounds, by.bounds.size - 1, self.codes[rhs], self._domains[rhs]),
+                *(by.order, by.bounds, by.bounds.size - 1, self._columns[rhs], self._domains[rhs]),
                 *(self._counts, self._more),
             )
             known.scores[rhs] = self._likelihood(by, *sums)
@@ -133,7 +156,7 @@ class Scorer:
 
     def different_rows(self) -> int:
         """How many rows there are without repetitions."""
-        return Scorer(self.codes).partition(range(self.codes.shape[0])).groups
+        return self.beside().partition(range(self.codes.shape[0])).groups
 
     def beyond_chance(self, score: Likelihood, rhs: int) -> float:
         """What a left side tells about a column beyond chance."""
@@ -166,12 +189,16 @@ def score_all(codes: I32, candidates: Sequence[tuple[Sequence[int], int]]) -> li
     # Backwards, longer left sides come before those they begin with: what is known by the way is not worked out again.
     order = sorted(range(len(candidates)), key=candidates.__getitem__, reverse=True)
 
+    first = Scorer(codes)
+    scorers: dict[int, Scorer] = {}
+
     def part(begin: int, end: int) -> None:
-        scorer = Scorer(codes)
+        # The next part of a thread often begins with the columns of its last one.
+        scorer = scorers.get(get_ident()) or scorers.setdefault(get_ident(), first.beside())
         for place in order[begin:end]:
             found[place] = scorer.score(*candidates[place])
 
-    in_parts(part, np.full(len(candidates), codes.shape[1], np.int64))
+    in_parts(part, np.full(len(candidates), codes.shape[1], np.int64), each=_PARTS)
     return [each for each in found if each is not None]
 
 

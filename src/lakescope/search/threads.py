@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -26,21 +27,31 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_parts(run: Callable[[int, int], None], work: npt.NDArray[np.int64]) -> None:
+def in_parts(run: Callable[[int, int], None], work: npt.NDArray[np.int64], each: int = 1) -> None:
     """Run a loop over items in parts of about the same work; ``run`` gets where a part begins and ends.
 
-    It must be compiled without the interpreter's lock, and parts must not write to the same place.
+    It must be compiled without the interpreter's lock, and parts must not write to the same place. More parts for
+    ``each`` core are for work that is known badly: whoever is done takes the next one.
     """
     if not work.size:
         return
     reached = np.cumsum(work)
-    parts = int(min(_cores(), work.size, max(1, reached[-1] // _WORTH_A_THREAD)))
+    parts = int(min(each * _cores(), work.size, max(1, reached[-1] // _WORTH_A_THREAD)))
     if parts == 1:
         run(0, work.size)
         return
     cuts = np.searchsorted(reached, reached[-1] * np.arange(1, parts) / parts).tolist()
-    edges = sorted({0, *cuts, work.size})
-    waiting = [_pool(os.getpid()).submit(run, *part) for part in pairwise(edges[1:])]
-    run(edges[0], edges[1])
-    for each in waiting:
-        each.result()
+    left = deque(pairwise(sorted({0, *cuts, work.size})))
+
+    def take() -> None:
+        while left:
+            try:
+                part = left.popleft()
+            except IndexError:  # somebody else took it
+                return
+            run(*part)
+
+    waiting = [_pool(os.getpid()).submit(take) for _ in range(min(_cores(), len(left)) - 1)]
+    take()
+    for other in waiting:
+        other.result()
