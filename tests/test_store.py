@@ -192,21 +192,17 @@ def test_damage_is_refused_by_name(tmp_path: Path, damage: str) -> None:
 
 _FEW_FILES = """
 import os, resource, sys
-from lakescope.errors import LakescopeError
 from lakescope.store import Index
 least = len(os.listdir("/proc/self/fd")) + 8
-resource.setrlimit(resource.RLIMIT_NOFILE, (least, least if sys.argv[2] == "hard" else 4096))
-try:
-    print(len(Index(sys.argv[1]).manifest.files))
-except LakescopeError as error:
-    print(type(error).__name__, error.hint)
+resource.setrlimit(resource.RLIMIT_NOFILE, (least, least))
+index = Index(sys.argv[1])
+print(len(index.manifest.files), index.catalog("problems").num_rows)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
-@pytest.mark.parametrize(("limit", "told"), [("soft", "20"), ("hard", "LakescopeError allow more")])
-def test_an_index_of_more_files_than_may_be_open_is_not_damaged(tmp_path: Path, limit: str, told: str) -> None:
-    """Each file of an index takes a handle while it is mapped. What the process may allow itself, it does."""
+def test_an_index_may_have_more_files_than_may_be_open(tmp_path: Path) -> None:
+    """A file of an index takes no handle while it is mapped."""
     with IndexWriter(tmp_path / "i") as writer:
         files = []
         for number in range(20):
@@ -216,9 +212,9 @@ def test_an_index_of_more_files_than_may_be_open_is_not_damaged(tmp_path: Path, 
             assert file is not None
             files.append(file)
         writer.publish(files, version="test", sources=["somewhere"], summary=SUMMARY)
-    command = [sys.executable, "-c", _FEW_FILES, str(tmp_path / "i"), limit]
+    command = [sys.executable, "-c", _FEW_FILES, str(tmp_path / "i")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith(told), done.stdout + done.stderr
+    assert done.stdout.split() == ["20", "20"], done.stdout + done.stderr
 
 
 def test_every_flipped_byte_of_the_manifest_is_noticed(tmp_path: Path) -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
-import mmap
 import os
-import resource
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -21,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from lakescope.errors import BadRequest, IndexDamaged, LakescopeError, NotFound
+from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.sources.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
@@ -71,14 +68,10 @@ class Batch(NamedTuple):
     live: I64
 
 
-def _allow_more_files() -> bool:
-    """Let this process have as many files open as it may allow itself; whether that is more than before."""
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    except (ValueError, OSError):
-        return False
-    return now != most
+def _mapped(path: Path) -> pa.Buffer:
+    """A file as it lies in memory. It stays open to nobody: an index of many files takes no handle for each."""
+    with pa.memory_map(str(path)) as source:
+        return source.read_buffer()
 
 
 class Index:
@@ -141,22 +134,16 @@ class Index:
     def _map(path: Path, file: SegmentFile) -> pa.Buffer:
         hint = "restore the file, or run `lakescope repair`"
         try:
-            with path.open("rb") as stream:
-                size = os.fstat(stream.fileno()).st_size
-                if size != file.size:
-                    raise IndexDamaged(f"{path} is damaged: {size} bytes instead of {file.size}", hint=hint)
-                return pa.py_buffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
+            found = _mapped(path)
         except FileNotFoundError:
             raise IndexDamaged(f"{path} is missing", hint=hint) from None
         except PermissionError as error:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-                if _allow_more_files():
-                    return Index._map(path, file)
-                hint = "allow more (ulimit -n), or make fewer of them: lakescope compact"
-                raise LakescopeError(f"{path} is one open file too many: the limit is reached", hint=hint) from error
             raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
+        if found.size != file.size:
+            raise IndexDamaged(f"{path} is damaged: {found.size} bytes instead of {file.size}", hint=hint)
+        return found
 
     @cached_property
     def _dead(self) -> dict[str, frozenset[str]]:
@@ -490,8 +477,7 @@ class Index:
         """Arrays that were kept beside the segment, as they lie in memory, if they are there and whole."""
         target = self._beside(name, "bin")
         try:
-            with target.open("rb") as stream:
-                return read_arrays(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(target))
+            return read_arrays(_mapped(target), str(target))
         except (OSError, ValueError, IndexDamaged):
             return None
 
