@@ -45,10 +45,20 @@ def find(found: Results[Correlated], planted: dict[str, Any]) -> Correlated:
     raise AssertionError(f"not found: {right}")
 
 
+def joined_rows(lake: Path, planted: dict[str, Any]) -> int:
+    """How many rows the join of two tables has."""
+    left, right = (
+        read_keyed(str(lake / each["table"]), tuple(each["columns"]), each["value"], "mean")
+        for each in (planted["left"], planted["right"])
+    )
+    _, mine, theirs = np.intersect1d(left.hashes, right.hashes, assume_unique=True, return_indices=True)
+    return int((left.rows[mine] * right.rows[theirs]).sum())
+
+
 def test_planted_correlations_are_found_and_told_truly(
     demo_index: Lake, demo_lake: Path, planted: list[dict[str, Any]]
 ) -> None:
-    held = []
+    held, held_sizes = [], []
     for each in planted:
         left = each["left"]
         for query in (left["table"], str(demo_lake / left["table"])):
@@ -58,9 +68,12 @@ def test_planted_correlations_are_found_and_told_truly(
             held.append(hit.low - 1e-9 <= truth <= hit.high + 1e-9)
             assert hit.correlation == pytest.approx(truth, abs=0.12 if hit.sample > 200 else 0.3)
             assert hit.containment == pytest.approx(each["containment"], abs=0.12)
+            held_sizes.append(hit.containment_low - 1e-9 <= each["containment"] <= hit.containment_high + 1e-9)
+            held_sizes.append(hit.joined_rows_low <= joined_rows(demo_lake, each) <= hit.joined_rows_high)
             assert list(FIELDS) == [name for name in FIELDS if hasattr(hit, name)]
     assert len(held) > 20
     assert np.mean(held) >= 0.9
+    assert np.mean(held_sizes) >= 0.9
 
 
 def test_exact_where_all_keys_were_seen(demo_index: Lake, planted: list[dict[str, Any]]) -> None:
@@ -178,8 +191,9 @@ def test_compiled_and_plain_first_stages_agree(
             with monkeypatch.context() as patched:
                 patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
                 plain = search.join(variant, pairs, "sum")
-            for name in ("keys", "rows", "containment"):
+            for name in ("keys", "containment"):
                 assert getattr(joined, name).tolist() == getattr(plain, name).tolist()
+            assert [each.tolist() for each in joined.rows] == [each.tolist() for each in plain.rows]
             assert np.array_equal(joined.samples.x, plain.samples.x)
             assert np.array_equal(joined.samples.y, plain.samples.y)
             assert fast[0].tolist() == slow[0].tolist()

@@ -180,3 +180,27 @@ def test_the_default_interval_covers_pearson_of_light_tails(n: int) -> None:
         samples = Samples.of([(x[rows], y[rows]) for rows in chosen])
         low, high = intervals.default(samples, estimators.pearson(samples), np.full(300, 5000.0))
         assert ((low <= truth) & (truth <= high)).mean() >= 0.92
+
+
+@pytest.mark.parametrize("rows", [1, 20, "geometric"])
+@pytest.mark.parametrize("seen", [0.02, 0.2, 0.7])
+def test_intervals_of_a_join_cover_what_they_promise(rows: int | str, seen: float) -> None:
+    """Of the rows of a join, and of the share of keys in it: keys are seen with a chance, each with its rows."""
+    dice = np.random.default_rng(7)
+    keys, common, trials = 1_000, 400, 2_000
+    of_key = dice.geometric(0.1, common) if rows == "geometric" else dice.integers(1, int(rows) + 1, common)
+    drawn = dice.random((trials, keys)) < seen
+    met = np.where(drawn[:, :common], of_key, 0)
+    chance = np.full(trials, seen)
+    low, high = intervals.of_total(met.sum(1), (met.astype(float) ** 2).sum(1), met.max(1), chance)
+    assert np.mean((low <= of_key.sum()) & (of_key.sum() <= high)) >= 0.93
+    low, high = intervals.of_share(drawn[:, :common].sum(1), drawn.sum(1), chance)
+    assert np.mean((low <= common / keys) & (common / keys <= high)) >= 0.93
+
+
+def test_a_join_that_was_seen_whole_is_certain() -> None:
+    whole = np.ones(2)
+    low, high = intervals.of_total(np.array([12, 0]), np.array([50.0, 0.0]), np.array([6, 0]), whole)
+    assert low.tolist() == high.tolist() == [12, 0]
+    low, high = intervals.of_share(np.array([3, 0]), np.array([4, 4]), whole)
+    assert low.tolist() == high.tolist() == [0.75, 0]

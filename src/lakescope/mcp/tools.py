@@ -115,8 +115,18 @@ class LakeTools:
         with self._asked(query) as what:
             found = self._lake.correlated(what, list(key), target, _at_most(k), measure=measure, agg=agg)
         fields = (
-            *("table", "key", "column", "correlation", "low", "high", "p", "q", "sample", "joined_rows"),
-            *("containment", "coefficient", "aggregate", "exact", "partial", "reasons"),
+            *("table", "key", "column", "correlation", "low", "high", "p", "q", "sample"),
+            *("joined_rows", "joined_rows_low", "joined_rows_high"),
+            *(
+                "containment",
+                "containment_low",
+                "containment_high",
+                "coefficient",
+                "aggregate",
+                "exact",
+                "partial",
+                "reasons",
+            ),
         )
         return _told("correlations", found, fields, k)
 

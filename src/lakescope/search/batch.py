@@ -125,7 +125,11 @@ class BatchCorrelation:
     q: float
     sample: int
     joined_rows: float
+    joined_rows_low: float
+    joined_rows_high: float
     containment: float
+    containment_low: float
+    containment_high: float
     coefficient: str
 
 

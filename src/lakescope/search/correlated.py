@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,9 +75,9 @@ class Correlated:
     ``correlation`` is the ``coefficient`` (pearson, spearman, ...) of the join, estimated from ``sample`` of its keys,
     between ``low`` and ``high``; ``exact`` if all keys were seen. ``p`` is the chance of such a coefficient without
     any relation, ``q`` the share of false finds to expect down to here, of all ``looked_at``. ``joined_rows`` is the
-    number of rows of the join, ``containment`` the share of the query's keys that find a partner. ``partial`` is what
-    is left if the trend of the key, or a column that was named, is taken out. ``verified`` is the coefficient of the
-    real join, if it was done.
+    number of rows of the join, ``containment`` the share of the query's keys that find a partner, each between its
+    ``_low`` and ``_high``. ``partial`` is what is left if the trend of the key, or a column that was named, is taken
+    out. ``verified`` is the coefficient of the real join, if it was done.
     """
 
     table: str
@@ -90,7 +90,11 @@ class Correlated:
     q: float
     sample: int
     joined_rows: float
+    joined_rows_low: float
+    joined_rows_high: float
     containment: float
+    containment_low: float
+    containment_high: float
     coefficient: str
     aggregate: str
     exact: bool
@@ -102,16 +106,47 @@ class Correlated:
     reasons: tuple[str, ...]
 
 
+class Rows(NamedTuple):
+    """Rows of the joins of the keys that were seen: all, the sum of the squares of each key's, and the most of one."""
+
+    total: I64
+    squares: F64
+    most: I64
+
+    @classmethod
+    def of(cls, joins: int) -> Rows:
+        """None yet, of so many joins."""
+        return cls(np.zeros(joins, np.int64), np.zeros(joins), np.zeros(joins, np.int64))
+
+    def take(self, some: npt.NDArray[np.intp]) -> Rows:
+        """Those of some joins."""
+        return Rows(self.total[some], self.squares[some], self.most[some])
+
+
 @dataclass(slots=True)
 class _Joined:
-    """Sketches joined with the query: numbers of the pairs, their samples, what is known of each join."""
+    """Sketches joined with the query: numbers of the pairs, their samples, what is known of each join.
+
+    ``share`` of all hashes were compared: of the query's keys ``counted``, of which ``common`` were found.
+    """
 
     pairs: I64
     samples: Samples
     given: dict[str, F64]
-    keys: F64
-    rows: F64
-    containment: F64
+    share: F64
+    counted: I64
+    common: I64
+    rows: Rows
+
+    @property
+    def keys(self) -> F64:
+        """How many keys with a number on both sides the whole join has."""
+        return self.samples.n / self.share
+
+    @property
+    def containment(self) -> F64:
+        """The share of the query's keys that find a partner."""
+        return self.common / np.maximum(1, self.counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,22 +326,23 @@ class CorrelationSearch:
         samples, places, common, rows = join(query, pairs, bounds, aggregate)
         counted = np.searchsorted(query.hashes, bounds, "right")
         given = {name: np.where(samples.present, numbers[places], np.nan) for name, numbers in query.given.items()}
-        return _Joined(pairs, samples, given, samples.n / share, rows / share, common / np.maximum(1, counted))
+        return _Joined(pairs, samples, given, share, counted, common, rows)
 
     def _join_compiled(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, I64]:
+    ) -> tuple[Samples, I32, I64, Rows]:
         from lakescope.search import kernels
 
         sketches = self.sketches
         width = int(min(query.size, sketches.sizes[sketches.owners[pairs]].max(initial=0)))
         x, y = np.zeros((pairs.size, width)), np.zeros((pairs.size, width))
         places = np.zeros((pairs.size, width), np.int32)
-        n, common, rows = (np.zeros(pairs.size, np.int64) for _ in range(3))
+        n, common = (np.zeros(pairs.size, np.int64) for _ in range(2))
+        rows = Rows.of(pairs.size)
         kernels.join_sketches(
             *(np.ascontiguousarray(query.hashes), query.values, query.rows, bounds, pairs, sketches.owners),
             *(sketches.hashes.places, sketches.sizes, sketches.rows, sketches.numbers, sketches.aggregates),
-            *(AGGREGATES.index(aggregate), (x, y, places, n, common, rows)),
+            *(AGGREGATES.index(aggregate), (x, y, places, n, common, *rows)),
         )
         if aggregate == "count":
             alone = sketches.aggregates[pairs] == 1
@@ -317,11 +353,11 @@ class CorrelationSearch:
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, I64]:
+    ) -> tuple[Samples, I32, I64, Rows]:
         """The same by numpy alone."""
         met: dict[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = {}
         samples, chosen = [], []
-        common, rows = np.zeros(pairs.size, np.int64), np.zeros(pairs.size, np.int64)
+        common, rows = np.zeros(pairs.size, np.int64), Rows.of(pairs.size)
         for at, pair in enumerate(pairs.tolist()):
             owner = int(self.sketches.owners[pair])
             if owner not in met:
@@ -333,7 +369,10 @@ class CorrelationSearch:
             x, y = query.values[mine], self.sketches.values_of(pair, aggregate)[their]
             samples.append((x, y))
             chosen.append(mine[np.isfinite(x) & np.isfinite(y)])
-            common[at], rows[at] = mine.size, (query.rows[mine] * self.sketches.rows_of(owner)[their]).sum()
+            common[at] = mine.size
+            products = query.rows[mine] * self.sketches.rows_of(owner)[their]
+            rows.total[at], rows.squares[at] = products.sum(), (products.astype(np.float64) ** 2).sum()
+            rows.most[at] = products.max(initial=0)
         made = Samples.of(samples)
         places = np.zeros(made.x.shape, np.int32)
         for at, mine in enumerate(chosen):
@@ -417,8 +456,8 @@ class CorrelationSearch:
             [self.sketches.tables[owner] for owner in owners],
             [", ".join(columns) for columns in keys],
             [self.sketches.column_of(pair) for pair in joined.pairs[shown].tolist()],
-            *(each[shown].tolist() for each in (r, low, high, p, q, samples.n, np.round(joined.rows))),
-            joined.containment[shown].tolist(),
+            *(each[shown].tolist() for each in (r, low, high, p, q, samples.n)),
+            *(each.tolist() for each in _sizes(joined, shown)),
             [estimates.names[place] for place in shown.tolist()],
             [request.aggregate] * shown.size,
             (joined.keys <= samples.n)[shown].tolist(),
@@ -441,6 +480,15 @@ class CorrelationSearch:
             return [None] * rows.size
         found = estimators.partial(samples, numbers[rows, : samples.x.shape[1]])
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
+
+
+def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
+    """Rows of some joins and the share of the query's keys in them, each with its limits."""
+    share = joined.share[shown]
+    rows = joined.rows.take(shown)
+    few, many = intervals.of_total(*rows, share)
+    least, most = intervals.of_share(joined.common[shown], joined.counted[shown], share)
+    return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
 
 
 def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:

@@ -114,6 +114,43 @@ def kendall_bound(n: I64) -> F64:
     return np.sqrt(2 * math.log(2 / ALPHA) / np.maximum(n // 2, 1))
 
 
+def of_share(hits: I64, n: I64, seen: F64) -> tuple[F64, F64]:
+    """Limits of the share of hits among all, of which ``n`` are a sample, ``seen`` of them (Wilson's, exact of all)."""
+    trials = n / np.maximum(1 - seen, 1e-15)
+    share = hits / np.maximum(n, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        square = _Z * _Z / trials
+        middle = (share + square / 2) / (1 + square)
+        half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+        # What was seen is there, whatever the rest is like.
+        low = np.maximum(middle - half, hits * seen / np.maximum(n, 1))
+        high = np.minimum(middle + half, 1 - (n - hits) * seen / np.maximum(n, 1))
+    whole = seen >= 1
+    return np.where(whole, share, np.minimum(low, share)), np.where(whole, share, np.maximum(high, share))
+
+
+def of_total(total: I64, squares: F64, most: I64, seen: F64) -> tuple[F64, F64]:
+    """Limits of a sum of which terms were seen with the chance ``seen``: their sum, that of their squares, the largest.
+
+    A weighted sum of Poisson counts (Fay and Feuer 1997): the lower limit takes the sum as it was seen, the upper one
+    adds a term as large as the largest, which may have been missed. Skewed sums have skewed intervals.
+    """
+    rest = np.maximum(1 - seen, 1e-15)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low = _gamma(total / seen, squares * rest / seen**2, -_Z)
+        high = _gamma((total + most * rest) / seen, (squares + most.astype(np.float64) ** 2) * rest / seen**2, _Z)
+    whole = (seen >= 1) | (total == 0)
+    exact = total / seen
+    return np.where(whole, exact, np.maximum(low, total)), np.where(whole, exact, np.maximum(high, exact))
+
+
+def _gamma(mean: F64, variance: F64, z: float) -> F64:
+    """A quantile of the gamma distribution of a mean and variance (Wilson and Hilferty 1931)."""
+    ninth = variance / (9 * mean**2)
+    root: F64 = np.maximum(1 - ninth + z * np.sqrt(ninth), 0.0)
+    return mean * root**3
+
+
 def pm1(samples: Samples) -> tuple[F64, F64]:
     """The bootstrap interval modified for small samples."""
     return pm1_of(bootstrap(samples), samples.n)

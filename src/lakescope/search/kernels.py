@@ -856,9 +856,10 @@ def join_sketches(
 
     ``bounds`` is the largest hash that counts of each pair; ``numbers`` says where the numbers of each pair lie,
     ``aggregates`` how many kinds of them there are: 1, or all, of which ``aggregate`` is wanted. ``out`` is (x, y,
-    place in the query, size, common keys, rows of their join); pairs without a number on both sides are left out.
+    place in the query, size, common keys, rows of their join, the sum of the squares of a key's rows, and the most
+    rows of a key); keys without a number on both sides are in no sample.
     """
-    x, y, places, found, common, joined = out
+    x, y, places, found, common, joined, squares, most = out
     for at in range(pairs.size):
         pair = pairs[at]
         owner = owners[pair]
@@ -882,7 +883,10 @@ def join_sketches(
                 j += 1
             else:
                 common[at] += 1
-                joined[at] += rows[i] * _i64(counts[owner], j)
+                product = rows[i] * _i64(counts[owner], j)
+                joined[at] += product
+                squares[at] += float(product) * product
+                most[at] = max(most[at], product)
                 a, b = values[i], _f64(numbers[pair], first + j)
                 if np.isfinite(a) and np.isfinite(b):
                     x[at, m] = a
