@@ -22,14 +22,17 @@ if TYPE_CHECKING:
     from lakescope.store.index import Index
 
 F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
 
 #: Fewer entries than these cannot be timed.
 _ENOUGH_ENTRIES = 20_000
-_SAMPLED_LISTS = 4_096
 _SAMPLED_SETS = 512
+#: Of so many of them the lists are read, and so many at most of each.
+_QUERIES, _LISTS = 24, 4_096
 #: Groups of the queries that sets are read for.
 _QUERY_GROUPS = (16, 128, 1_024)
-_BATCHES = 8
+#: Where to begin in a set is looked for like so many groups, at least; a fit may tell less (spec 3.5).
+_BEGINNING = 8
 _ROUNDS = 3
 _LEAST = 0.05
 
@@ -67,24 +70,32 @@ def measure_costs(index: Index, search: OverlapSearch) -> Costs:
 
 
 def measured(search: SegmentOverlaps) -> Costs:
-    """Costs fitted to the times of reading; those assumed where there is too little to read."""
+    """Costs fitted to the times of reading; those assumed where there is too little to read.
+
+    What is read is what questions read: lists and sets of sets of the lake, drawn by their size.
+    """
     index, dice = search.index, np.random.default_rng(5)
-    groups = dice.integers(0, max(1, int(index.group_bounds[-1])), _SAMPLED_LISTS).astype(np.int32)
-    if not index.set_bounds[-1] or int(index.frequencies(groups).sum(dtype=np.int64)) < _ENOUGH_ENTRIES:
+    if not index.set_bounds[-1]:
         return Costs()
-    lengths = index.frequencies(groups)
-    batches = np.array_split(groups[np.argsort(lengths, kind="stable")], _BATCHES)
-    sizes = np.array([[batch.size, int(index.frequencies(batch).sum(dtype=np.int64))] for batch in batches], np.float64)
-    per_list, per_entry = _fit(sizes, [_timed(partial(search.time_lists, batch)) for batch in batches])
-    # Sets that are read are large ones: they are drawn by their size.
     reached = np.cumsum(index.sizes)
     sets = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS), "right").astype(np.int32)
+    queries = [_thinned(index.query_of_set(number).groups, _LISTS) for number in sets[:_QUERIES].tolist()]
+    read = np.array([[each.size, int(index.frequencies(each).sum(dtype=np.int64))] for each in queries], np.float64)
+    if read[:, 1].sum() < _ENOUGH_ENTRIES:
+        return Costs()
+    per_list, per_entry = _fit(read, [_timed(partial(search.time_lists, each)) for each in queries])
     largest = index.query_of_set(int(index.sizes.argmax())).groups
-    queries = [largest[:: max(1, largest.size // count)][:count] for count in _QUERY_GROUPS]
-    looked = np.array([[sets.size, sets.size * query.size] for query in queries], np.float64)
-    per_set, per_group = _fit(looked, [_timed(partial(search.time_sets, query, sets)) for query in queries])
+    looked_for = [_thinned(largest, count) for count in _QUERY_GROUPS]
+    looked = np.array([[sets.size, sets.size * each.size] for each in looked_for], np.float64)
+    per_set, per_group = _fit(looked, [_timed(partial(search.time_sets, each, sets)) for each in looked_for])
+    per_set = max(per_set, _BEGINNING * per_group)
     per_count = max(_LEAST, _timed(search.time_counts) / int(index.set_bounds[-1]))
     return Costs(per_list, per_entry, per_set, per_group, per_count)
+
+
+def _thinned(groups: I32, most: int) -> I32:
+    """So many of some groups at most, from the rare ones to the frequent."""
+    return groups[:: max(1, groups.size // most)][:most]
 
 
 def _timed(run: Callable[[], object]) -> float:

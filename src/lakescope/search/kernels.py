@@ -21,6 +21,8 @@ _LITTLE = 0.1
 FEW = 0.125
 #: Share of what the lists that are left would cost that is spent on sets in vain, at most.
 _GIVE_UP = 0.5
+#: Share of what it may save that is spent on knowing early how good the best sets are, at most.
+_EARLY = 0.3
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
 #: Counts looked at together.
@@ -278,13 +280,15 @@ def _any_above(counts, begin, bound):
 def _overlap(groups, weights, left_weight, begin, place, size, enough):
     """Tokens of the query from its ``begin``-th group on that a set holds, galloping through the set.
 
-    Stops when fewer than ``enough`` can be reached: what it returns is then too few.
+    Stops when fewer than ``enough`` can be reached: what it returns is then too few. Returns how many groups it looked
+    for, too.
     """
-    total = 0
+    total = looked = 0
     at = 0
     for i in range(begin, groups.size):
         if at >= size or total + left_weight[i] < enough:
             break
+        looked += 1
         g = groups[i]
         if _i32(place, at) < g:
             step = 1
@@ -301,7 +305,7 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
         if at < size and _i32(place, at) == g:
             total += weights[i]
             at += 1
-    return total
+    return total, looked
 
 
 @njit(inline="always", cache=True)
@@ -347,13 +351,13 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
-    Less than ``enough`` need not be exact.
+    Less than ``enough`` need not be exact. Returns how many groups were looked for, too.
     """
     file = _file_of(set_bounds, number)
     first = _i64(set_starts[file], number - set_bounds[file])
     last = _i64(set_starts[file], number - set_bounds[file] + 1)
     if not 0 <= first <= last <= set_sizes[file]:
-        return DAMAGED
+        return DAMAGED, 0
     place = set_items[file] + np.uint64(4 * first)
     size = last - first
     # The suffix of the set from the query's next group on (the position filter's point of view).
@@ -424,7 +428,7 @@ def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_item
     """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
     heap = np.zeros(k, np.int32)
     for s in best:
-        more = _probe(s, groups, weights, left_weight, begin, 0, set_bounds, set_starts, set_items, set_sizes)
+        more, _ = _probe(s, groups, weights, left_weight, begin, 0, set_bounds, set_starts, set_items, set_sizes)
         read[SETS] += 1
         if counts[s] + more > heap[0]:
             _replace_least(heap, np.int32(counts[s] + more))
@@ -461,8 +465,11 @@ def _alive(sets, counts, sizes, left, kth, out):
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
-    """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5)."""
+def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs, most):
+    """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5).
+
+    Something larger than ``most`` as soon as it is known to be so.
+    """
     if kth == left + seen:
         # Some sets hold the whole query: the first few that do end the search.
         return min(_TRIES * k, candidates.size) * (costs[2] + costs[3] * groups_left)
@@ -472,6 +479,8 @@ def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs):
         spare = counts[s] + left - kth
         looked = min(1.0, (spare + 1) / max(1e-9, (1 - share) * left))
         cost += costs[2] + costs[3] * groups_left * looked
+        if cost > most:
+            break
     return cost
 
 
@@ -501,7 +510,7 @@ def _finish(
     candidates,
     kth,
     k,
-    cost,
+    costs,
     budget,
     read,
 ):
@@ -518,14 +527,16 @@ def _finish(
             # Those that follow have a smaller count, or the same and a larger number.
             break
         enough = max(kth, overlaps[0] if used == k else 0) - known
-        more = _probe(s, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes)
+        more, looked = _probe(
+            s, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes
+        )
         if more < 0:
             read[LISTS] = DAMAGED
             break
         read[SETS] += 1
         if more >= enough:
             used = _push(overlaps, sets, used, known + more, s)
-        budget -= cost
+        budget -= costs[2] + costs[3] * looked
         if budget < 0:
             return sets[:0], overlaps[:0].astype(np.int32)
     return sets[:used], overlaps[:used].astype(np.int32)
@@ -562,9 +573,12 @@ def josie(
             break
         at = until
         read[LISTS], read[ENTRIES] = at, left_entries[0] - left_entries[at]
-        looking = costs[4] * (candidates.size if not is_open else n_met if noting else counts.size)
+        # Counts of some sets lie apart: each costs what a few entries of a list do.
+        looking = 4 * costs[1] * (n_met if is_open else candidates.size)
+        if is_open and not noting:
+            looking = costs[4] * counts.size
         rest = left_cost[at]
-        until = _spent(left_cost, at, max(2 * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
+        until = _spent(left_cost, at, max(4 * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
         if rest < 4 * looking or until == total:
             until = total
             continue
@@ -576,8 +590,10 @@ def josie(
             floor = np.int32(kth)
             kth = np.int64(_kth_largest_of(some, counts, k, floor) if noting else _kth_largest(counts, k, floor))
             if 0 < kth <= left:
+                closing = _closing(kth, seen, left_weight, at)
                 probe = max(1.0, costs[2] + costs[3] * (total - at))
-                tries = min(_TRIES * k, int(_LITTLE * rest / probe))
+                # To know sooner what the best sets hold saves the lists after that, at most.
+                tries = min(_TRIES * k, int(_EARLY * left_cost[closing] / probe))
                 if tries >= k and seen >= 2 * boosted:
                     boosted = seen
                     some = met[:n_met] if noting else met[: _at_least(counts, kth, np.uint64(counts.size), met)]
@@ -591,7 +607,7 @@ def josie(
                     )
                     until = max(until, min(total, _closed(kth, left_weight, at)))
                 else:
-                    until = max(until, _closing(kth, seen, left_weight, at))
+                    until = max(until, closing)
             if kth <= left:
                 continue
             if not noting:
@@ -607,10 +623,10 @@ def josie(
             some = candidates
             kth = np.int64(_kth_largest_of(candidates, counts, k, np.int32(kth)))
         candidates = candidates[: _alive(some, counts, sizes, left, kth, candidates)]
-        if _cost_of_sets(candidates, counts, left, seen, kth, k, total - at, costs) <= rest:
+        if _cost_of_sets(candidates, counts, left, seen, kth, k, total - at, costs, rest) <= rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                *(counts, candidates, kth, k, costs[2], _GIVE_UP * rest, read),
+                *(counts, candidates, kth, k, costs, _GIVE_UP * rest, read),
             )
             if found.size or read[LISTS] < 0 or not candidates.size:
                 _forget(counts, met[:n_met], noting)
@@ -659,7 +675,7 @@ def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set
     """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
     left_weight = _left(weights.astype(np.int64))
     for j in range(numbers.size):
-        out[j] = _probe(
+        out[j], _ = _probe(
             numbers[j], groups, weights, left_weight, 0, enough, set_bounds, set_starts, set_items, set_sizes
         )
         if out[j] < 0:
@@ -699,7 +715,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             enough = overlaps[0] - weights[i] if used == k else 0
             more = 0
             if left:
-                more = _probe(
+                more, _ = _probe(
                     s, groups, weights, left_weight, i + 1, enough, set_bounds, set_starts, set_items, set_sizes
                 )
             if more < 0:
