@@ -426,6 +426,32 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
         sources.plan(one(tmp_path / "moved"), 1 << 30)
 
 
+def edited(table: Any, **changes: Any) -> None:
+    """Write the metadata of a table anew, by hand."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_properties_of_an_iceberg_table_do_not_choose_how_it_is_read(
+    warehouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = filled(warehouse)
+    # What a property names would be called with all properties: a command that makes files of their names.
+    mark = tmp_path / "made"
+    edited(table, properties={"/bin/touch": "", str(mark): "", "py-io-impl": "subprocess.Popen"})
+    assert len(rows(sources.plan(one(at(table)), 1 << 30))) == 5000
+    assert not mark.exists()
+
+
+def test_properties_of_an_iceberg_table_do_not_choose_where_it_is_read(warehouse: Any) -> None:
+    from lakescope.sources import iceberg
+
+    table = filled(warehouse)
+    edited(table, properties={"s3.endpoint": "http://127.0.0.1:9", "s3.access-key-id": "theirs"})
+    assert iceberg.opened(str(at(table))).io.properties == {}
+
+
 @pytest.mark.slow
 def test_an_update_scans_a_table_whose_version_changed(warehouse: Any, tmp_path: Path, spark: SparkSession) -> None:
     table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))

@@ -60,15 +60,27 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
 
 
 def opened(uri: str) -> Any:
-    """The table in a folder, in its current state."""
+    """The table in a folder, in its current state.
+
+    Its properties have no say in how it is read: they could name another endpoint, which gets signed requests, or any
+    class of Python as the one that opens files.
+    """
     try:
+        from pyiceberg.catalog.noop import NoopCatalog
+        from pyiceberg.io import load_file_io
         from pyiceberg.table import StaticTable
+        from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
         raise SourceError("reading Iceberg tables needs the package pyiceberg", hint=INSTALL) from error
-    metadata = table_formats.state_of(uri, "iceberg").metadata
+    place = table_formats.state_of(uri, "iceberg").metadata
     store = files.store_options(uri) if files.local_path(uri) is None else {}
-    return StaticTable.from_metadata(
-        metadata.partition("?")[0] if store else metadata, {f"s3.{name}": value for name, value in store.items()}
+    bare = place.partition("?")[0] if store else place
+    return StaticTable(
+        identifier=("static-table", bare),
+        metadata=TableMetadataUtil.parse_raw(table_formats.text_of(place)),
+        metadata_location=bare,
+        io=load_file_io({f"s3.{name}": value for name, value in store.items()}, location=bare),
+        catalog=NoopCatalog("static-table"),
     )
 
 

@@ -95,9 +95,14 @@ def _hinted(place: str) -> tuple[str, ...]:
 
 
 def _json(uri: str) -> dict[str, Any]:
-    with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
-        body: dict[str, Any] = json.loads(stream.read())
+    body: dict[str, Any] = json.loads(text_of(uri))
     return body
+
+
+def text_of(uri: str) -> str:
+    """A metadata file, unpacked if its name says so."""
+    with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
+        return stream.read().decode("utf-8")
 
 
 def _entries(folder: str) -> list[Entry]:
