@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import os
 import shutil
+import stat
 import struct
 import sys
 import zlib
@@ -169,6 +171,47 @@ def test_data_files_outside_of_a_table_are_not_read(tmp_path: Path, path: str) -
     with pytest.raises(SourceError, match="outside of its folder") as caught:
         sources.plan(found, 1 << 30)
     assert caught.value.code == "table-format"
+
+
+@pytest.mark.parametrize("what", ["pipe", "link", "folder link", "log"])
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_logs_and_metadata_are_files_of_the_table(tmp_path: Path, what: str, form: str) -> None:
+    place, name = tmp_path / "lake" / "t", "_delta_log" if form == "delta" else "metadata"
+    log, elsewhere = place / name, tmp_path / "elsewhere"
+    if form == "delta":
+        deltalake.write_deltalake(place, pa.table({"a": [1]}))
+        last, later = "_last_checkpoint", f"{1:020}.json"
+    else:
+        log.mkdir(parents=True)
+        (log / "v1.metadata.json").write_text('{"current-snapshot-id": 1}')
+        last, later = "v3.metadata.json", "v2.metadata.json"
+    shutil.copytree(log, elsewhere)
+    if what == "pipe":
+        os.mkfifo(log / last)
+    elif what == "link":
+        (elsewhere / "x.json").write_text("{}")
+        (log / later).symlink_to(elsewhere / "x.json")
+    elif what == "folder link":
+        (log / "_sidecars").symlink_to(elsewhere)
+    elif form == "delta":
+        shutil.rmtree(log)
+        log.symlink_to(elsewhere)
+    else:
+        (log / "below").mkdir()
+        os.mkfifo(log / "below" / "pipe")
+    found, problems = discover([str(tmp_path / "lake")])
+    assert found == []
+    (problem,) = (each for each in problems if each.code == "table-format")
+    assert problem.severity == "error"
+    assert "not a file of the table" in problem.detail
+
+
+def test_links_within_a_table_are_followed(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    commit_file = tmp_path / "_delta_log" / f"{0:020}.json"
+    commit_file.rename(tmp_path / "_delta_log" / "first")
+    commit_file.symlink_to("first")
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("a", "1"),)]
 
 
 def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
@@ -424,6 +467,19 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
     at(table).rename(tmp_path / "moved")
     with pytest.raises(SourceError, match="it says that it lies at"):
         sources.plan(one(tmp_path / "moved"), 1 << 30)
+
+
+def test_manifests_of_iceberg_are_files(warehouse: Any) -> None:
+    table = filled(warehouse)
+    snapshot = json.loads(table.current_snapshot().model_dump_json(by_alias=True))
+    place = at(table) / "data" / "snap.avro"
+    edited(table, snapshots=[{**snapshot, "manifest-list": f"file://{place}"}])
+    # Not a pipe: that would make a reader wait that does not look.
+    os.mknod(place, stat.S_IFSOCK | 0o600)
+    (found,), _ = discover([str(at(table))])
+    with pytest.raises(SourceError, match="not a regular file") as caught:
+        sources.plan(found, 1 << 30)
+    assert caught.value.code == "table-format"
 
 
 def edited(table: Any, **changes: Any) -> None:

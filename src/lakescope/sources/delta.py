@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.errors import SourceError
-from lakescope.sources import files, versioned
+from lakescope.sources import files, table_formats, versioned
 from lakescope.sources.model import Batch, Report, Unit
 from lakescope.sources.versioned import I64, Field
 from lakescope.values.text import MISSING
@@ -144,6 +144,7 @@ def _opened(uri: str, version: int) -> Any:
         raise SourceError("reading Delta tables needs the package deltalake", hint=INSTALL) from error
     path = files.local_path(uri)
     if path is not None:
+        table_formats.check_files(uri, "delta")
         return DeltaTable(path, version=version)
     store = files.store_options(uri)
     options = {f"aws_{'endpoint_url' if name == 'endpoint' else name}": value for name, value in store.items()}

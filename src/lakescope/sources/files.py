@@ -285,8 +285,7 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
 def as_local(location: str, compression: str | None = None) -> Iterator[str]:
     """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
     path = local_path(location)
-    if path is not None:
-        _check_regular(Path(path).stat())
+    check_regular(location)
     if path is not None and compression is None and _encodable(path):
         yield path
         return
@@ -315,6 +314,13 @@ def _regular(path: str, flags: int) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def check_regular(location: str) -> None:
+    """Refuse a local place that is no regular file, before a library opens it by itself."""
+    path = local_path(location)
+    if path is not None:
+        _check_regular(Path(path).stat())
 
 
 def _check_regular(found: os.stat_result) -> None:

@@ -89,9 +89,9 @@ def _tasks(table: Any, found: Found) -> list[Any]:
     snapshot = table.current_snapshot()
     if snapshot is None:
         return []
-    _check_inside([snapshot.manifest_list], table, found)
+    _check_manifests([snapshot.manifest_list], table, found)
     try:
-        _check_inside([manifest.manifest_path for manifest in snapshot.manifests(table.io)], table, found)
+        _check_manifests([manifest.manifest_path for manifest in snapshot.manifests(table.io)], table, found)
         tasks = list(table.scan().plan_files())
     except (ValueError, NotImplementedError) as error:
         if "quality delete" in str(error):
@@ -100,6 +100,18 @@ def _tasks(table: Any, found: Found) -> list[Any]:
     for task in tasks:
         _check_inside([task.file.file_path, *(each.file_path for each in task.delete_files)], table, found)
     return tasks
+
+
+def _check_manifests(places: list[str], table: Any, found: Found) -> None:
+    """The same for files that the library opens by itself, which must be regular ones: it would wait for a pipe."""
+    _check_inside(places, table, found)
+    for place in places:
+        try:
+            files.check_regular(place_of(place, found.uri))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _refusal(found.table, f"names a manifest that is {error}") from error
 
 
 def _check_inside(places: list[str], table: Any, found: Found) -> None:

@@ -8,6 +8,7 @@ to find a table, or to see that it has not changed.
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,46 @@ def state_of(folder: str, form: str) -> State:
     return _delta_state(folder) if form == "delta" else _iceberg_state(folder)
 
 
+def check_files(folder: str, form: str) -> None:
+    """Refuse a table whose log or metadata holds anything but its own files, before a library opens them.
+
+    A pipe would make it wait for ever, and links out of a lake are not followed, here as elsewhere.
+    """
+    path = files.local_path(folder)
+    if path is None:
+        return
+    root, pending = Path(path).resolve(), [Path(path, LOG if form == "delta" else METADATA)]
+    if pending[0].is_symlink():
+        raise _foreign(pending[0], path)
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                elif not _is_own(entry, root):
+                    raise _foreign(Path(entry.path), path)
+
+
+def _is_own(entry: os.DirEntry[str], root: Path) -> bool:
+    """Whether an entry is a regular file, or leads to one inside of the root."""
+    try:
+        inside = not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root)
+        return inside and entry.is_file()
+    except (OSError, RuntimeError):  # a link in a circle is either
+        return False
+
+
+def _foreign(place: Path, folder: str) -> SourceError:
+    name = files.readable(place.relative_to(folder).as_posix())
+    return SourceError(
+        f"{name} is not a file of the table but a link that leaves it, a pipe, a socket or a device: not opened",
+        hint="copy what it leads to into the table, or remove it",
+        code="table-format",
+    )
+
+
 def _delta_state(folder: str) -> State:
+    check_files(folder, "delta")
     commits = {
         int(match[1]): entry for entry in _entries(files.child(folder, LOG)) if (match := _COMMIT.fullmatch(entry.path))
     }
@@ -70,6 +110,7 @@ def _delta_state(folder: str) -> State:
 
 def _iceberg_state(folder: str) -> State:
     """The metadata file that a hint names, or the one with the highest number; the newest if several have it."""
+    check_files(folder, "iceberg")
     place = files.child(folder, METADATA)
     there = {entry.path: entry for entry in _entries(place)}
     hinted = _hinted(place) if _HINT in there else ()
