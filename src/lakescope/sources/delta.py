@@ -37,7 +37,7 @@ _PHYSICAL = "delta.columnMapping.physicalName"
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
     """Runs of row groups of the data files of one version."""
-    table = _opened(found.uri, int(found.version))
+    table = _opened(found.uri, found.version)
     protocol = table.protocol()
     needed = set(protocol.reader_features or ())
     if needed - _KNOWN:
@@ -50,7 +50,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     if '"variant"' in json.dumps([column["type"] for column in columns]):
         raise SourceError(f"{found.table} holds columns of type variant: not read", code="table-format")
     fields = [_field(column, found.table) for column in columns if column["name"] not in partitions]
-    common = {"fields": fields, "table": found.uri, "version": int(found.version)}
+    common: dict[str, Any] = {"fields": fields, "table": found.uri, "version": found.version}
     if "deletionVectors" in needed:
         common["vectors"] = True
     physical = {column["name"]: column["metadata"].get(_PHYSICAL, column["name"]) for column in columns}
@@ -116,7 +116,7 @@ def _deleted(unit: Unit) -> I64:
 
 
 @lru_cache(maxsize=1)
-def _vectors(uri: str, version: int) -> dict[str, Any]:
+def _vectors(uri: str, version: str) -> dict[str, Any]:
     """Which rows are kept of each data file that lacks some, as a worker knows it of the table it reads."""
     table = _opened(uri, version)
     found = {}
@@ -137,17 +137,18 @@ def _plain(location: str) -> str:
     return str(Path(path).resolve()) if (path := files.local_path(location)) is not None else files.path_of(location)
 
 
-def _opened(uri: str, version: int) -> Any:
+def _opened(uri: str, version: str) -> Any:
+    """The table in a folder, as of a version that was found."""
     try:
         from deltalake import DeltaTable
     except ImportError as error:
         raise SourceError("reading Delta tables needs the package deltalake", hint=INSTALL) from error
-    path = files.local_path(uri)
+    path, number = files.local_path(uri), table_formats.commit_of(version)
     if path is not None:
         table_formats.check_files(uri, "delta")
-        return DeltaTable(path, version=version)
+        return DeltaTable(path, version=number)
     store = files.store_options(uri)
     options = {f"aws_{'endpoint_url' if name == 'endpoint' else name}": value for name, value in store.items()}
     if store.get("endpoint", "").startswith("http:"):
         options["aws_allow_http"] = "true"
-    return DeltaTable(files.display(uri), version=version, storage_options=options)
+    return DeltaTable(files.display(uri), version=number, storage_options=options)

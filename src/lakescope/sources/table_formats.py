@@ -1,8 +1,8 @@
 """Folders that are tables of Delta or Iceberg: their data files are one table, and not all of them count.
 
 A folder with ``_delta_log/`` is a Delta table, one with ``metadata/*.metadata.json`` an Iceberg table. Which state is
-the current one is seen from names alone in Delta, and from the current metadata file in Iceberg; no package is needed
-to find a table, or to see that it has not changed.
+the current one is seen from the last commit in Delta, and from the current metadata file in Iceberg; no package is
+needed to find a table, or to see that it has not changed.
 """
 
 from __future__ import annotations
@@ -98,14 +98,20 @@ def _foreign(place: Path, folder: str) -> SourceError:
 
 
 def _delta_state(folder: str) -> State:
+    """The last commit: its number, and size and time, since a table that was written anew counts from 0 again."""
     check_files(folder, "delta")
-    commits = {
-        int(match[1]): entry for entry in _entries(files.child(folder, LOG)) if (match := _COMMIT.fullmatch(entry.path))
-    }
+    there = _entries(files.child(folder, LOG))
+    commits = [(int(match[1]), entry) for entry in there if (match := _COMMIT.fullmatch(entry.path))]
     if not commits:
         raise SourceError("the log of a Delta table holds no commit", code="damaged")
-    last = max(commits)
-    return State(str(last), commits[last].modified)
+    # A checkpoint has the number of its commit: making one is no change, so the commit counts as long as it is there.
+    number, entry = max(commits, key=lambda each: (each[0], "checkpoint" not in each[1].path, each[1].path))
+    return State(f"{number}.{entry.size}.{round(entry.modified * 1e6)}", entry.modified)
+
+
+def commit_of(version: str) -> int:
+    """The number of the commit that a version of a Delta table is of."""
+    return int(version.partition(".")[0])
 
 
 def _iceberg_state(folder: str) -> State:
