@@ -24,6 +24,7 @@ import xxhash
 from lakescope.sources import files, formats, postgres_uri, table_formats, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
+from lakescope.sources.journals import journals_of
 from lakescope.sources.model import Problem
 from lakescope.sources.walk import Listing
 
@@ -361,9 +362,12 @@ def _formatted_table(base: str, folder: str, form: str, listing: Listing) -> lis
 
 
 def _version(entries: Iterable[Entry], form: str) -> str:
-    """What tells a later state of files from this one: paths, sizes, times, the format."""
+    """What tells a later state of files from this one: paths, sizes, times, the format; of SQLite also its logs."""
     digest = xxhash.xxh64(form.encode())
     for entry in entries:
+        if form == "sqlite" and files.local_path(entry.uri) is not None:
+            for log in journals_of(entry.uri):
+                digest.update(f"\0{log.path}\0{log.size}\0{log.modified!r}".encode())
         digest.update(f"\0{entry.path}\0{entry.size}\0{entry.modified!r}".encode("utf-8", "surrogatepass"))
     return str(digest.hexdigest())
 

@@ -194,6 +194,15 @@ def child(location: str, path: str) -> str:
     return _split(location).below(path)
 
 
+def beside(location: str, ending: str) -> str:
+    """Location of a file beside another one, whose name has an ending more."""
+    local = local_path(location)
+    if local is not None:
+        return local + ending
+    address = _split(location)
+    return replace(address, path=address.path + ending).below("")
+
+
 def find(location: str) -> Entry | None:
     """The file at a location, or None when it is a directory. Raises FileNotFoundError when there is nothing."""
     path = local_path(location)
