@@ -346,6 +346,33 @@ def test_partitions_of_iceberg_that_files_leave_out(warehouse: Any) -> None:
     ]
 
 
+def test_files_of_iceberg_without_numbers_are_read_as_the_mapping_of_names_says(warehouse: Any) -> None:
+    place = pa.struct([("town", pa.string()), ("zip", pa.int64())])
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("place", place), ("c", pa.int64())])
+    table = warehouse.create_table("n.t", schema=schema)
+    row = {"a": 1, "b": 2, "place": {"town": "Ulm", "zip": 3}, "c": 4}
+    path = at(table) / "data" / "old.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    # Adding a file without numbers writes down what its names mean.
+    table.add_files([f"file://{path}"])
+    with table.update_schema() as update:
+        update.rename_column("a", "x").rename_column("place.town", "city")
+        update.delete_column("place.zip").delete_column("c")
+    got = rows(sources.plan(one(at(table)), 1 << 30))
+    assert got == [(("b", "2"), ("place.city", "Ulm"), ("x", "1"))]
+    assert got == expected(table.scan().to_arrow())
+    with table.update_schema() as update:
+        update.rename_column("b", "a")
+    # The name goes over to the other column, and the file has both.
+    with pytest.raises(SourceError, match="two columns of a file") as caught:
+        rows(sources.plan(one(at(table)), 1 << 30))
+    assert caught.value.code == "table-format"
+    edited(table, properties={})
+    with pytest.raises(SourceError, match="have no numbers"):
+        rows(sources.plan(one(at(table)), 1 << 30))
+
+
 def add_deletes(table: Any, path: Path, content: Any, form: Any = None, **fields: Any) -> None:
     """Commit a delete file, which the library reads and does not write."""
     from pyiceberg.manifest import (

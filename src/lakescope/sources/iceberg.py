@@ -7,7 +7,8 @@ data files that are not Parquet) makes a problem, never wrong rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +18,15 @@ from lakescope.errors import SourceError
 from lakescope.sources import files, parquet, table_formats, versioned
 from lakescope.sources.delta import INSTALL
 from lakescope.sources.model import Batch, Report, Unit
-from lakescope.sources.versioned import I64, Field
+from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
 from lakescope.values.typed import cells
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
 
-_NAME_MAPPING = "schema.name-mapping.default"
+#: What fields are called in files without numbers: names, number, and the same of the fields inside.
+Names = list[tuple[list[str], int | None, "Names"]]
 
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
@@ -32,8 +34,8 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     table = opened(found.uri)
     fields = [_field(field, found.table) for field in table.schema().fields]
     common: dict[str, Any] = {"fields": fields}
-    if _NAME_MAPPING in table.metadata.properties:
-        common["named"] = True
+    if (mapping := table.name_mapping()) is not None:
+        common["names"] = [_names(each) for each in mapping]
     units: list[Unit] = []
     for task in _tasks(table, found):
         file = task.file
@@ -56,7 +58,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a data file, without the rows that are deleted since."""
-    yield from versioned.read(unit, report, _key_of(unit), _deleted(unit))
+    yield from versioned.read(unit, report, partial(_keys, unit), _deleted(unit))
 
 
 def opened(uri: str) -> Any:
@@ -168,18 +170,37 @@ def _defaults(table: Any, file: Any) -> dict[str, str | None]:
     return found
 
 
-def _key_of(unit: Unit) -> versioned.KeyOf:
-    """How columns are found in a file: by number; by name in files without numbers, if the table allows it."""
-    if unit.options.get("empty"):
-        return versioned.by_number
-    with files.open_random(unit.uri) as source:
-        schema = parquet.opened(source, unit.table).schema_arrow
-    if any(versioned.by_number(field) is not None for field in schema):
-        return versioned.by_number
-    if not unit.options.get("named"):
+def _names(mapped: Any) -> tuple[list[str], int | None, Names]:
+    """What a mapping of names says of one field."""
+    return list(mapped.names), mapped.field_id, [_names(each) for each in mapped.fields or ()]
+
+
+def _keys(unit: Unit, schema: Iterable[Any]) -> Keys:
+    """How columns are found in a file: by number; in files without numbers by name, as far as the table maps them."""
+    fields = list(schema)
+    numbers = versioned.by_number(fields)
+    if _any_number(numbers):
+        return numbers
+    if "names" not in unit.options:
         raise _refusal(unit.table, "holds data files whose columns have no numbers")
-    numbers = {field["name"]: field["key"] for field in unit.options["fields"]}
-    return lambda field: numbers.get(field.name)
+    return _mapped(fields, unit.options["names"], unit.table)
+
+
+def _any_number(keys: Keys) -> bool:
+    return any(number is not None or _any_number(inside) for number, inside in keys)
+
+
+def _mapped(fields: list[Any], names: Names, table: str) -> Keys:
+    """Numbers of fields by their names, level by level: a name means what the fields above it make of it."""
+    known = {name: (number, inside) for called, number, inside in names for name in called}
+    chosen = [known.get(field.name, (None, [])) for field in fields]
+    numbers = [number for number, _ in chosen if number is not None]
+    if len(set(numbers)) < len(numbers):
+        raise _refusal(table, "takes two columns of a file for the same one")
+    return [
+        (number, _mapped(versioned.children(field.type), inside, table))
+        for field, (number, inside) in zip(fields, chosen, strict=True)
+    ]
 
 
 def _deleted(unit: Unit) -> I64:

@@ -6,7 +6,7 @@ by another name. A column that came later is missing in older files, one that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,20 +22,31 @@ I64 = npt.NDArray[np.int64]
 #: A column of a table: ``name``, the ``key`` that finds it in a file, of a struct its ``fields``, ``opaque`` if what is
 #: inside a list or map must be written in the file as it is called now.
 Field = dict[str, Any]
-#: The key of a field of a file.
-KeyOf = Callable[[Any], Any]
+#: Keys of the fields of a file, in their order, each with those of the fields inside it; None is a field of no table.
+Keys = list[tuple[Any, "Keys"]]
+#: Finds the keys of a file.
+KeysOf = Callable[[Iterable[Any]], Keys]
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def by_name(field: Any) -> Any:
+def by_name(fields: Iterable[Any]) -> Keys:
     """Files name their columns."""
-    return field.name
+    return [(field.name, by_name(children(field.type))) for field in fields]
 
 
-def by_number(field: Any) -> Any:
+def by_number(fields: Iterable[Any]) -> Keys:
     """Files number their columns."""
+    return [(_number(field), by_number(children(field.type))) for field in fields]
+
+
+def _number(field: Any) -> int | None:
     number = (field.metadata or {}).get(_FIELD_ID)
     return None if number is None else int(number)
+
+
+def children(kind: Any) -> list[Any]:
+    """The fields of a struct; none of other types."""
+    return list(kind) if pa.types.is_struct(kind) else []
 
 
 def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, options: dict[str, Any]) -> list[Unit]:
@@ -48,7 +59,7 @@ def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, op
     ]
 
 
-def read(unit: Unit, report: Report, key_of: KeyOf, deleted: I64) -> Iterator[Batch]:
+def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[Batch]:
     """Read row groups of a data file; ``deleted`` are numbers of rows in the file, in order.
 
     Option ``defaults`` has texts of columns that a file may leave out because all its rows have the same value there.
@@ -64,8 +75,9 @@ def read(unit: Unit, report: Report, key_of: KeyOf, deleted: I64) -> Iterator[Ba
         before = sum(file.metadata.row_group(group).num_rows for group in range(first))
         pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
         whole = arrow_batches.empty_batch(file.schema_arrow)
-        schema = _projected(whole, fields, key_of, unit.table).schema
-        kept = (_projected(each, fields, key_of, unit.table) for each in _without(pieces, deleted, before))
+        keys = keys_of(file.schema_arrow)
+        schema = _projected(whole, fields, keys, unit.table).schema
+        kept = (_projected(each, fields, keys, unit.table) for each in _without(pieces, deleted, before))
         defaults = {name: text for name, text in unit.options.get("defaults", {}).items() if _lacks(schema, name)}
         for batch in arrow_batches.text_batches(kept, schema, unit.table, report):
             batch.columns = [
@@ -92,25 +104,31 @@ def _without(batches: Iterator[Any], deleted: I64, position: int) -> Iterator[An
         yield batch
 
 
-def _projected(batch: Any, fields: list[Field], key_of: KeyOf, table: str) -> Any:
+def _projected(batch: Any, fields: list[Field], keys: Keys, table: str) -> Any:
     """A batch with the columns of the table, in their order, under their names."""
-    places = {key_of(field): place for place, field in enumerate(batch.schema)}
+    places = _places(keys)
     arrays = []
     for field in fields:
         place = places.get(field["key"])
-        there = place is not None and batch.schema.field(place)
-        arrays.append(_shaped(batch.column(place), there, field, key_of, table) if there else pa.nulls(batch.num_rows))
+        if place is None:
+            arrays.append(pa.nulls(batch.num_rows))
+        else:
+            arrays.append(_shaped(batch.column(place), field, keys[place][1], table))
     return pa.RecordBatch.from_arrays(arrays, names=[field["name"] for field in fields])
 
 
-def _shaped(array: Any, there: Any, field: Field, key_of: KeyOf, table: str) -> Any:
+def _places(keys: Keys) -> dict[Any, int]:
+    return {key: place for place, (key, _) in enumerate(keys) if key is not None}
+
+
+def _shaped(array: Any, field: Field, keys: Keys, table: str) -> Any:
     """A column as the table has it now: of a struct the fields that it still has."""
     if "fields" in field and pa.types.is_struct(array.type):
-        places = {key_of(child): place for place, child in enumerate(array.type)}
+        places = _places(keys)
         wanted = [(each, places[each["key"]]) for each in field["fields"] if each["key"] in places]
         if wanted:
-            children = array.flatten()
-            made = [_shaped(children[place], array.type[place], each, key_of, table) for each, place in wanted]
+            inside = array.flatten()
+            made = [_shaped(inside[place], each, keys[place][1], table) for each, place in wanted]
             return pa.StructArray.from_arrays(made, names=[each["name"] for each, _ in wanted])
         return pa.nulls(len(array))
     if "opaque" in field and field["opaque"] != shape(array.type):
