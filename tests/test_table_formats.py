@@ -520,6 +520,27 @@ def test_manifests_of_iceberg_are_files(warehouse: Any) -> None:
     assert caught.value.code == "table-format"
 
 
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    ("limit", "ratio", "code"),
+    [("FREE_ROWS", "ROWS_PER_BYTE", "too-many-rows"), ("FREE_TEXT", "TEXT_RATIO", "archive-bomb")],
+)
+def test_data_files_of_tables_have_the_limits_of_other_files(
+    warehouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: str, ratio: str, code: str
+) -> None:
+    from lakescope.sources import limits
+
+    place = at(filled(warehouse)) if form == "iceberg" else tmp_path / "d"
+    if form == "delta":
+        deltalake.write_deltalake(place, pa.table({"a": range(5000)}))
+    units = sources.plan(one(place), 1 << 30)
+    monkeypatch.setattr(limits, limit, 100)
+    monkeypatch.setattr(limits, ratio, 0)
+    with pytest.raises(SourceError) as caught:
+        rows(units)
+    assert caught.value.code == code
+
+
 def edited(table: Any, **changes: Any) -> None:
     """Write the metadata of a table anew, by hand."""
     path = Path(table.metadata_location.removeprefix("file://"))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, parquet, planning
 from lakescope.sources.constants import constant
+from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 
 I64 = npt.NDArray[np.int64]
@@ -71,6 +72,7 @@ def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[
         return
     with files.open_random(unit.uri) as source:
         file = parquet.opened(source, unit.table)
+        check_rows(unit.table, file.metadata.num_rows, source.size())
         first, last = unit.options.get("pieces", (0, file.num_row_groups))
         before = sum(file.metadata.row_group(group).num_rows for group in range(first))
         pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
@@ -79,7 +81,9 @@ def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[
         schema = _projected(whole, fields, keys, unit.table).schema
         kept = (_projected(each, fields, keys, unit.table) for each in _without(pieces, deleted, before))
         defaults = {name: text for name, text in unit.options.get("defaults", {}).items() if _lacks(schema, name)}
-        for batch in arrow_batches.text_batches(kept, schema, unit.table, report):
+        # The size of a unit is what metadata says of the file.
+        size = min(unit.size, source.size())
+        for batch in arrow_batches.text_batches(kept, schema, unit.table, report, size):
             batch.columns = [
                 constant(column.name, defaults[column.name], batch.rows) if column.name in defaults else column
                 for column in batch.columns
