@@ -346,6 +346,41 @@ def test_partitions_of_iceberg_that_files_leave_out(warehouse: Any) -> None:
     ]
 
 
+PLACE = pa.array([{"town": "Ulm", "at": {"x": 1}}, None])
+PLACED = [
+    (("a", "1"), ("place.at.x", None), ("place.town", None)),
+    (("a", "2"), ("place.at.x", "1"), ("place.town", "Ulm")),
+    (("a", "3"), ("place.at.x", None), ("place.town", None)),
+]
+
+
+def test_a_struct_that_came_later_to_iceberg_has_the_same_columns_in_older_files(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
+    with table.update_schema() as update:
+        update.union_by_name(pa.schema([("a", pa.int64()), ("place", PLACE.type)]))
+    (unit,) = sources.plan(one(at(table)), 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert sorted(column.name for column in batch.columns) == ["a", "place.at.x", "place.town"]
+    with table.update_schema() as update:
+        update.delete_column("place")
+    table.append(pa.table({"a": [1]}))
+    with table.update_schema() as update:
+        update.union_by_name(pa.schema([("a", pa.int64()), ("place", PLACE.type)]))
+    table.append(pa.table({"a": [2, 3], "place": PLACE}))
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == PLACED
+
+
+def test_a_struct_that_came_later_to_delta_has_the_same_columns_in_older_files(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    later = pa.table({"a": [2, 3], "place": PLACE})
+    deltalake.write_deltalake(tmp_path, later, mode="append", schema_mode="merge")
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == PLACED
+    deltalake.DeltaTable(tmp_path).delete()
+    (unit,) = sources.plan(one(tmp_path), 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert sorted(column.name for column in batch.columns) == ["a", "place.at.x", "place.town"]
+
+
 def test_files_of_iceberg_without_numbers_are_read_as_the_mapping_of_names_says(warehouse: Any) -> None:
     place = pa.struct([("town", pa.string()), ("zip", pa.int64())])
     schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("place", place), ("c", pa.int64())])

@@ -95,7 +95,10 @@ def _field(column: dict[str, Any], table: str) -> Field:
             hint="read it through Spark: pass the DataFrame, or spark: and its name",
             code="table-format",
         )
-    return {"name": files.readable(column["name"]), "key": physical or column["name"]}
+    made: Field = {"name": files.readable(column["name"]), "key": physical or column["name"]}
+    if isinstance(column["type"], dict) and column["type"].get("type") == "struct":
+        made["fields"] = [_field(each, table) for each in column["type"]["fields"]]
+    return made
 
 
 def _texts(adds: Any, name: str, physical: str) -> list[str | None]:

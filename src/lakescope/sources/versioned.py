@@ -67,7 +67,7 @@ def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[
     """
     fields: list[Field] = unit.options["fields"]
     if unit.options.get("empty"):
-        nothing = pa.schema([(field["name"], pa.null()) for field in fields])
+        nothing = pa.schema([(field["name"], _unknown(field)) for field in fields])
         yield from arrow_batches.text_batches([], nothing, unit.table, report)
         return
     with files.open_random(unit.uri) as source:
@@ -110,31 +110,34 @@ def _without(batches: Iterator[Any], deleted: I64, position: int) -> Iterator[An
 
 def _projected(batch: Any, fields: list[Field], keys: Keys, table: str) -> Any:
     """A batch with the columns of the table, in their order, under their names."""
-    places = _places(keys)
-    arrays = []
-    for field in fields:
-        place = places.get(field["key"])
-        if place is None:
-            arrays.append(pa.nulls(batch.num_rows))
-        else:
-            arrays.append(_shaped(batch.column(place), field, keys[place][1], table))
+    arrays = _chosen(batch.columns, batch.num_rows, fields, keys, table)
     return pa.RecordBatch.from_arrays(arrays, names=[field["name"] for field in fields])
 
 
-def _places(keys: Keys) -> dict[Any, int]:
-    return {key: place for place, (key, _) in enumerate(keys) if key is not None}
+def _chosen(arrays: list[Any], rows: int, fields: list[Field], keys: Keys, table: str) -> list[Any]:
+    """The fields of the table, or of a struct in it, among those that a file has; what it lacks is missing."""
+    places = {key: place for place, (key, _) in enumerate(keys) if key is not None}
+    made = []
+    for field in fields:
+        place = places.get(field["key"])
+        if place is None:
+            made.append(pa.nulls(rows, _unknown(field)))
+        else:
+            made.append(_shaped(arrays[place], field, keys[place][1], table))
+    return made
+
+
+def _unknown(field: Field) -> Any:
+    """The type of a column of which a file knows nothing: a struct shows its fields all the same."""
+    inside = field.get("fields")
+    return pa.struct([(each["name"], _unknown(each)) for each in inside]) if inside else pa.null()
 
 
 def _shaped(array: Any, field: Field, keys: Keys, table: str) -> Any:
-    """A column as the table has it now: of a struct the fields that it still has."""
-    if "fields" in field and pa.types.is_struct(array.type):
-        places = _places(keys)
-        wanted = [(each, places[each["key"]]) for each in field["fields"] if each["key"] in places]
-        if wanted:
-            inside = array.flatten()
-            made = [_shaped(inside[place], each, keys[place][1], table) for each, place in wanted]
-            return pa.StructArray.from_arrays(made, names=[each["name"] for each, _ in wanted])
-        return pa.nulls(len(array))
+    """A column as the table has it now: of a struct the fields that it has now."""
+    if field.get("fields") and pa.types.is_struct(array.type):
+        made = _chosen(array.flatten(), len(array), field["fields"], keys, table)
+        return pa.StructArray.from_arrays(made, names=[each["name"] for each in field["fields"]], mask=array.is_null())
     if "opaque" in field and field["opaque"] != shape(array.type):
         raise SourceError(
             f"{table} holds a column {field['name']!r} of nested values whose fields changed since: not read",
