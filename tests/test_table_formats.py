@@ -238,6 +238,51 @@ def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
     assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("id", "1"), ("né w", "x"))]
 
 
+def test_columns_of_delta_by_number(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"c1": [1], "c2": ["x"]}))
+    actions = actions_of(tmp_path, 0)
+    body, path = actions["metaData"], tmp_path / actions["add"]["path"]
+    fields = json.loads(body["schemaString"])["fields"]
+    for number, field in enumerate(fields, start=1):
+        names = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": field["name"]}
+        field.update(metadata=names)
+    body["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+    body["configuration"] = {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"}
+    commit(tmp_path, 1, {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": body})
+    # What a column is called in a file does not matter.
+    numbered = [("other", pa.string(), b"2"), ("c2", pa.int64(), b"1")]
+    schema = pa.schema([pa.field(name, kind, metadata={b"PARQUET:field_id": n}) for name, kind, n in numbered])
+    pq.write_table(pa.table([["y"], [7]], schema=schema), path)
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("c1", "7"), ("c2", "y"))]
+    pq.write_table(pa.table({"c1": [1], "c2": ["x"]}), path)
+    with pytest.raises(SourceError, match="have no numbers") as caught:
+        rows(sources.plan(one(tmp_path), 1 << 30))
+    assert caught.value.code == "table-format"
+
+
+def test_a_field_may_be_called_like_a_type(tmp_path: Path) -> None:
+    deltalake.write_deltalake(
+        tmp_path, pa.table({"s": pa.array([{"variant": "x"}]), "l": pa.array([[{"variant": 1}]])})
+    )
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("l", '[{"variant":1}]'), ("s.variant", "x"))]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "variant",
+        {"type": "array", "elementType": "variant", "containsNull": True},
+        {"type": "map", "keyType": "string", "valueType": "variant", "valueContainsNull": True},
+        {"type": "struct", "fields": [{"name": "x", "type": "variant", "nullable": True, "metadata": {}}]},
+    ],
+)
+def test_columns_of_type_variant_are_not_read(kind: Any) -> None:
+    from lakescope.sources.delta import _holds_variants
+
+    assert _holds_variants(kind)
+    assert _holds_variants({"type": "array", "elementType": kind, "containsNull": True})
+
+
 @pytest.mark.parametrize(
     ("feature", "said"), [("collations", "collations"), ("catalogManaged", "cannot be read: .*atalog")]
 )
@@ -406,6 +451,42 @@ def test_files_of_iceberg_without_numbers_are_read_as_the_mapping_of_names_says(
     edited(table, properties={})
     with pytest.raises(SourceError, match="have no numbers"):
         rows(sources.plan(one(at(table)), 1 << 30))
+
+
+def test_a_partition_of_iceberg_by_a_column_that_is_gone(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64()), ("day", pa.date32())]))
+    with table.update_spec() as update:
+        update.add_identity("day")
+    table.append(pa.table({"a": [1], "day": pa.array([18_690], pa.date32())}))
+    with table.update_spec() as update:
+        update.remove_field("day")
+    with table.update_schema() as update:
+        update.delete_column("day")
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == [(("a", "1"),)]
+
+
+def test_a_partition_of_iceberg_by_a_field_of_a_struct(warehouse: Any) -> None:
+    place = pa.struct([("town", pa.string()), ("zip", pa.int64())])
+    schema = pa.schema([("place", place), ("town", pa.string())])
+    table = warehouse.create_table("n.t", schema=schema)
+    with table.update_spec() as update:
+        update.add_identity("place.town")
+    path = at(table) / "data" / "x.parquet"
+    path.parent.mkdir()
+    row = {"place": {"town": "Ulm", "zip": 1}, "town": "Bonn"}
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    table.add_files([f"file://{path}"])
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == [
+        (("place.town", "Ulm"), ("place.zip", "1"), ("town", "Bonn"))
+    ]
+    # As a file that leaves both out: what the table knows is of the field inside. The library does not know it, though.
+    number = table.schema().find_field("place.town").field_id
+    for left, zip_code in (({"place": {"zip": 1}}, "1"), ({"other": 1}, None)):
+        pq.write_table(pa.Table.from_pylist([left]), path)
+        (unit,) = sources.plan(one(at(table)), 1 << 30)
+        assert unit.options["defaults"] == [(number, None)]
+        unit.options["defaults"] = [(number, "Ulm")]
+        assert rows([unit]) == [(("place.town", "Ulm"), ("place.zip", zip_code), ("town", None))]
 
 
 def add_deletes(table: Any, path: Path, content: Any, form: Any = None, **fields: Any) -> None:

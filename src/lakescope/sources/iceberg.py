@@ -155,19 +155,20 @@ def _field(field: Any, table: str) -> Field:
     return made
 
 
-def _defaults(table: Any, file: Any) -> dict[str, str | None]:
-    """Values of partition columns, which files that came from elsewhere leave out."""
+def _defaults(table: Any, file: Any) -> list[tuple[int, str | None]]:
+    """Values of partition columns by number, which files that came from elsewhere leave out."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.transforms import IdentityTransform
 
-    found: dict[str, str | None] = {}
+    found: list[tuple[int, str | None]] = []
+    known = table.schema().field_ids
     for place, part in enumerate(table.specs()[file.spec_id].fields):
-        if isinstance(part.transform, IdentityTransform):
+        # A column may be gone that older files are partitioned by.
+        if isinstance(part.transform, IdentityTransform) and part.source_id in known:
             field = table.schema().find_field(part.source_id)
-            array = pa.array([file.partition[place]], schema_to_pyarrow(field.field_type))
-            cell = cells(array)
+            cell = cells(pa.array([file.partition[place]], schema_to_pyarrow(field.field_type)))
             missing = int(cell.ends[0]) == MISSING
-            found[files.readable(field.name)] = None if missing else cell.data.tobytes().decode("utf-8", "replace")
+            found.append((part.source_id, None if missing else cell.data.tobytes().decode("utf-8", "replace")))
     return found
 
 
