@@ -162,8 +162,8 @@ def path_of(location: str) -> str:
     path = local_path(location)
     if path is not None:
         return path
-    address = _split(location)
-    return address.path or address.netloc.rpartition("@")[2]
+    address = _split(without_secrets(location))
+    return address.path or address.netloc.partition("@")[0]
 
 
 def relative(uri: str, root: str) -> str:
@@ -181,8 +181,8 @@ def is_below(location: str, root: str) -> bool:
         return Path(path).resolve().is_relative_to(Path(folder).resolve())
     if path is not None or folder is not None:
         return False
-    there, here = _split(location), _split(root)
-    same = (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2])
+    there, here = _split(without_secrets(location)), _split(without_secrets(root))
+    same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
     return same and ".." not in there.path.split("/") and f"{there.path}/".startswith(f"{here.path}/".lstrip("/"))
 
 
