@@ -683,6 +683,55 @@ def test_properties_of_an_iceberg_table_do_not_choose_where_it_is_read(warehouse
     assert iceberg.opened(str(at(table))).io.properties == {}
 
 
+@pytest.mark.parametrize("pattern", ["**/*.parquet", "n/*/data/*.parquet", "n/t*", "*/t/**"])
+@pytest.mark.parametrize("scheme", ["", "memory://"])
+def test_a_glob_of_data_files_finds_the_table(warehouse: Any, tmp_path: Path, pattern: str, scheme: str) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    table = filled(warehouse)
+    table.delete("a < 4000")
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1]}))
+    store = fsspec.filesystem("memory")
+    base = str(tmp_path / "lake")
+    if scheme:
+        store.put(base, "/globbed", recursive=True)
+        base = "memory://globbed"
+    try:
+        found, problems = discover([f"{base}/{pattern}"])
+    finally:
+        if scheme:
+            store.rm("/globbed", recursive=True)
+    there = [(each.table, each.format) for each in found]
+    name = "t" if pattern.startswith("n/") else "n/t"
+    assert there == [*([("d", "delta")] if pattern.startswith("**") else []), (name, "iceberg")]
+    assert problems == []
+
+
+def test_a_glob_of_other_files_finds_no_table(warehouse: Any, tmp_path: Path) -> None:
+    filled(warehouse)
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1]}))
+    (tmp_path / "lake" / "x.csv").write_text("a\n1\n")
+    found, problems = discover([str(tmp_path / "lake" / "**" / "*.csv")])
+    assert ([each.table for each in found], problems) == (["x.csv"], [])
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_files_in_a_table_that_are_not_of_it_are_told(warehouse: Any, tmp_path: Path, form: str) -> None:
+    if form == "iceberg":
+        place = at(filled(warehouse))
+    else:
+        place = tmp_path / "lake" / "d"
+        deltalake.write_deltalake(place, pa.table({"a": [1]}))
+        (place / "deletion_vector_1.bin").write_bytes(b"")
+    for name in ("notes.csv", "README.md", "below/more.json", "metadata/x.csv"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("a\n1\n")
+    (found,), (problem,) = discover([str(place)])
+    assert found.format == form
+    assert (problem.table, problem.severity, problem.code) == (found.table, "warning", "stray-files")
+    assert problem.count == 4
+    assert "'README.md', 'below/more.json', 'metadata/x.csv', ..." in problem.detail
+
+
 @pytest.mark.slow
 def test_an_update_scans_a_table_whose_version_changed(warehouse: Any, tmp_path: Path, spark: SparkSession) -> None:
     table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))

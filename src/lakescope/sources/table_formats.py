@@ -17,11 +17,12 @@ from typing import Any
 from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.files import Entry
-from lakescope.sources.walk import Listing
+from lakescope.sources.walk import LOG, METADATA, STATE, Listing
 
-LOG, METADATA = "_delta_log", "metadata"
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))")
-_STATE = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+#: Ends of names of data files and of what deletes their rows; of metadata files.
+_DATA = (".parquet", ".orc", ".avro", ".puffin", ".bin")
+_ABOUT = (".json", ".json.gz", ".avro", ".puffin", ".stats", ".text", ".crc")
 _HINT = "version-hint.text"
 
 
@@ -36,12 +37,8 @@ class State:
 
 def roots(listing: Listing) -> dict[str, str]:
     """Folders that are tables of a format, with the format; a table inside another one is part of it."""
-    found = dict.fromkeys(listing.versioned, "delta")
-    for entry in listing.files:
-        folders = entry.path.split("/")
-        if len(folders) > 1 and folders[-2] == METADATA and _STATE.fullmatch(folders[-1]):
-            found.setdefault("/".join(folders[:-2]), "iceberg")
-    return {folder: form for folder, form in found.items() if not any(_inside(folder, other) for other in found)}
+    found = listing.formatted
+    return {folder: form for folder, form in found.items() if not folder or root_of(folder, found) is None}
 
 
 def root_of(path: str, folders: dict[str, str]) -> str | None:
@@ -50,8 +47,11 @@ def root_of(path: str, folders: dict[str, str]) -> str | None:
     return next((above for n in range(len(parts)) if (above := "/".join(parts[:n])) in folders), None)
 
 
-def _inside(folder: str, other: str) -> bool:
-    return folder != other and (not other or folder.startswith(f"{other}/"))
+def is_stray(path: str) -> bool:
+    """Whether a file, by its path in a table, is neither data nor metadata of it."""
+    if path.startswith(f"{METADATA}/") and path.endswith(_ABOUT):
+        return False
+    return not path.endswith(_DATA)
 
 
 def state_of(folder: str, form: str) -> State:
@@ -122,7 +122,7 @@ def _iceberg_state(folder: str) -> State:
     hinted = _hinted(place) if _HINT in there else ()
     wanted = [name for name in hinted if name in there]
     if not wanted:
-        numbered = {name: int(match[1]) for name in there if (match := _STATE.fullmatch(name))}
+        numbered = {name: int(match[1]) for name in there if (match := STATE.fullmatch(name))}
         wanted = [name for name, number in numbered.items() if number == max(numbered.values())]
     told = {name: _json(files.child(place, name)) for name in sorted(wanted)}
     name = max(told, key=lambda each: (told[each].get("last-updated-ms", 0), each))
