@@ -68,9 +68,12 @@ def test_the_plan_survives_the_trip_to_a_worker(tmp_path: Path) -> None:
 def test_the_plan_on_disk_holds_no_secrets(tmp_path: Path) -> None:
     addresses = ["s3://KEY:SEKRET@bucket/a.csv?scheme=http", "https://host/b.csv?sig=SEKRET", "/c.csv"]
     bins = [[Unit("t", "csv", uri, 5) for uri in addresses] for _ in range(2)]
+    table, deleted = "s3://KEY:SEKRET@bucket/t?scheme=http", "s3://KEY:SEKRET@bucket/t/d.parquet?session=SEKRET"
+    options = {"table": table, "path": "s3://K:SEKRET@bucket/x", "deletes": [["parquet", deleted], ["puffin", "/d"]]}
+    bins.append([Unit("t", "delta", "s3://KEY:SEKRET@bucket/t/x.parquet?scheme=http", 1, options=options)])
     secrets = write_plan(bins, tmp_path)
-    assert len(secrets) == 3
-    assert [read_bin(str(tmp_path), number, secrets) for number in range(2)] == bins
+    assert len(secrets) == 5
+    assert [read_bin(str(tmp_path), number, secrets) for number in range(3)] == bins
     (written,) = tmp_path.iterdir()
     assert b"SEKRET" not in written.read_bytes()
     assert "SEKRET" not in repr(ScanBins(str(tmp_path), 1, None, secrets))

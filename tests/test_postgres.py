@@ -191,6 +191,35 @@ def test_arrays_composites_and_bytes_are_those_of_parquet(postgres: Server, tmp_
     assert [(problem.code, problem.severity) for problem in heard] == [("nested", "info")] * 4
 
 
+def test_values_do_not_depend_on_settings_of_the_database(postgres: Server) -> None:
+    settings = {"extra_float_digits": "-5", "bytea_output": "escape", "lc_monetary": "POSIX"}
+    postgres.run(
+        "CREATE TABLE t (f double precision, b bytea[], m money)",
+        "INSERT INTO t VALUES (0.1::float8 + 0.2::float8, ARRAY['\\x00ff'::bytea], 5)",
+        *(f"ALTER DATABASE lake SET {name} = '{value}'" for name, value in settings.items()),
+    )
+    try:
+        found = tables(postgres.uri)["lake::t"]
+        assert all_rows(found) == [{"f": "0.30000000000000004", "b": '["\\\\x00ff"]', "m": "$5.00"}]
+        with connected(Address.of(postgres.uri), 60) as connection:
+            assert connection.rows("SELECT current_setting('lc_monetary') AS lc") == [{"lc": "C"}]
+    finally:
+        postgres.run(*(f"ALTER DATABASE lake RESET {name}" for name in settings))
+
+
+def test_domains_of_domains_are_read_as_what_is_below(postgres: Server) -> None:
+    postgres.run(
+        "CREATE DOMAIN raw AS bytea",
+        "CREATE DOMAIN rawer AS raw",
+        "CREATE DOMAIN host AS inet",
+        "CREATE DOMAIN router AS host",
+        "CREATE DOMAIN gateway AS router",
+        "CREATE TABLE t (a rawer, b gateway)",
+        "INSERT INTO t VALUES ('text', '::1')",
+    )
+    assert all_rows(tables(postgres.uri)["lake::t"]) == [{"a": "text", "b": "::1"}]
+
+
 @pytest.mark.parametrize(("encoding", "sent"), [("LATIN1", "é"), ("SQL_ASCII", "é")])
 def test_encodings(postgres: Server, encoding: str, sent: str) -> None:
     name = encoding.lower()
@@ -331,6 +360,33 @@ def test_what_cannot_be_read_is_told_and_stops_nothing_else(postgres: Server) ->
         assert "row-level security" in said["lake::rows_apart"]
         assert said["lake::bare"] == "empty-file: lake::bare has no columns: it holds no table"
         assert said["lake::broken"] == "unreadable: lake::broken cannot be read: division by zero"
+    finally:
+        postgres.run("DROP OWNED BY reader CASCADE", "DROP ROLE reader")
+
+
+def test_row_level_security_of_a_partitioned_table_counts_for_its_partitions(postgres: Server) -> None:
+    postgres.run(
+        "CREATE ROLE reader LOGIN PASSWORD 'r'",
+        "GRANT USAGE ON SCHEMA public TO reader",
+        "CREATE TABLE apart (a int) PARTITION BY LIST (a)",
+        "CREATE TABLE apart_1 PARTITION OF apart FOR VALUES IN (1)",
+        "CREATE TABLE below (a int) PARTITION BY LIST (a)",
+        "CREATE TABLE below_1 PARTITION OF below FOR VALUES IN (1)",
+        "INSERT INTO apart VALUES (1)",
+        "INSERT INTO below VALUES (1)",
+        "ALTER TABLE apart ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY mine ON apart USING (a = 2)",
+        "ALTER TABLE below_1 ENABLE ROW LEVEL SECURITY",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    )
+    try:
+        there = tables(postgres.uri.replace(f"{postgres.user}@", "reader:r@"))
+        with pytest.raises(SourceError, match="row-level security"):
+            all_rows(there["lake::apart"])
+        # Policies of a partition are not asked by who reads the whole table.
+        assert all_rows(there["lake::below"]) == [{"a": "1"}]
+        # They are none of its owner's business.
+        assert all_rows(tables(postgres.uri)["lake::apart"]) == [{"a": "1"}]
     finally:
         postgres.run("DROP OWNED BY reader CASCADE", "DROP ROLE reader")
 

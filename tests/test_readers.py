@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import random
+import shutil
 import sqlite3
 import time
 import zipfile
@@ -1046,6 +1047,78 @@ def test_a_database_in_use_and_a_damaged_one(tmp_path: Path) -> None:
         assert _load(path)[0] == [{"a": "1"}]
     path.write_bytes(path.read_bytes()[:3000])
     assert "d.db cannot be read" in _fails(path).message
+
+
+def test_rows_that_are_not_committed_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lakescope.sources import sqlite
+
+    monkeypatch.setattr(sqlite, "_LOCK_SECONDS", 0.1, raising=False)
+    path = tmp_path / "d.db"
+    with _database(path) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.commit()
+        units = sources.plan(_found(path), 1 << 20)
+        connection.execute("PRAGMA cache_size=1")
+        connection.executemany("INSERT INTO t VALUES (?)", (("x" * 1000,) for _ in range(1000)))
+        # Pages of the transaction lie in the file already: whoever ignores the lock reads them.
+        with pytest.raises(SourceError, match="being written") as caught:
+            _read(units)
+        shutil.copy(f"{path}-journal", tmp_path / "kept")
+        shutil.copy(path, tmp_path / "crashed.db")
+        connection.rollback()
+    assert (caught.value.code, _read(units)[0]) == ("unreadable", [{"a": "1"}])
+    # A writer that died leaves its journal, which only a writer may roll back.
+    (tmp_path / "kept").rename(tmp_path / "crashed.db-journal")
+    assert "was interrupted" in _fails(tmp_path / "crashed.db").message
+
+
+def test_what_is_committed_to_a_log_is_read_through_a_link(tmp_path: Path) -> None:
+    path = tmp_path / "inner" / "d.db"
+    path.parent.mkdir()
+    (tmp_path / "link.db").symlink_to(path)
+    with _database(path) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.commit()
+        assert _load(tmp_path / "link.db")[0] == [{"a": "1"}]
+
+
+def test_a_log_is_part_of_the_version_of_a_database(tmp_path: Path) -> None:
+    from lakescope.sources.content import content_at
+
+    path = tmp_path / "d.db"
+    with _database(path) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        before, stat = _found(path), path.stat()
+        assert content_at(str(path), stat.st_mtime) is not None
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.commit()
+        after = _found(path)
+        assert (path.stat().st_size, path.stat().st_mtime) == (stat.st_size, stat.st_mtime)
+        assert before.version != after.version
+        # What the file holds alone does not tell what the database holds.
+        assert content_at(str(path), stat.st_mtime) is None
+
+
+def test_a_remote_database_with_a_log_is_refused(tmp_path: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    path = tmp_path / "d.db"
+    with _database(path) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE t (a)")
+        store = fsspec.filesystem("memory")
+        store.pipe({"/log/d.db": path.read_bytes(), "/log/d.db-wal": Path(f"{path}-wal").read_bytes()})
+    try:
+        found, _ = discover(["memory://log/d.db"])
+        with pytest.raises(SourceError, match="a log beside it"):
+            sources.plan(found[0], 1 << 20)
+    finally:
+        store.rm("/log", recursive=True)
 
 
 def test_a_type_that_is_not_utf_8(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from lakescope.errors import BadRequest, SourceError
 from lakescope.sources import csv_file, files, limits
 from lakescope.sources.discover import discover
 from lakescope.sources.model import Problem, Unit
-from lakescope.sources.redact import scrub, without_secrets
+from lakescope.sources.redact import parted, scrub, whole, without_secrets
 from lakescope.store import disk
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
         ("sc://host:15002/;token=abc;user_id=me", "sc://host:15002/"),
         ("s3://bucket/token=abc/part;password=x.csv", "s3://bucket/token=abc/part;password=x.csv"),
         ("https://host:8080?sig=a@b", "https://host:8080"),
+        ("abfss://box@a.dfs.host/x.csv?sig=S", "abfss://box@a.dfs.host/x.csv"),
+        ("WASBS://box@a.blob.host/x", "WASBS://box@a.blob.host/x"),
+        ("abfss://box:S@a.dfs.host/x", "abfss://a.dfs.host/x"),
         ("/local/token=abc/what?.csv", "/local/token=abc/what?.csv"),
         ("spark:db.table", "spark:db.table"),
     ],
@@ -75,6 +78,7 @@ def test_a_uri_without_secrets(uri: str, bare: str) -> None:
         ("fs.s3a.secret.key=S given", "fs.s3a.secret.key=*** given"),
         ("refused: Authorization: Bearer SSSSSSSSSSSS", "refused: Authorization: Bearer ***"),
         ("no index at s3:/K:S/x@bucket/x.idx", "no index at s3:/bucket/x.idx"),
+        ("no abfss://box@a.dfs.host/x?sig=S here", "no abfss://box@a.dfs.host/x here"),
         ("unexpected token: '<' in x.json", "unexpected token: '<' in x.json"),
         ("Couldn't read column 'secret' of the table", "Couldn't read column 'secret' of the table"),
     ],
@@ -89,6 +93,27 @@ def test_a_text_without_secrets(text: str, shown: str) -> None:
 def test_hostile_texts_are_scrubbed_in_linear_time(text: str) -> None:
     """In quadratic time this would not end today."""
     assert isinstance(scrub(text), str)
+
+
+@pytest.mark.parametrize(
+    ("location", "root", "inside"),
+    [
+        ("abfss://box@a.dfs.host/t/x", "abfss://box@a.dfs.host/t", True),
+        ("abfss://other@a.dfs.host/t/x", "abfss://box@a.dfs.host/t", False),
+        ("abfss://box@b.dfs.host/t/x", "abfss://box@a.dfs.host/t", False),
+        ("wasb://other@a.blob.host/t/x", "wasb://box@a.blob.host/t?k=v", False),
+        ("s3://K:S@bucket/t/x", "s3://bucket/t", True),
+        ("s3://bucket/t/x", "s3://K:S@bucket/t?region=r", True),
+        ("s3://bucket/tx", "s3://bucket/t", False),
+    ],
+)
+def test_what_is_before_the_host_is_a_container_of_azure_and_elsewhere_a_secret(
+    location: str, root: str, inside: bool
+) -> None:
+    assert files.is_below(location, root) is inside
+    assert whole(*parted(location)) == location
+    bare = files.display(location)
+    assert ("other@" in bare, "K:S" in bare) == ("other@" in location, False)
 
 
 _WORD = st.text("abcXYZ019_-.~", min_size=1, max_size=8)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import os
 import shutil
+import stat
 import struct
 import sys
 import zlib
@@ -105,12 +107,23 @@ def test_the_version_of_a_delta_table_is_that_of_its_log(tmp_path: Path) -> None
     assert one(tmp_path) == before
     deltalake.write_deltalake(tmp_path, pa.table({"a": [2]}), mode="overwrite")
     after = one(tmp_path)
-    assert (before.version, after.version) == ("0", "1")
+    assert [each.version.partition(".")[0] for each in (before, after)] == ["0", "1"]
     # What was found is what is read, also when the table has gone on.
     assert rows(sources.plan(before, 1 << 30)) == [(("a", "1"),)]
     assert rows(sources.plan(after, 1 << 30)) == [(("a", "2"),)]
     deltalake.DeltaTable(tmp_path).create_checkpoint()
-    assert one(tmp_path).version == "1"
+    assert one(tmp_path).version == after.version
+
+
+def test_a_delta_table_that_was_written_anew_is_another_one(tmp_path: Path) -> None:
+    versions = set()
+    for number in (1, 2):
+        shutil.rmtree(tmp_path / "t", ignore_errors=True)
+        deltalake.write_deltalake(tmp_path / "t", pa.table({"a": [number]}))
+        found = one(tmp_path)
+        versions.add(found.version)
+        assert rows(sources.plan(found, 1 << 30)) == [(("a", str(number)),)]
+    assert len(versions) == 2
 
 
 def test_a_delta_table_without_rows_shows_its_columns(tmp_path: Path) -> None:
@@ -171,6 +184,47 @@ def test_data_files_outside_of_a_table_are_not_read(tmp_path: Path, path: str) -
     assert caught.value.code == "table-format"
 
 
+@pytest.mark.parametrize("what", ["pipe", "link", "folder link", "log"])
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_logs_and_metadata_are_files_of_the_table(tmp_path: Path, what: str, form: str) -> None:
+    place, name = tmp_path / "lake" / "t", "_delta_log" if form == "delta" else "metadata"
+    log, elsewhere = place / name, tmp_path / "elsewhere"
+    if form == "delta":
+        deltalake.write_deltalake(place, pa.table({"a": [1]}))
+        last, later = "_last_checkpoint", f"{1:020}.json"
+    else:
+        log.mkdir(parents=True)
+        (log / "v1.metadata.json").write_text('{"current-snapshot-id": 1}')
+        last, later = "v3.metadata.json", "v2.metadata.json"
+    shutil.copytree(log, elsewhere)
+    if what == "pipe":
+        os.mkfifo(log / last)
+    elif what == "link":
+        (elsewhere / "x.json").write_text("{}")
+        (log / later).symlink_to(elsewhere / "x.json")
+    elif what == "folder link":
+        (log / "_sidecars").symlink_to(elsewhere)
+    elif form == "delta":
+        shutil.rmtree(log)
+        log.symlink_to(elsewhere)
+    else:
+        (log / "below").mkdir()
+        os.mkfifo(log / "below" / "pipe")
+    found, problems = discover([str(tmp_path / "lake")])
+    assert found == []
+    (problem,) = (each for each in problems if each.code == "table-format")
+    assert problem.severity == "error"
+    assert "not a file of the table" in problem.detail
+
+
+def test_links_within_a_table_are_followed(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    commit_file = tmp_path / "_delta_log" / f"{0:020}.json"
+    commit_file.rename(tmp_path / "_delta_log" / "first")
+    commit_file.symlink_to("first")
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("a", "1"),)]
+
+
 def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"c1": [1], "c2": ["x"]}))
     body = actions_of(tmp_path, 0)["metaData"]
@@ -182,6 +236,51 @@ def test_columns_of_delta_under_other_names(tmp_path: Path) -> None:
     body["configuration"] = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "2"}
     commit(tmp_path, 1, {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": body})
     assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("id", "1"), ("né w", "x"))]
+
+
+def test_columns_of_delta_by_number(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"c1": [1], "c2": ["x"]}))
+    actions = actions_of(tmp_path, 0)
+    body, path = actions["metaData"], tmp_path / actions["add"]["path"]
+    fields = json.loads(body["schemaString"])["fields"]
+    for number, field in enumerate(fields, start=1):
+        names = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": field["name"]}
+        field.update(metadata=names)
+    body["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+    body["configuration"] = {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"}
+    commit(tmp_path, 1, {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": body})
+    # What a column is called in a file does not matter.
+    numbered = [("other", pa.string(), b"2"), ("c2", pa.int64(), b"1")]
+    schema = pa.schema([pa.field(name, kind, metadata={b"PARQUET:field_id": n}) for name, kind, n in numbered])
+    pq.write_table(pa.table([["y"], [7]], schema=schema), path)
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("c1", "7"), ("c2", "y"))]
+    pq.write_table(pa.table({"c1": [1], "c2": ["x"]}), path)
+    with pytest.raises(SourceError, match="have no numbers") as caught:
+        rows(sources.plan(one(tmp_path), 1 << 30))
+    assert caught.value.code == "table-format"
+
+
+def test_a_field_may_be_called_like_a_type(tmp_path: Path) -> None:
+    deltalake.write_deltalake(
+        tmp_path, pa.table({"s": pa.array([{"variant": "x"}]), "l": pa.array([[{"variant": 1}]])})
+    )
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == [(("l", '[{"variant":1}]'), ("s.variant", "x"))]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "variant",
+        {"type": "array", "elementType": "variant", "containsNull": True},
+        {"type": "map", "keyType": "string", "valueType": "variant", "valueContainsNull": True},
+        {"type": "struct", "fields": [{"name": "x", "type": "variant", "nullable": True, "metadata": {}}]},
+    ],
+)
+def test_columns_of_type_variant_are_not_read(kind: Any) -> None:
+    from lakescope.sources.delta import _holds_variants
+
+    assert _holds_variants(kind)
+    assert _holds_variants({"type": "array", "elementType": kind, "containsNull": True})
 
 
 @pytest.mark.parametrize(
@@ -290,6 +389,104 @@ def test_partitions_of_iceberg_that_files_leave_out(warehouse: Any) -> None:
         (("a", "1"), ("day", "2021-03-04")),
         (("a", "2"), ("day", "2021-03-05")),
     ]
+
+
+PLACE = pa.array([{"town": "Ulm", "at": {"x": 1}}, None])
+PLACED = [
+    (("a", "1"), ("place.at.x", None), ("place.town", None)),
+    (("a", "2"), ("place.at.x", "1"), ("place.town", "Ulm")),
+    (("a", "3"), ("place.at.x", None), ("place.town", None)),
+]
+
+
+def test_a_struct_that_came_later_to_iceberg_has_the_same_columns_in_older_files(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64())]))
+    with table.update_schema() as update:
+        update.union_by_name(pa.schema([("a", pa.int64()), ("place", PLACE.type)]))
+    (unit,) = sources.plan(one(at(table)), 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert sorted(column.name for column in batch.columns) == ["a", "place.at.x", "place.town"]
+    with table.update_schema() as update:
+        update.delete_column("place")
+    table.append(pa.table({"a": [1]}))
+    with table.update_schema() as update:
+        update.union_by_name(pa.schema([("a", pa.int64()), ("place", PLACE.type)]))
+    table.append(pa.table({"a": [2, 3], "place": PLACE}))
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == PLACED
+
+
+def test_a_struct_that_came_later_to_delta_has_the_same_columns_in_older_files(tmp_path: Path) -> None:
+    deltalake.write_deltalake(tmp_path, pa.table({"a": [1]}))
+    later = pa.table({"a": [2, 3], "place": PLACE})
+    deltalake.write_deltalake(tmp_path, later, mode="append", schema_mode="merge")
+    assert rows(sources.plan(one(tmp_path), 1 << 30)) == PLACED
+    deltalake.DeltaTable(tmp_path).delete()
+    (unit,) = sources.plan(one(tmp_path), 1 << 30)
+    (batch,) = sources.read(unit, lambda problem: None)
+    assert sorted(column.name for column in batch.columns) == ["a", "place.at.x", "place.town"]
+
+
+def test_files_of_iceberg_without_numbers_are_read_as_the_mapping_of_names_says(warehouse: Any) -> None:
+    place = pa.struct([("town", pa.string()), ("zip", pa.int64())])
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64()), ("place", place), ("c", pa.int64())])
+    table = warehouse.create_table("n.t", schema=schema)
+    row = {"a": 1, "b": 2, "place": {"town": "Ulm", "zip": 3}, "c": 4}
+    path = at(table) / "data" / "old.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    # Adding a file without numbers writes down what its names mean.
+    table.add_files([f"file://{path}"])
+    with table.update_schema() as update:
+        update.rename_column("a", "x").rename_column("place.town", "city")
+        update.delete_column("place.zip").delete_column("c")
+    got = rows(sources.plan(one(at(table)), 1 << 30))
+    assert got == [(("b", "2"), ("place.city", "Ulm"), ("x", "1"))]
+    assert got == expected(table.scan().to_arrow())
+    with table.update_schema() as update:
+        update.rename_column("b", "a")
+    # The name goes over to the other column, and the file has both.
+    with pytest.raises(SourceError, match="two columns of a file") as caught:
+        rows(sources.plan(one(at(table)), 1 << 30))
+    assert caught.value.code == "table-format"
+    edited(table, properties={})
+    with pytest.raises(SourceError, match="have no numbers"):
+        rows(sources.plan(one(at(table)), 1 << 30))
+
+
+def test_a_partition_of_iceberg_by_a_column_that_is_gone(warehouse: Any) -> None:
+    table = warehouse.create_table("n.t", schema=pa.schema([("a", pa.int64()), ("day", pa.date32())]))
+    with table.update_spec() as update:
+        update.add_identity("day")
+    table.append(pa.table({"a": [1], "day": pa.array([18_690], pa.date32())}))
+    with table.update_spec() as update:
+        update.remove_field("day")
+    with table.update_schema() as update:
+        update.delete_column("day")
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == [(("a", "1"),)]
+
+
+def test_a_partition_of_iceberg_by_a_field_of_a_struct(warehouse: Any) -> None:
+    place = pa.struct([("town", pa.string()), ("zip", pa.int64())])
+    schema = pa.schema([("place", place), ("town", pa.string())])
+    table = warehouse.create_table("n.t", schema=schema)
+    with table.update_spec() as update:
+        update.add_identity("place.town")
+    path = at(table) / "data" / "x.parquet"
+    path.parent.mkdir()
+    row = {"place": {"town": "Ulm", "zip": 1}, "town": "Bonn"}
+    pq.write_table(pa.Table.from_pylist([row], schema=schema), path)
+    table.add_files([f"file://{path}"])
+    assert rows(sources.plan(one(at(table)), 1 << 30)) == [
+        (("place.town", "Ulm"), ("place.zip", "1"), ("town", "Bonn"))
+    ]
+    # As a file that leaves both out: what the table knows is of the field inside. The library does not know it, though.
+    number = table.schema().find_field("place.town").field_id
+    for left, zip_code in (({"place": {"zip": 1}}, "1"), ({"other": 1}, None)):
+        pq.write_table(pa.Table.from_pylist([left]), path)
+        (unit,) = sources.plan(one(at(table)), 1 << 30)
+        assert unit.options["defaults"] == [(number, None)]
+        unit.options["defaults"] = [(number, "Ulm")]
+        assert rows([unit]) == [(("place.town", "Ulm"), ("place.zip", zip_code), ("town", None))]
 
 
 def add_deletes(table: Any, path: Path, content: Any, form: Any = None, **fields: Any) -> None:
@@ -424,6 +621,115 @@ def test_an_iceberg_table_that_was_moved_says_so(warehouse: Any, tmp_path: Path)
     at(table).rename(tmp_path / "moved")
     with pytest.raises(SourceError, match="it says that it lies at"):
         sources.plan(one(tmp_path / "moved"), 1 << 30)
+
+
+def test_manifests_of_iceberg_are_files(warehouse: Any) -> None:
+    table = filled(warehouse)
+    snapshot = json.loads(table.current_snapshot().model_dump_json(by_alias=True))
+    place = at(table) / "data" / "snap.avro"
+    edited(table, snapshots=[{**snapshot, "manifest-list": f"file://{place}"}])
+    # Not a pipe: that would make a reader wait that does not look.
+    os.mknod(place, stat.S_IFSOCK | 0o600)
+    (found,), _ = discover([str(at(table))])
+    with pytest.raises(SourceError, match="not a regular file") as caught:
+        sources.plan(found, 1 << 30)
+    assert caught.value.code == "table-format"
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    ("limit", "ratio", "code"),
+    [("FREE_ROWS", "ROWS_PER_BYTE", "too-many-rows"), ("FREE_TEXT", "TEXT_RATIO", "archive-bomb")],
+)
+def test_data_files_of_tables_have_the_limits_of_other_files(
+    warehouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: str, ratio: str, code: str
+) -> None:
+    from lakescope.sources import limits
+
+    place = at(filled(warehouse)) if form == "iceberg" else tmp_path / "d"
+    if form == "delta":
+        deltalake.write_deltalake(place, pa.table({"a": range(5000)}))
+    units = sources.plan(one(place), 1 << 30)
+    monkeypatch.setattr(limits, limit, 100)
+    monkeypatch.setattr(limits, ratio, 0)
+    with pytest.raises(SourceError) as caught:
+        rows(units)
+    assert caught.value.code == code
+
+
+def edited(table: Any, **changes: Any) -> None:
+    """Write the metadata of a table anew, by hand."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_properties_of_an_iceberg_table_do_not_choose_how_it_is_read(
+    warehouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = filled(warehouse)
+    # What a property names would be called with all properties: a command that makes files of their names.
+    mark = tmp_path / "made"
+    edited(table, properties={"/bin/touch": "", str(mark): "", "py-io-impl": "subprocess.Popen"})
+    assert len(rows(sources.plan(one(at(table)), 1 << 30))) == 5000
+    assert not mark.exists()
+
+
+def test_properties_of_an_iceberg_table_do_not_choose_where_it_is_read(warehouse: Any) -> None:
+    from lakescope.sources import iceberg
+
+    table = filled(warehouse)
+    edited(table, properties={"s3.endpoint": "http://127.0.0.1:9", "s3.access-key-id": "theirs"})
+    assert iceberg.opened(str(at(table))).io.properties == {}
+
+
+@pytest.mark.parametrize("pattern", ["**/*.parquet", "n/*/data/*.parquet", "n/t*", "*/t/**"])
+@pytest.mark.parametrize("scheme", ["", "memory://"])
+def test_a_glob_of_data_files_finds_the_table(warehouse: Any, tmp_path: Path, pattern: str, scheme: str) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    table = filled(warehouse)
+    table.delete("a < 4000")
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1]}))
+    store = fsspec.filesystem("memory")
+    base = str(tmp_path / "lake")
+    if scheme:
+        store.put(base, "/globbed", recursive=True)
+        base = "memory://globbed"
+    try:
+        found, problems = discover([f"{base}/{pattern}"])
+    finally:
+        if scheme:
+            store.rm("/globbed", recursive=True)
+    there = [(each.table, each.format) for each in found]
+    name = "t" if pattern.startswith("n/") else "n/t"
+    assert there == [*([("d", "delta")] if pattern.startswith("**") else []), (name, "iceberg")]
+    assert problems == []
+
+
+def test_a_glob_of_other_files_finds_no_table(warehouse: Any, tmp_path: Path) -> None:
+    filled(warehouse)
+    deltalake.write_deltalake(tmp_path / "lake" / "d", pa.table({"a": [1]}))
+    (tmp_path / "lake" / "x.csv").write_text("a\n1\n")
+    found, problems = discover([str(tmp_path / "lake" / "**" / "*.csv")])
+    assert ([each.table for each in found], problems) == (["x.csv"], [])
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_files_in_a_table_that_are_not_of_it_are_told(warehouse: Any, tmp_path: Path, form: str) -> None:
+    if form == "iceberg":
+        place = at(filled(warehouse))
+    else:
+        place = tmp_path / "lake" / "d"
+        deltalake.write_deltalake(place, pa.table({"a": [1]}))
+        (place / "deletion_vector_1.bin").write_bytes(b"")
+    for name in ("notes.csv", "README.md", "below/more.json", "metadata/x.csv"):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("a\n1\n")
+    (found,), (problem,) = discover([str(place)])
+    assert found.format == form
+    assert (problem.table, problem.severity, problem.code) == (found.table, "warning", "stray-files")
+    assert problem.count == 4
+    assert "'README.md', 'below/more.json', 'metadata/x.csv', ..." in problem.detail
 
 
 @pytest.mark.slow

@@ -134,6 +134,31 @@ def test_a_damaged_puffin_file_is_refused(tmp_path: Path, damage: slice) -> None
         stored_counts(str(table(tmp_path / "t", whole[damage])))
 
 
+def test_a_puffin_file_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    place = table(tmp_path / "t", puffin([(1, bytes(65 << 20), "zstd")]))
+    with pytest.raises(SourceError, match="unpacks to more than"):
+        stored_counts(str(place))
+
+
+def test_blobs_that_nobody_asks_for_are_not_read(tmp_path: Path) -> None:
+    # What would be refused if it was unpacked: a column that is gone, and one that is not wanted.
+    blobs = [(99, b"x", "gzip"), (3, b"x", "gzip"), (1, sketch(5).serialize(), None)]
+    place = table(tmp_path / "t", puffin(blobs))
+    assert [each.column for each in stored_counts(str(place), ["customer"])] == ["customer"]
+
+
+def test_one_table_whose_statistics_are_damaged_is_a_note(tmp_path: Path) -> None:
+    whole = puffin([(1, sketch(5).serialize(), None)])
+    table(tmp_path / "a", whole[:20])
+    table(tmp_path / "b", whole)
+    table(tmp_path / "c", whole.replace(b'"ndv": "12"', b'"ndv":  12 '))
+    table(tmp_path / "d", whole.replace(b'"offset"', b'"office"'))
+    found = stored_counts(str(tmp_path))
+    assert [(each.table, each.column, each.ndv) for each in found] == [("b", "customer", 12), ("c", "customer", None)]
+    assert [note.partition(":")[0] for note in found.notes] == ["a", "d"]
+    assert all("cannot be read" in note for note in found.notes)
+
+
 def test_a_table_without_statistics_and_no_table_at_all(tmp_path: Path) -> None:
     found = stored_counts(str(table(tmp_path / "t", puffin([]))))
     assert (list(found), found.notes) == ([], ("t holds no statistics of its columns: its writer made none (ANALYZE)",))

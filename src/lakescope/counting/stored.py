@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, SourceError
 from lakescope.results import Results
 from lakescope.sketches.theta import CompactTheta
-from lakescope.sources.discover import discover
-from lakescope.sources.files import display
+from lakescope.sources.discover import Found, discover
+from lakescope.sources.files import display, reason_of
 from lakescope.sources.puffin import stored_sketches
 
 _SHOWN = ("table", "column", "estimate", "low", "high", "exact", "current", "writer")
@@ -45,23 +45,37 @@ def stored_counts(location: str, columns: list[str] | None = None) -> Results[St
         detail = "; ".join(problem.detail for problem in problems if problem.severity == "error")
         hint = "only Iceberg keeps such counts: leave --stored out to count"
         raise BadRequest(detail or f"there is no Iceberg table at {display(location)}", hint=hint)
-    records, notes = [], []
+    records: list[StoredCount] = []
+    notes: list[str] = []
+    failures: list[Exception] = []
     for each in tables:
-        made = []
-        for sketch in stored_sketches(each.uri):
-            if columns is not None and sketch.column not in columns:
-                continue
-            try:
-                theta = CompactTheta.of(sketch.data)
-            except ValueError as error:
-                notes.append(f"{each.table}: the sketch of column {sketch.column!r} cannot be read: {error}")
-                continue
-            low, high = theta.interval
-            about = (sketch.ndv, theta.retained, len(sketch.data), sketch.snapshot, sketch.current, sketch.writer)
-            made.append(StoredCount(each.table, sketch.column, theta.estimate, low, high, theta.exact, *about))
+        try:
+            made = _counts(each, columns, notes)
+        except Exception as error:  # whatever a damaged file makes of a library: of this table nothing is known
+            failures.append(error)
+            notes.append(f"{each.table}: its statistics cannot be read: {reason_of(error)}")
+            continue
         if not made:
             notes.append(f"{each.table} holds no statistics of its columns: its writer made none (ANALYZE)")
         elif not all(record.current for record in made):
             notes.append(f"{each.table} has changed since its statistics were made")
         records += made
+    if len(failures) == len(tables):
+        hint = "leave --stored out to count, or let its writer make them again (ANALYZE)"
+        raise SourceError("; ".join(notes), hint=hint, code="damaged") from failures[0]
     return Results(StoredCount, records, shown=_SHOWN, notes=notes)
+
+
+def _counts(found: Found, columns: list[str] | None, notes: list[str]) -> list[StoredCount]:
+    """The counts of one table; what cannot be read of it is noted."""
+    made = []
+    for sketch in stored_sketches(found.uri, columns):
+        try:
+            theta = CompactTheta.of(sketch.data)
+        except ValueError as error:
+            notes.append(f"{found.table}: the sketch of column {sketch.column!r} cannot be read: {error}")
+            continue
+        low, high = theta.interval
+        about = (sketch.ndv, theta.retained, len(sketch.data), sketch.snapshot, sketch.current, sketch.writer)
+        made.append(StoredCount(found.table, sketch.column, theta.estimate, low, high, theta.exact, *about))
+    return made

@@ -8,10 +8,11 @@ which workers map and read their own batch of: nothing of the lake's length trav
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -33,6 +34,8 @@ _INFLATION = 4
 _LEAST_BINS = 8
 _MOST_BINS = 8192
 _PLAN_FILE = "plan.arrow"
+#: Options of units that are locations, or lists with some: of tables of Delta and Iceberg.
+_LOCATIONS = ("table", "path", "deletes")
 
 
 @dataclass(slots=True)
@@ -143,15 +146,37 @@ def write_plan(bins: list[list[Unit]], staging: str | os.PathLike[str]) -> tuple
 
     There are as many as locations that were given with one: they travel with the task.
     """
-    schema = pa.schema([("unit", pa.string()), ("secret", pa.int32())])
+    schema = pa.schema([("unit", pa.string()), ("secrets", pa.list_(pa.int32()))])
     secrets: dict[Secret, int] = {}
     with disk.scratch(Path(staging) / _PLAN_FILE) as stream, pa.ipc.new_file(stream, schema) as writer:
         for units in bins:
-            bare = [parted(unit.uri) for unit in units]
-            texts = [replace(unit, uri=uri).to_json() for unit, (uri, _) in zip(units, bare, strict=True)]
-            numbers = [secrets.setdefault(secret, len(secrets)) for _, secret in bare]
-            writer.write_batch(pa.record_batch([texts, pa.array(numbers, pa.int32())], schema=schema))
+            bare = [_bared(unit, secrets) for unit in units]
+            texts, numbers = [unit.to_json() for unit, _ in bare], [taken for _, taken in bare]
+            writer.write_batch(pa.record_batch([texts, pa.array(numbers, schema.field(1).type)], schema=schema))
     return tuple(secrets)
+
+
+def _bared(unit: Unit, secrets: dict[Secret, int]) -> tuple[Unit, list[int]]:
+    """A unit without the secrets of its locations, and the numbers of these, in the order of the locations."""
+    taken: list[int] = []
+
+    def bare(location: str) -> str:
+        text, secret = parted(location)
+        taken.append(secrets.setdefault(secret, len(secrets)))
+        return text
+
+    return _relocated(unit, bare), taken
+
+
+def _relocated(unit: Unit, change: Callable[[str], str]) -> Unit:
+    """A unit with all its locations changed: its own, and those among its options."""
+    uri = change(unit.uri)
+    options = {name: _changed(unit.options[name], change) for name in _LOCATIONS if name in unit.options}
+    return replace(unit, uri=uri, options={**unit.options, **options})
+
+
+def _changed(value: Any, change: Callable[[str], str]) -> Any:
+    return change(value) if isinstance(value, str) else [_changed(each, change) for each in value]
 
 
 def read_bin(staging: str, number: int, secrets: Sequence[Secret]) -> list[Unit]:
@@ -159,5 +184,11 @@ def read_bin(staging: str, number: int, secrets: Sequence[Secret]) -> list[Unit]
     with pa.memory_map(str(Path(staging) / _PLAN_FILE)) as source:
         batch = pa.ipc.open_file(source).get_batch(number)
         units = [Unit.from_json(text) for text in batch.column(0).to_pylist()]
-        secret_of = [secrets[place] for place in batch.column(1).to_pylist()]
-    return [replace(unit, uri=whole(unit.uri, secret)) for unit, secret in zip(units, secret_of, strict=True)]
+        numbers = batch.column(1).to_pylist()
+    return [_completed(unit, [secrets[number] for number in taken]) for unit, taken in zip(units, numbers, strict=True)]
+
+
+def _completed(unit: Unit, secrets: list[Secret]) -> Unit:
+    """The unit whose locations had these secrets."""
+    left = iter(secrets)
+    return _relocated(unit, lambda location: whole(location, next(left)))

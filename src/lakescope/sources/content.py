@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from lakescope.sources import files
+from lakescope.sources.journals import journals_of
 
 if TYPE_CHECKING:
     from lakescope.sources.model import Unit
@@ -23,9 +24,12 @@ def content_of(unit: Unit) -> str | None:
 
 
 def content_at(uri: str, modified: float) -> str | None:
-    """Size and XXH64 of a local file, as long as it was changed last at a known time."""
+    """Size and XXH64 of a local file, as long as it was changed last at a known time.
+
+    None of a database that has a log or a journal beside it: what the file holds does not tell what it holds.
+    """
     path = files.local_path(uri)
-    if path is None:
+    if path is None or journals_of(uri):
         return None
     try:
         before = Path(path).stat()

@@ -7,8 +7,8 @@ Parquet files. What a version needs and this reader does not know makes a proble
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.errors import SourceError
-from lakescope.sources import files, versioned
+from lakescope.sources import files, table_formats, versioned
 from lakescope.sources.model import Batch, Report, Unit
-from lakescope.sources.versioned import I64, Field
+from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
 from lakescope.values.typed import cells
 
@@ -32,12 +32,13 @@ _KNOWN = frozenset(
     "columnMapping deletionVectors timestampNtz typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck "
     "variantType variantType-preview".split()
 )
+_MODE, _NUMBER = "delta.columnMapping.mode", "delta.columnMapping.id"
 _PHYSICAL = "delta.columnMapping.physicalName"
 
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
     """Runs of row groups of the data files of one version."""
-    table = _opened(found.uri, int(found.version))
+    table = _opened(found.uri, found.version)
     protocol = table.protocol()
     needed = set(protocol.reader_features or ())
     if needed - _KNOWN:
@@ -47,10 +48,13 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
         )
     partitions = list(table.metadata().partition_columns)
     columns = json.loads(table.schema().to_json())["fields"]
-    if '"variant"' in json.dumps([column["type"] for column in columns]):
+    if any(_holds_variants(column["type"]) for column in columns):
         raise SourceError(f"{found.table} holds columns of type variant: not read", code="table-format")
-    fields = [_field(column, found.table) for column in columns if column["name"] not in partitions]
-    common = {"fields": fields, "table": found.uri, "version": int(found.version)}
+    numbered = table.metadata().configuration.get(_MODE) == "id"
+    fields = [_field(column, found.table, numbered) for column in columns if column["name"] not in partitions]
+    common: dict[str, Any] = {"fields": fields, "table": found.uri, "version": found.version}
+    if numbered:
+        common["numbered"] = True
     if "deletionVectors" in needed:
         common["vectors"] = True
     physical = {column["name"]: column["metadata"].get(_PHYSICAL, column["name"]) for column in columns}
@@ -75,7 +79,20 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a data file, without the rows that are deleted since."""
     deleted = _deleted(unit) if unit.options.get("vectors") else np.empty(0, np.int64)
-    yield from versioned.read(unit, report, versioned.by_name, deleted)
+    keys_of = partial(_numbers, unit.table) if unit.options.get("numbered") else versioned.by_name
+    yield from versioned.read(unit, report, keys_of, deleted)
+
+
+def _numbers(table: str, fields: Iterable[Any]) -> Keys:
+    """Columns of a file by number, in a table that says so."""
+    keys = versioned.by_number(fields)
+    if all(number is None for number, _ in keys):
+        raise SourceError(
+            f"{table} holds data files whose columns have no numbers: not read",
+            hint="read it through Spark: pass the DataFrame, or spark: and its name",
+            code="table-format",
+        )
+    return keys
 
 
 def _places(adds: Any, root: str) -> list[str]:
@@ -86,8 +103,16 @@ def _places(adds: Any, root: str) -> list[str]:
     ]
 
 
-def _field(column: dict[str, Any], table: str) -> Field:
-    """A column by the name that files know it by."""
+def _holds_variants(kind: Any) -> bool:
+    """Whether a type is a variant, or has one inside."""
+    if not isinstance(kind, dict):
+        return bool(kind == "variant")
+    parts = [kind.get(part) for part in ("elementType", "keyType", "valueType")]
+    return any(map(_holds_variants, [*parts, *(field["type"] for field in kind.get("fields", ()))]))
+
+
+def _field(column: dict[str, Any], table: str, numbered: bool) -> Field:
+    """A column by the name that files know it by, or by its number."""
     physical = column["metadata"].get(_PHYSICAL)
     if physical is not None and isinstance(column["type"], dict):
         raise SourceError(
@@ -95,7 +120,11 @@ def _field(column: dict[str, Any], table: str) -> Field:
             hint="read it through Spark: pass the DataFrame, or spark: and its name",
             code="table-format",
         )
-    return {"name": files.readable(column["name"]), "key": physical or column["name"]}
+    key = column["metadata"][_NUMBER] if numbered else physical or column["name"]
+    made: Field = {"name": files.readable(column["name"]), "key": key}
+    if isinstance(column["type"], dict) and column["type"].get("type") == "struct":
+        made["fields"] = [_field(each, table, numbered) for each in column["type"]["fields"]]
+    return made
 
 
 def _texts(adds: Any, name: str, physical: str) -> list[str | None]:
@@ -116,7 +145,7 @@ def _deleted(unit: Unit) -> I64:
 
 
 @lru_cache(maxsize=1)
-def _vectors(uri: str, version: int) -> dict[str, Any]:
+def _vectors(uri: str, version: str) -> dict[str, Any]:
     """Which rows are kept of each data file that lacks some, as a worker knows it of the table it reads."""
     table = _opened(uri, version)
     found = {}
@@ -137,16 +166,18 @@ def _plain(location: str) -> str:
     return str(Path(path).resolve()) if (path := files.local_path(location)) is not None else files.path_of(location)
 
 
-def _opened(uri: str, version: int) -> Any:
+def _opened(uri: str, version: str) -> Any:
+    """The table in a folder, as of a version that was found."""
     try:
         from deltalake import DeltaTable
     except ImportError as error:
         raise SourceError("reading Delta tables needs the package deltalake", hint=INSTALL) from error
-    path = files.local_path(uri)
+    path, number = files.local_path(uri), table_formats.commit_of(version)
     if path is not None:
-        return DeltaTable(path, version=version)
+        table_formats.check_files(uri, "delta")
+        return DeltaTable(path, version=number)
     store = files.store_options(uri)
     options = {f"aws_{'endpoint_url' if name == 'endpoint' else name}": value for name, value in store.items()}
     if store.get("endpoint", "").startswith("http:"):
         options["aws_allow_http"] = "true"
-    return DeltaTable(files.display(uri), version=version, storage_options=options)
+    return DeltaTable(files.display(uri), version=number, storage_options=options)

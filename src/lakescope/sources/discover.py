@@ -24,8 +24,9 @@ import xxhash
 from lakescope.sources import files, formats, postgres_uri, table_formats, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
+from lakescope.sources.journals import journals_of
 from lakescope.sources.model import Problem
-from lakescope.sources.walk import Listing
+from lakescope.sources.walk import Listing, matches
 
 _GLOB = re.compile(r"[*?\[]")
 _REMOTE_GLOB = re.compile(r"[*\[]")
@@ -115,7 +116,7 @@ def _look(location: str) -> _Root:
         return root
     if pattern and not listing.files:
         listing.tell("", "error", "not-found", f"nothing matches {files.display(location)}")
-    root.found = _tables(base, listing, single=entry is not None)
+    root.found = _tables(base, listing, pattern, single=entry is not None)
     _tell_hidden(listing)
     root.problems = listing.problems
     return root
@@ -167,14 +168,16 @@ def _single(entry: Entry, label: str) -> Listing:
     return listing
 
 
-def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
+def _tables(base: str, listing: Listing, pattern: Sequence[str], *, single: bool) -> list[Found]:
     """Group the files of a listing into tables."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     alone: list[Entry] = []
     marked = listing.marked | {_folder(entry) for entry in listing.files if _PART.match(PurePosixPath(entry.path).name)}
     formatted = {} if single else table_formats.roots(listing)
+    inside: dict[str, list[Entry]] = {folder: [] for folder in formatted}
     for entry in listing.files:
-        if table_formats.root_of(entry.path, formatted) is not None:
+        if (root := table_formats.root_of(entry.path, formatted)) is not None:
+            inside[root].append(entry)
             continue
         folder = None if single else _table_folder(entry.path, base, marked)
         if folder is None:
@@ -194,7 +197,9 @@ def _tables(base: str, listing: Listing, *, single: bool) -> list[Found]:
     for folder in sorted(groups):
         found += _one_table(base, folder, groups[folder], judged, listing, documents)
     for folder in sorted(formatted):
-        found += _formatted_table(base, folder, formatted[folder], listing)
+        own = _own(folder, inside[folder], listing)
+        if own or matches(folder.split("/"), pattern):
+            found += _formatted_table(base, folder, formatted[folder], own, listing)
     _tell_documents(listing, documents)
     return found
 
@@ -346,7 +351,17 @@ def _one_table(
     return [table, *strangers]
 
 
-def _formatted_table(base: str, folder: str, form: str, listing: Listing) -> list[Found]:
+def _own(folder: str, entries: list[Entry], listing: Listing) -> list[Entry]:
+    """The files of a table of Delta or Iceberg among those in its folder; tells of the others."""
+    begin = len(folder) + 1 if folder else 0
+    strays = [path for entry in entries if table_formats.is_stray(path := entry.path[begin:])]
+    if strays:
+        detail = f"files that are neither data nor metadata of the table were passed over, {len(strays)} in all: "
+        listing.tell(folder, "warning", "stray-files", detail + _some(strays), len(strays))
+    return [entry for entry in entries if not table_formats.is_stray(entry.path[begin:])]
+
+
+def _formatted_table(base: str, folder: str, form: str, entries: list[Entry], listing: Listing) -> list[Found]:
     """A directory that is a table of Delta or Iceberg; which of its files count is seen when it is planned."""
     name = files.readable(folder) or listing.label
     uri = files.child(base, folder) if folder else base
@@ -355,15 +370,17 @@ def _formatted_table(base: str, folder: str, form: str, listing: Listing) -> lis
     except Exception as error:  # a log that is damaged, or whatever a remote file system raises
         listing.tell(name, "error", "table-format", f"its state cannot be read: {files.reason_of(error)}")
         return []
-    inside = [entry for entry in listing.files if not folder or entry.path.startswith(f"{folder}/")]
-    size = sum(entry.size for entry in inside if entry.path.endswith(".parquet"))
+    size = sum(entry.size for entry in entries if entry.path.endswith(".parquet"))
     return [Found(name, uri, form, None, size, state.modified, ((uri, size),), state.version)]
 
 
 def _version(entries: Iterable[Entry], form: str) -> str:
-    """What tells a later state of files from this one: paths, sizes, times, the format."""
+    """What tells a later state of files from this one: paths, sizes, times, the format; of SQLite also its logs."""
     digest = xxhash.xxh64(form.encode())
     for entry in entries:
+        if form == "sqlite" and files.local_path(entry.uri) is not None:
+            for log in journals_of(entry.uri):
+                digest.update(f"\0{log.path}\0{log.size}\0{log.modified!r}".encode())
         digest.update(f"\0{entry.path}\0{entry.size}\0{entry.modified!r}".encode("utf-8", "surrogatepass"))
     return str(digest.hexdigest())
 

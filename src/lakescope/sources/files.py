@@ -162,8 +162,8 @@ def path_of(location: str) -> str:
     path = local_path(location)
     if path is not None:
         return path
-    address = _split(location)
-    return address.path or address.netloc.rpartition("@")[2]
+    address = _split(without_secrets(location))
+    return address.path or address.netloc.partition("@")[0]
 
 
 def relative(uri: str, root: str) -> str:
@@ -181,8 +181,8 @@ def is_below(location: str, root: str) -> bool:
         return Path(path).resolve().is_relative_to(Path(folder).resolve())
     if path is not None or folder is not None:
         return False
-    there, here = _split(location), _split(root)
-    same = (there.scheme, there.netloc.rpartition("@")[2]) == (here.scheme, here.netloc.rpartition("@")[2])
+    there, here = _split(without_secrets(location)), _split(without_secrets(root))
+    same = (there.scheme, there.netloc) == (here.scheme, here.netloc)
     return same and ".." not in there.path.split("/") and f"{there.path}/".startswith(f"{here.path}/".lstrip("/"))
 
 
@@ -192,6 +192,15 @@ def child(location: str, path: str) -> str:
     if local is not None:
         return str(Path(local, path))
     return _split(location).below(path)
+
+
+def beside(location: str, ending: str) -> str:
+    """Location of a file beside another one, whose name has an ending more."""
+    local = local_path(location)
+    if local is not None:
+        return local + ending
+    address = _split(location)
+    return replace(address, path=address.path + ending).below("")
 
 
 def find(location: str) -> Entry | None:
@@ -285,8 +294,7 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
 def as_local(location: str, compression: str | None = None) -> Iterator[str]:
     """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
     path = local_path(location)
-    if path is not None:
-        _check_regular(Path(path).stat())
+    check_regular(location)
     if path is not None and compression is None and _encodable(path):
         yield path
         return
@@ -315,6 +323,13 @@ def _regular(path: str, flags: int) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def check_regular(location: str) -> None:
+    """Refuse a local place that is no regular file, before a library opens it by itself."""
+    path = local_path(location)
+    if path is not None:
+        _check_regular(Path(path).stat())
 
 
 def _check_regular(found: os.stat_result) -> None:

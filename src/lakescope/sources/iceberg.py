@@ -7,7 +7,8 @@ data files that are not Parquet) makes a problem, never wrong rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,15 +17,17 @@ import pyarrow as pa
 from lakescope.errors import SourceError
 from lakescope.sources import files, parquet, table_formats, versioned
 from lakescope.sources.delta import INSTALL
+from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
-from lakescope.sources.versioned import I64, Field
+from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
 from lakescope.values.typed import cells
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
 
-_NAME_MAPPING = "schema.name-mapping.default"
+#: What fields are called in files without numbers: names, number, and the same of the fields inside.
+Names = list[tuple[list[str], int | None, "Names"]]
 
 
 def plan(found: Found, target_bytes: int) -> list[Unit]:
@@ -32,8 +35,8 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     table = opened(found.uri)
     fields = [_field(field, found.table) for field in table.schema().fields]
     common: dict[str, Any] = {"fields": fields}
-    if _NAME_MAPPING in table.metadata.properties:
-        common["named"] = True
+    if (mapping := table.name_mapping()) is not None:
+        common["names"] = [_names(each) for each in mapping]
     units: list[Unit] = []
     for task in _tasks(table, found):
         file = task.file
@@ -56,19 +59,31 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read a data file, without the rows that are deleted since."""
-    yield from versioned.read(unit, report, _key_of(unit), _deleted(unit))
+    yield from versioned.read(unit, report, partial(_keys, unit), _deleted(unit))
 
 
 def opened(uri: str) -> Any:
-    """The table in a folder, in its current state."""
+    """The table in a folder, in its current state.
+
+    Its properties have no say in how it is read: they could name another endpoint, which gets signed requests, or any
+    class of Python as the one that opens files.
+    """
     try:
+        from pyiceberg.catalog.noop import NoopCatalog
+        from pyiceberg.io import load_file_io
         from pyiceberg.table import StaticTable
+        from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
         raise SourceError("reading Iceberg tables needs the package pyiceberg", hint=INSTALL) from error
-    metadata = table_formats.state_of(uri, "iceberg").metadata
+    place = table_formats.state_of(uri, "iceberg").metadata
     store = files.store_options(uri) if files.local_path(uri) is None else {}
-    return StaticTable.from_metadata(
-        metadata.partition("?")[0] if store else metadata, {f"s3.{name}": value for name, value in store.items()}
+    bare = place.partition("?")[0] if store else place
+    return StaticTable(
+        identifier=("static-table", bare),
+        metadata=TableMetadataUtil.parse_raw(table_formats.text_of(place)),
+        metadata_location=bare,
+        io=load_file_io({f"s3.{name}": value for name, value in store.items()}, location=bare),
+        catalog=NoopCatalog("static-table"),
     )
 
 
@@ -77,9 +92,9 @@ def _tasks(table: Any, found: Found) -> list[Any]:
     snapshot = table.current_snapshot()
     if snapshot is None:
         return []
-    _check_inside([snapshot.manifest_list], table, found)
+    _check_manifests([snapshot.manifest_list], table, found)
     try:
-        _check_inside([manifest.manifest_path for manifest in snapshot.manifests(table.io)], table, found)
+        _check_manifests([manifest.manifest_path for manifest in snapshot.manifests(table.io)], table, found)
         tasks = list(table.scan().plan_files())
     except (ValueError, NotImplementedError) as error:
         if "quality delete" in str(error):
@@ -88,6 +103,18 @@ def _tasks(table: Any, found: Found) -> list[Any]:
     for task in tasks:
         _check_inside([task.file.file_path, *(each.file_path for each in task.delete_files)], table, found)
     return tasks
+
+
+def _check_manifests(places: list[str], table: Any, found: Found) -> None:
+    """The same for files that the library opens by itself, which must be regular ones: it would wait for a pipe."""
+    _check_inside(places, table, found)
+    for place in places:
+        try:
+            files.check_regular(place_of(place, found.uri))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise _refusal(found.table, f"names a manifest that is {error}") from error
 
 
 def _check_inside(places: list[str], table: Any, found: Found) -> None:
@@ -128,34 +155,54 @@ def _field(field: Any, table: str) -> Field:
     return made
 
 
-def _defaults(table: Any, file: Any) -> dict[str, str | None]:
-    """Values of partition columns, which files that came from elsewhere leave out."""
+def _defaults(table: Any, file: Any) -> list[tuple[int, str | None]]:
+    """Values of partition columns by number, which files that came from elsewhere leave out."""
     from pyiceberg.io.pyarrow import schema_to_pyarrow
     from pyiceberg.transforms import IdentityTransform
 
-    found: dict[str, str | None] = {}
+    found: list[tuple[int, str | None]] = []
+    known = table.schema().field_ids
     for place, part in enumerate(table.specs()[file.spec_id].fields):
-        if isinstance(part.transform, IdentityTransform):
+        # A column may be gone that older files are partitioned by.
+        if isinstance(part.transform, IdentityTransform) and part.source_id in known:
             field = table.schema().find_field(part.source_id)
-            array = pa.array([file.partition[place]], schema_to_pyarrow(field.field_type))
-            cell = cells(array)
+            cell = cells(pa.array([file.partition[place]], schema_to_pyarrow(field.field_type)))
             missing = int(cell.ends[0]) == MISSING
-            found[files.readable(field.name)] = None if missing else cell.data.tobytes().decode("utf-8", "replace")
+            found.append((part.source_id, None if missing else cell.data.tobytes().decode("utf-8", "replace")))
     return found
 
 
-def _key_of(unit: Unit) -> versioned.KeyOf:
-    """How columns are found in a file: by number; by name in files without numbers, if the table allows it."""
-    if unit.options.get("empty"):
-        return versioned.by_number
-    with files.open_random(unit.uri) as source:
-        schema = parquet.opened(source, unit.table).schema_arrow
-    if any(versioned.by_number(field) is not None for field in schema):
-        return versioned.by_number
-    if not unit.options.get("named"):
+def _names(mapped: Any) -> tuple[list[str], int | None, Names]:
+    """What a mapping of names says of one field."""
+    return list(mapped.names), mapped.field_id, [_names(each) for each in mapped.fields or ()]
+
+
+def _keys(unit: Unit, schema: Iterable[Any]) -> Keys:
+    """How columns are found in a file: by number; in files without numbers by name, as far as the table maps them."""
+    fields = list(schema)
+    numbers = versioned.by_number(fields)
+    if _any_number(numbers):
+        return numbers
+    if "names" not in unit.options:
         raise _refusal(unit.table, "holds data files whose columns have no numbers")
-    numbers = {field["name"]: field["key"] for field in unit.options["fields"]}
-    return lambda field: numbers.get(field.name)
+    return _mapped(fields, unit.options["names"], unit.table)
+
+
+def _any_number(keys: Keys) -> bool:
+    return any(number is not None or _any_number(inside) for number, inside in keys)
+
+
+def _mapped(fields: list[Any], names: Names, table: str) -> Keys:
+    """Numbers of fields by their names, level by level: a name means what the fields above it make of it."""
+    known = {name: (number, inside) for called, number, inside in names for name in called}
+    chosen = [known.get(field.name, (None, [])) for field in fields]
+    numbers = [number for number, _ in chosen if number is not None]
+    if len(set(numbers)) < len(numbers):
+        raise _refusal(table, "takes two columns of a file for the same one")
+    return [
+        (number, _mapped(versioned.children(field.type), inside, table))
+        for field, (number, inside) in zip(fields, chosen, strict=True)
+    ]
 
 
 def _deleted(unit: Unit) -> I64:
@@ -178,7 +225,9 @@ def _positions(form: str, place: str, path: str) -> I64:
         raise SourceError(f"rows are deleted by a file of the format {form}: not read", code="table-format")
     found = []
     with files.open_random(place) as source:
-        for batch in parquet.opened(source, place).iter_batches(columns=["file_path", "pos"], use_threads=False):
+        file = parquet.opened(source, files.display(place))
+        check_rows(files.display(place), file.metadata.num_rows, source.size())
+        for batch in file.iter_batches(columns=["file_path", "pos"], use_threads=False):
             ours = np.asarray([each == path for each in batch.column("file_path").to_pylist()], np.bool_)
             found.append(np.asarray(batch.column("pos"), np.int64)[ours])
     return np.concatenate([np.empty(0, np.int64), *found])

@@ -37,11 +37,14 @@ _INSTALL = "pip install 'lakescope[databases]'"
 _BYTEA = 17
 #: Categories of types: arrays, composites.
 _NESTED = ("A", "C")
-#: Text must not depend on who asks: on this hang dates, times, intervals, floats and encodings.
+#: Text must not depend on who asks: on this hang dates, times, intervals, floats, money and bytes inside arrays.
 _SETTINGS = {
     "search_path": "pg_catalog",
     "datestyle": "ISO, MDY",
     "intervalstyle": "postgres",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
     "timezone": "UTC",
     "standard_conforming_strings": "on",
     "default_transaction_read_only": "on",
@@ -62,7 +65,11 @@ _COLUMNS = """
       EXISTS (SELECT FROM pg_cast c WHERE c.castsource = b.oid AND c.casttarget = 'text'::regtype AND c.castfunc <> 0
         AND b.typname NOT IN ('bool', 'bpchar', 'char', 'name')) AS converted
     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-      JOIN pg_type b ON b.oid = CASE WHEN t.typbasetype = 0 THEN t.oid ELSE t.typbasetype END
+      JOIN LATERAL (
+        WITH RECURSIVE below(type, base) AS (
+          SELECT t.oid, t.typbasetype UNION ALL SELECT p.oid, p.typbasetype FROM below JOIN pg_type p ON p.oid = base
+        ) SELECT type FROM below WHERE base = 0
+      ) d ON true JOIN pg_type b ON b.oid = d.type
     WHERE a.attrelid = {relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped
     ORDER BY a.attnum
 """

@@ -55,6 +55,7 @@ _TABLES = """
       n.nspname::text AS leaf_schema, c.relname::text AS leaf_name, c.relkind::text AS leaf_kind,
       c.oid::int8 AS leaf,
       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS leaf_readable,
+      t.relkind = 'p' AND (row_security_active(t.oid) OR coalesce(row_security_active(c.oid), false)) AS guarded,
       CASE WHEN b.relation IS NULL THEN pg_relation_size(c.oid) / current_setting('block_size')::int8
         ELSE greatest(c.relpages, 0)::int8 END AS pages,
       CASE WHEN b.relation IS NULL THEN pg_table_size(c.oid)
@@ -150,7 +151,8 @@ def _found(
     options = {"snapshot": snapshot} if snapshot else {}
     schema, name, kind = leaves[0]["schema"], leaves[0]["name"], leaves[0]["kind"]
     parts: list[tuple[str, int]] = []
-    if all(leaf["leaf_kind"] in _PAGED and leaf["leaf_readable"] for leaf in leaves):
+    # Policies of a partitioned table are not asked by who reads its partitions: those are read through it.
+    if all(leaf["leaf_kind"] in _PAGED and leaf["leaf_readable"] and not leaf["guarded"] for leaf in leaves):
         for leaf in leaves:
             place = written(leaf["leaf_schema"], leaf["leaf_name"])
             divisible = about["version"] >= _RANGES_SINCE and leaf["method"] == "heap"

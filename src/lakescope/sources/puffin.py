@@ -7,7 +7,7 @@ each (https://iceberg.apache.org/puffin-spec/). Metadata is plain JSON: no packa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from lakescope.errors import SourceError
 from lakescope.sources import files, table_formats
 from lakescope.sources.iceberg import place_of
+from lakescope.sources.limits import LONGEST, Unpacking
 
 THETA = "apache-datasketches-theta-v1"
 _MAGIC = b"PFA1"
@@ -36,10 +37,13 @@ class StoredSketch:
     writer: str | None
 
 
-def stored_sketches(uri: str) -> Iterator[StoredSketch]:
-    """The Theta sketches of an Iceberg table: those of its current snapshot, or of the last one that has some."""
+def stored_sketches(uri: str, columns: Collection[str] | None = None) -> Iterator[StoredSketch]:
+    """The Theta sketches of an Iceberg table: those of its current snapshot, or of the last one that has some.
+
+    ``columns`` are those that are wanted; of others nothing is read.
+    """
     body = table_formats.metadata_of(uri)
-    names = _names(body)
+    names = {number: name for number, name in _names(body).items() if columns is None or name in columns}
     current = body.get("current-snapshot-id")
     when = {each["snapshot-id"]: each.get("timestamp-ms", 0) for each in body.get("snapshots", [])}
     known = [each for each in body.get("statistics", []) if each["snapshot-id"] in when]
@@ -50,12 +54,20 @@ def stored_sketches(uri: str) -> Iterator[StoredSketch]:
     place = place_of(chosen["statistics-path"], uri)
     if not files.is_below(place, uri):
         raise SourceError(f"the statistics of {files.display(uri)} lie outside of it: not read", code="table-format")
-    writer, blobs = _read(place)
-    for kind, fields, properties, data in blobs:
-        if kind == THETA and len(fields) == 1 and fields[0] in names:
-            ndv = properties.get("ndv")
-            count = int(ndv) if ndv is not None and ndv.isdigit() else None
-            yield StoredSketch(names[fields[0]], data, count, snapshot, snapshot == current, writer)
+    with files.open_random(place) as source:
+        footer = _footer(source, place)
+        writer = footer.get("properties", {}).get("created-by")
+        for blob in footer.get("blobs", []):
+            fields = blob.get("fields", [])
+            if blob["type"] == THETA and len(fields) == 1 and fields[0] in names:
+                data, count = _content(source, blob, place), _count(blob.get("properties") or {})
+                yield StoredSketch(names[fields[0]], data, count, snapshot, snapshot == current, writer)
+
+
+def _count(properties: dict[str, Any]) -> int | None:
+    """How many distinct values a writer has noted, if that is a number at all."""
+    noted = properties.get("ndv")
+    return int(noted) if isinstance(noted, str) and noted.isdecimal() and len(noted) < 20 else None
 
 
 def _names(body: dict[str, Any]) -> dict[int, str]:
@@ -74,31 +86,36 @@ def _names(body: dict[str, Any]) -> dict[int, str]:
     return found
 
 
-def _read(uri: str) -> tuple[str | None, list[tuple[str, list[int], dict[str, str], bytes]]]:
-    """Who wrote a Puffin file, and its blobs: type, columns, properties, content."""
-    with files.open_random(uri) as source:
-        size = source.size()
-        tail = source.read_at(_TAIL, max(0, size - _TAIL))
-        if size < 2 * len(_MAGIC) + _TAIL or source.read_at(4, 0) != _MAGIC or tail[-4:] != _MAGIC:
-            raise SourceError(f"{files.display(uri)} is not a Puffin file or cut off", code="truncated")
-        length = int.from_bytes(tail[:4], "little")
-        if not 0 < length <= size - _TAIL - len(_MAGIC):
-            raise SourceError(f"{files.display(uri)} is damaged: its footer is longer than the file", code="damaged")
-        payload = source.read_at(length, size - _TAIL - length)
-        footer = json.loads(_unpacked(payload, "lz4" if tail[4] & 1 else None, uri))
-        blobs = []
-        for blob in footer.get("blobs", []):
-            if blob["offset"] < 0 or blob["length"] < 0 or blob["offset"] + blob["length"] > size:
-                raise SourceError(f"{files.display(uri)} is damaged: a blob lies outside of it", code="damaged")
-            raw = source.read_at(blob["length"], blob["offset"])
-            content = _unpacked(raw, blob.get("compression-codec"), uri)
-            blobs.append((blob["type"], blob.get("fields", []), blob.get("properties") or {}, content))
-        return footer.get("properties", {}).get("created-by"), blobs
+def _footer(source: Any, uri: str) -> dict[str, Any]:
+    """What a Puffin file says of itself: who wrote it, and where its blobs are."""
+    size = source.size()
+    tail = source.read_at(_TAIL, max(0, size - _TAIL))
+    if size < 2 * len(_MAGIC) + _TAIL or source.read_at(4, 0) != _MAGIC or tail[-4:] != _MAGIC:
+        raise SourceError(f"{files.display(uri)} is not a Puffin file or cut off", code="truncated")
+    length = int.from_bytes(tail[:4], "little")
+    if not 0 < length <= size - _TAIL - len(_MAGIC):
+        raise SourceError(f"{files.display(uri)} is damaged: its footer is longer than the file", code="damaged")
+    footer: dict[str, Any] = json.loads(
+        _unpacked(source, size - _TAIL - length, length, "lz4" if tail[4] & 1 else None, uri)
+    )
+    return footer
 
 
-def _unpacked(data: bytes, codec: str | None, uri: str) -> bytes:
+def _content(source: Any, blob: dict[str, Any], uri: str) -> bytes:
+    """What a blob holds."""
+    offset, length = int(blob["offset"]), int(blob["length"])
+    if offset < 0 or length < 0 or offset + length > source.size():
+        raise SourceError(f"{files.display(uri)} is damaged: a blob lies outside of it", code="damaged")
+    return _unpacked(source, offset, length, blob.get("compression-codec"), uri)
+
+
+def _unpacked(source: Any, offset: int, length: int, codec: str | None, uri: str) -> bytes:
+    """Bytes of a file, unpacked; never more than one value may have."""
     if codec not in _CODECS:
         raise SourceError(f"{files.display(uri)} uses an unknown compression: {codec}", code="unknown-format")
+    unpacking = Unpacking(LONGEST)
     if codec is None:
-        return bytes(data)
-    return bytes(pa.CompressedInputStream(pa.BufferReader(data), _CODECS[codec]).read())
+        unpacking.add(length)
+        return bytes(source.read_at(length, offset))
+    packed = pa.BufferReader(source.read_at(min(length, LONGEST), offset))
+    return files.Stream(pa.CompressedInputStream(packed, _CODECS[codec]), unpacking=unpacking).read()

@@ -3,7 +3,9 @@
 A URI may carry credentials in three places: before the host (``s3://KEY:SECRET@bucket``), in its query
 (``?sig=...``, ``?X-Amz-Signature=...``), and, at Spark Connect, behind semicolons (``sc://host/;token=...``). All
 three go as a whole: which option is a secret differs from service to service, and a list of their names would miss
-one. Errors of libraries also quote settings (``password=...``, ``Authorization: Bearer ...``): there the value goes.
+one. What Azure has before the host (``abfss://container@account``) is the name of a container, and stays, unless a
+password follows it. Errors of libraries also quote settings (``password=...``, ``Authorization: Bearer ...``): there
+the value goes.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-:]+://")
 #: User information of a URI. A secret may hold slashes; what looks like ``host:port/`` is none. All lengths are bounded
 #: here and below: texts may quote a hostile file, and must not take long.
 USER = re.compile(r"(://)([^\s'\"@/:?]{0,2000}+)(:(?!\d{1,9}(?:[/?]|$))[^\s'\"@]{0,2000}+)?@")
+#: Schemes of Azure, at the end of what is before ``://``.
+_AZURE = re.compile(r"(?<![A-Za-z0-9+.\-])(?:abfss?|wasbs?)$", re.IGNORECASE)
+_LONGEST_SCHEME = len("abfss")
 #: A URI within a text.
 _WITHIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]{1,30}://[^\s'\"<>`]+")
 #: User information of a URI that went through a path, which takes one of two slashes away.
@@ -48,10 +53,20 @@ def parted(uri: str) -> tuple[str, Secret]:
     if (scheme := _SCHEME.match(uri)) is None:
         return uri, NO_SECRET
     user = USER.match(uri, scheme.end() - len("://"))
-    begin = user.end() if user else scheme.end()
+    begin = user.end() if user and not _is_container(user) else scheme.end()
     tail = (_PARAMETERS if scheme[0].lower() == "sc://" else _QUERY).search(uri, begin)
     end = tail.start() if tail else len(uri)
     return scheme[0] + uri[begin:end], (uri[scheme.end() : begin], uri[end:])
+
+
+def _is_container(user: re.Match[str]) -> bool:
+    """Whether what is before the host of a URI is no secret but a part of the address."""
+    before = user.string[max(0, user.start() - _LONGEST_SCHEME - 1) : user.start()]
+    return user[3] is None and _AZURE.search(before) is not None
+
+
+def _without_user(user: re.Match[str]) -> str:
+    return user[0] if _is_container(user) else user[1]
 
 
 def whole(bare: str, secret: Secret) -> str:
@@ -64,7 +79,7 @@ def scrub(text: str) -> str:
     """A text without the secrets of the URIs and settings it quotes, and without passwords that are known here."""
     pieces, end = [], 0
     # The user information of a URI goes first: a secret may hold what would end a URI.
-    bare = _COLLAPSED.sub(r"\1", USER.sub(r"\1", secrets.hide(text)))
+    bare = _COLLAPSED.sub(r"\1", USER.sub(_without_user, secrets.hide(text)))
     for match in _WITHIN.finditer(bare):
         pieces += [_without_settings(bare[end : match.start()]), without_secrets(match[0])]
         end = match.end()

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, database, files, planning
 from lakescope.sources.database import quoted
+from lakescope.sources.journals import journals_of
 from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Report, TextColumn, Unit
 from lakescope.sources.names import check_width
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _INSTRUCTIONS = 100_000
 #: Memory of SQLite in this process: a view that sorts or gathers may want any amount.
 _HEAP = 1 << 30
+#: Seconds to wait for somebody who is writing.
+_LOCK_SECONDS = 5.0
 _ROW_IDS = ("rowid", "_rowid_", "oid")
 _TABLES = (
     "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -40,6 +43,7 @@ def plan(found: Found, target_bytes: int) -> list[Unit]:
     """One unit per table or view, or several ranges of row ids if the database is local and big."""
     units: list[Unit] = []
     for uri, size in found.parts:
+        _check_copied(uri, found.compression)
         with _connected(uri, found.compression) as connection:
             tables = connection.execute(_TABLES + " ORDER BY name").fetchall()
             if not tables:
@@ -101,15 +105,40 @@ def _select_view(connection: sqlite3.Connection, name: str) -> sqlite3.Cursor:
 def _connected(uri: str, compression: str | None) -> Iterator[sqlite3.Connection]:
     with files.as_local(uri, compression) as path:
         # A database that nobody is writing is declared immutable: opening it then leaves no trace beside it.
-        log = Path(f"{path}-wal")
-        idle = not (log.exists() and log.stat().st_size)
-        address = f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro{'&immutable=1' if idle else ''}"
-        with closing(sqlite3.connect(address, uri=True)) as connection:
+        idle = not journals_of(path)
+        address = f"file:{quote(os.fsencode(Path(path).resolve()))}?mode=ro{'&immutable=1' if idle else ''}"
+        with closing(sqlite3.connect(address, uri=True, timeout=_LOCK_SECONDS)) as connection, _waiting(uri):
             # Text that is not UTF-8 must not stop the table.
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             connection.execute(f"PRAGMA hard_heap_limit={_HEAP}")
             connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             yield connection
+
+
+@contextmanager
+def _waiting(uri: str) -> Iterator[None]:
+    """Explain what SQLite says of a database that is not at rest."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        name, kind = files.display(uri), getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if kind == sqlite3.SQLITE_BUSY:
+            message, hint = f"{name} is being written", "index it again once its writer is done"
+        elif kind == sqlite3.SQLITE_READONLY:
+            message = f"{name} cannot be read: a program that wrote it was interrupted"
+            hint = "open it once with a program that may write it, which undoes the rest"
+        else:
+            raise
+        raise SourceError(message, hint=hint) from error
+
+
+def _check_copied(uri: str, compression: str | None) -> None:
+    """Refuse a database elsewhere that is not at rest: a copy of the file alone lacks rows, or has some too many."""
+    if files.local_path(uri) is None and compression is None and journals_of(uri):
+        raise SourceError(
+            f"{files.display(uri)} has a log beside it: not all of its rows are in the file",
+            hint="close it in the program that writes it (PRAGMA wal_checkpoint(TRUNCATE)) and copy it again",
+        )
 
 
 def _row_ids(connection: sqlite3.Connection, name: str) -> tuple[str, int, int] | None:

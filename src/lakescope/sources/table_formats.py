@@ -1,13 +1,14 @@
 """Folders that are tables of Delta or Iceberg: their data files are one table, and not all of them count.
 
 A folder with ``_delta_log/`` is a Delta table, one with ``metadata/*.metadata.json`` an Iceberg table. Which state is
-the current one is seen from names alone in Delta, and from the current metadata file in Iceberg; no package is needed
-to find a table, or to see that it has not changed.
+the current one is seen from the last commit in Delta, and from the current metadata file in Iceberg; no package is
+needed to find a table, or to see that it has not changed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,12 @@ from typing import Any
 from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.files import Entry
-from lakescope.sources.walk import Listing
+from lakescope.sources.walk import LOG, METADATA, STATE, Listing
 
-LOG, METADATA = "_delta_log", "metadata"
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))")
-_STATE = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+#: Ends of names of data files and of what deletes their rows; of metadata files.
+_DATA = (".parquet", ".orc", ".avro", ".puffin", ".bin")
+_ABOUT = (".json", ".json.gz", ".avro", ".puffin", ".stats", ".text", ".crc")
 _HINT = "version-hint.text"
 
 
@@ -35,12 +37,8 @@ class State:
 
 def roots(listing: Listing) -> dict[str, str]:
     """Folders that are tables of a format, with the format; a table inside another one is part of it."""
-    found = dict.fromkeys(listing.versioned, "delta")
-    for entry in listing.files:
-        folders = entry.path.split("/")
-        if len(folders) > 1 and folders[-2] == METADATA and _STATE.fullmatch(folders[-1]):
-            found.setdefault("/".join(folders[:-2]), "iceberg")
-    return {folder: form for folder, form in found.items() if not any(_inside(folder, other) for other in found)}
+    found = listing.formatted
+    return {folder: form for folder, form in found.items() if not folder or root_of(folder, found) is None}
 
 
 def root_of(path: str, folders: dict[str, str]) -> str | None:
@@ -49,8 +47,11 @@ def root_of(path: str, folders: dict[str, str]) -> str | None:
     return next((above for n in range(len(parts)) if (above := "/".join(parts[:n])) in folders), None)
 
 
-def _inside(folder: str, other: str) -> bool:
-    return folder != other and (not other or folder.startswith(f"{other}/"))
+def is_stray(path: str) -> bool:
+    """Whether a file, by its path in a table, is neither data nor metadata of it."""
+    if path.startswith(f"{METADATA}/") and path.endswith(_ABOUT):
+        return False
+    return not path.endswith(_DATA)
 
 
 def state_of(folder: str, form: str) -> State:
@@ -58,24 +59,70 @@ def state_of(folder: str, form: str) -> State:
     return _delta_state(folder) if form == "delta" else _iceberg_state(folder)
 
 
+def check_files(folder: str, form: str) -> None:
+    """Refuse a table whose log or metadata holds anything but its own files, before a library opens them.
+
+    A pipe would make it wait for ever, and links out of a lake are not followed, here as elsewhere.
+    """
+    path = files.local_path(folder)
+    if path is None:
+        return
+    root, pending = Path(path).resolve(), [Path(path, LOG if form == "delta" else METADATA)]
+    if pending[0].is_symlink():
+        raise _foreign(pending[0], path)
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(Path(entry.path))
+                elif not _is_own(entry, root):
+                    raise _foreign(Path(entry.path), path)
+
+
+def _is_own(entry: os.DirEntry[str], root: Path) -> bool:
+    """Whether an entry is a regular file, or leads to one inside of the root."""
+    try:
+        inside = not entry.is_symlink() or Path(entry.path).resolve().is_relative_to(root)
+        return inside and entry.is_file()
+    except (OSError, RuntimeError):  # a link in a circle is either
+        return False
+
+
+def _foreign(place: Path, folder: str) -> SourceError:
+    name = files.readable(place.relative_to(folder).as_posix())
+    return SourceError(
+        f"{name} is not a file of the table but a link that leaves it, a pipe, a socket or a device: not opened",
+        hint="copy what it leads to into the table, or remove it",
+        code="table-format",
+    )
+
+
 def _delta_state(folder: str) -> State:
-    commits = {
-        int(match[1]): entry for entry in _entries(files.child(folder, LOG)) if (match := _COMMIT.fullmatch(entry.path))
-    }
+    """The last commit: its number, and size and time, since a table that was written anew counts from 0 again."""
+    check_files(folder, "delta")
+    there = _entries(files.child(folder, LOG))
+    commits = [(int(match[1]), entry) for entry in there if (match := _COMMIT.fullmatch(entry.path))]
     if not commits:
         raise SourceError("the log of a Delta table holds no commit", code="damaged")
-    last = max(commits)
-    return State(str(last), commits[last].modified)
+    # A checkpoint has the number of its commit: making one is no change, so the commit counts as long as it is there.
+    number, entry = max(commits, key=lambda each: (each[0], "checkpoint" not in each[1].path, each[1].path))
+    return State(f"{number}.{entry.size}.{round(entry.modified * 1e6)}", entry.modified)
+
+
+def commit_of(version: str) -> int:
+    """The number of the commit that a version of a Delta table is of."""
+    return int(version.partition(".")[0])
 
 
 def _iceberg_state(folder: str) -> State:
     """The metadata file that a hint names, or the one with the highest number; the newest if several have it."""
+    check_files(folder, "iceberg")
     place = files.child(folder, METADATA)
     there = {entry.path: entry for entry in _entries(place)}
     hinted = _hinted(place) if _HINT in there else ()
     wanted = [name for name in hinted if name in there]
     if not wanted:
-        numbered = {name: int(match[1]) for name in there if (match := _STATE.fullmatch(name))}
+        numbered = {name: int(match[1]) for name in there if (match := STATE.fullmatch(name))}
         wanted = [name for name, number in numbered.items() if number == max(numbered.values())]
     told = {name: _json(files.child(place, name)) for name in sorted(wanted)}
     name = max(told, key=lambda each: (told[each].get("last-updated-ms", 0), each))
@@ -95,9 +142,14 @@ def _hinted(place: str) -> tuple[str, ...]:
 
 
 def _json(uri: str) -> dict[str, Any]:
-    with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
-        body: dict[str, Any] = json.loads(stream.read())
+    body: dict[str, Any] = json.loads(text_of(uri))
     return body
+
+
+def text_of(uri: str) -> str:
+    """A metadata file, unpacked if its name says so."""
+    with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
+        return stream.read().decode("utf-8")
 
 
 def _entries(folder: str) -> list[Entry]:

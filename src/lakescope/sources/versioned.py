@@ -6,7 +6,8 @@ by another name. A column that came later is missing in older files, one that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,38 @@ import pyarrow as pa
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, parquet, planning
-from lakescope.sources.constants import constant
+from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 
 I64 = npt.NDArray[np.int64]
 #: A column of a table: ``name``, the ``key`` that finds it in a file, of a struct its ``fields``, ``opaque`` if what is
 #: inside a list or map must be written in the file as it is called now.
 Field = dict[str, Any]
-#: The key of a field of a file.
-KeyOf = Callable[[Any], Any]
+#: Keys of the fields of a file, in their order, each with those of the fields inside it; None is a field of no table.
+Keys = list[tuple[Any, "Keys"]]
+#: Finds the keys of a file.
+KeysOf = Callable[[Iterable[Any]], Keys]
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def by_name(field: Any) -> Any:
+def by_name(fields: Iterable[Any]) -> Keys:
     """Files name their columns."""
-    return field.name
+    return [(field.name, by_name(children(field.type))) for field in fields]
 
 
-def by_number(field: Any) -> Any:
+def by_number(fields: Iterable[Any]) -> Keys:
     """Files number their columns."""
+    return [(_number(field), by_number(children(field.type))) for field in fields]
+
+
+def _number(field: Any) -> int | None:
     number = (field.metadata or {}).get(_FIELD_ID)
     return None if number is None else int(number)
+
+
+def children(kind: Any) -> list[Any]:
+    """The fields of a struct; none of other types."""
+    return list(kind) if pa.types.is_struct(kind) else []
 
 
 def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, options: dict[str, Any]) -> list[Unit]:
@@ -48,36 +60,30 @@ def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, op
     ]
 
 
-def read(unit: Unit, report: Report, key_of: KeyOf, deleted: I64) -> Iterator[Batch]:
+def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[Batch]:
     """Read row groups of a data file; ``deleted`` are numbers of rows in the file, in order.
 
-    Option ``defaults`` has texts of columns that a file may leave out because all its rows have the same value there.
+    Option ``defaults`` has keys and texts of columns that a file may leave out because all its rows have the same value
+    there.
     """
     fields: list[Field] = unit.options["fields"]
     if unit.options.get("empty"):
-        nothing = pa.schema([(field["name"], pa.null()) for field in fields])
+        nothing = pa.schema([(field["name"], _unknown(field)) for field in fields])
         yield from arrow_batches.text_batches([], nothing, unit.table, report)
         return
     with files.open_random(unit.uri) as source:
         file = parquet.opened(source, unit.table)
+        check_rows(unit.table, file.metadata.num_rows, source.size())
         first, last = unit.options.get("pieces", (0, file.num_row_groups))
         before = sum(file.metadata.row_group(group).num_rows for group in range(first))
         pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
         whole = arrow_batches.empty_batch(file.schema_arrow)
-        schema = _projected(whole, fields, key_of, unit.table).schema
-        kept = (_projected(each, fields, key_of, unit.table) for each in _without(pieces, deleted, before))
-        defaults = {name: text for name, text in unit.options.get("defaults", {}).items() if _lacks(schema, name)}
-        for batch in arrow_batches.text_batches(kept, schema, unit.table, report):
-            batch.columns = [
-                constant(column.name, defaults[column.name], batch.rows) if column.name in defaults else column
-                for column in batch.columns
-            ]
-            yield batch
-
-
-def _lacks(schema: Any, name: str) -> bool:
-    place = schema.get_field_index(name)
-    return place >= 0 and bool(pa.types.is_null(schema.field(place).type))
+        defaults = dict(unit.options.get("defaults", ()))
+        projection = _Projection(unit.table, fields, keys_of(file.schema_arrow), defaults)
+        kept = map(projection.of, _without(pieces, deleted, before))
+        # The size of a unit is what metadata says of the file.
+        size = min(unit.size, source.size())
+        yield from arrow_batches.text_batches(kept, projection.of(whole).schema, unit.table, report, size)
 
 
 def _without(batches: Iterator[Any], deleted: I64, position: int) -> Iterator[Any]:
@@ -92,34 +98,63 @@ def _without(batches: Iterator[Any], deleted: I64, position: int) -> Iterator[An
         yield batch
 
 
-def _projected(batch: Any, fields: list[Field], key_of: KeyOf, table: str) -> Any:
-    """A batch with the columns of the table, in their order, under their names."""
-    places = {key_of(field): place for place, field in enumerate(batch.schema)}
-    arrays = []
-    for field in fields:
-        place = places.get(field["key"])
-        there = place is not None and batch.schema.field(place)
-        arrays.append(_shaped(batch.column(place), there, field, key_of, table) if there else pa.nulls(batch.num_rows))
-    return pa.RecordBatch.from_arrays(arrays, names=[field["name"] for field in fields])
+@dataclass(frozen=True, slots=True)
+class _Projection:
+    """How batches of a file become batches of its table; ``defaults`` are texts of columns that a file may leave out.
+
+    Columns are found by their keys, in the order of the table and under its names.
+    """
+
+    table: str
+    fields: list[Field]
+    keys: Keys
+    defaults: dict[Any, str | None]
+
+    def of(self, batch: Any) -> Any:
+        """A batch with the columns of the table."""
+        arrays = self._chosen(batch.columns, batch.num_rows, self.fields, self.keys)
+        return pa.RecordBatch.from_arrays(arrays, names=[field["name"] for field in self.fields])
+
+    def _chosen(self, arrays: list[Any], rows: int, fields: list[Field], keys: Keys) -> list[Any]:
+        """The fields of the table, or of a struct in it, among those that a file has."""
+        places = {key: place for place, (key, _) in enumerate(keys) if key is not None}
+        made = []
+        for field in fields:
+            place = places.get(field["key"])
+            made.append(
+                self._absent(field, rows) if place is None else self._shaped(arrays[place], field, keys[place][1])
+            )
+        return made
+
+    def _absent(self, field: Field, rows: int) -> Any:
+        """A column that a file does not have: the same value in all rows, or none."""
+        inside = [self._absent(each, rows) for each in field.get("fields", ())]
+        if inside and any(array.null_count < rows for array in inside):
+            return pa.StructArray.from_arrays(inside, names=[each["name"] for each in field["fields"]])
+        text = self.defaults.get(field["key"])
+        if text is None:
+            return pa.nulls(rows, _unknown(field))
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
+
+    def _shaped(self, array: Any, field: Field, keys: Keys) -> Any:
+        """A column as the table has it now: of a struct the fields that it has now."""
+        if field.get("fields") and pa.types.is_struct(array.type):
+            made = self._chosen(array.flatten(), len(array), field["fields"], keys)
+            names = [each["name"] for each in field["fields"]]
+            return pa.StructArray.from_arrays(made, names=names, mask=array.is_null())
+        if "opaque" in field and field["opaque"] != shape(array.type):
+            raise SourceError(
+                f"{self.table} holds a column {field['name']!r} of nested values whose fields changed since: not read",
+                hint="rewrite the older files of the table (compaction does)",
+                code="table-format",
+            )
+        return array
 
 
-def _shaped(array: Any, there: Any, field: Field, key_of: KeyOf, table: str) -> Any:
-    """A column as the table has it now: of a struct the fields that it still has."""
-    if "fields" in field and pa.types.is_struct(array.type):
-        places = {key_of(child): place for place, child in enumerate(array.type)}
-        wanted = [(each, places[each["key"]]) for each in field["fields"] if each["key"] in places]
-        if wanted:
-            children = array.flatten()
-            made = [_shaped(children[place], array.type[place], each, key_of, table) for each, place in wanted]
-            return pa.StructArray.from_arrays(made, names=[each["name"] for each, _ in wanted])
-        return pa.nulls(len(array))
-    if "opaque" in field and field["opaque"] != shape(array.type):
-        raise SourceError(
-            f"{table} holds a column {field['name']!r} of nested values whose fields changed since: not read",
-            hint="rewrite the older files of the table (compaction does)",
-            code="table-format",
-        )
-    return array
+def _unknown(field: Field) -> Any:
+    """The type of a column of which a file knows nothing: a struct shows its fields all the same."""
+    inside = field.get("fields")
+    return pa.struct([(each["name"], _unknown(each)) for each in inside]) if inside else pa.null()
 
 
 def shape(kind: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,15 +14,23 @@ from lakescope.sources import files
 from lakescope.sources.files import Entry
 from lakescope.sources.model import Problem, Severity
 
+#: What makes a directory a table of Delta or Iceberg: a log, or metadata files of such names.
+LOG, METADATA = "_delta_log", "metadata"
+STATE = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+
 
 @dataclass(slots=True)
 class Listing:
-    """The files below a root. ``marked`` are directories that say of themselves that they are one table."""
+    """The files below a root. ``marked`` are directories that say of themselves that they are one table.
+
+    ``formatted`` are those that are a table of Delta or Iceberg, with the format, also where no file of it was asked
+    for.
+    """
 
     label: str
     files: list[Entry] = field(default_factory=list)
     marked: set[str] = field(default_factory=set)
-    versioned: set[str] = field(default_factory=set)
+    formatted: dict[str, str] = field(default_factory=dict)
     hidden: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -31,8 +40,8 @@ class Listing:
 
     def pass_over(self, folder: str, name: str) -> None:
         """Count a hidden name, and heed what it says about its directory."""
-        if name == "_delta_log":
-            self.versioned.add(folder)
+        if name == LOG:
+            self.formatted[folder] = "delta"
             return
         self.hidden.append(f"{folder}/{name}" if folder else name)
         if name == "_SUCCESS":
@@ -79,12 +88,23 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
             if is_hidden(entry.name):
                 listing.pass_over(folder, entry.name)
             elif _is_directory(entry):
+                if entry.name == METADATA and _holds_state(entry.path):
+                    listing.formatted.setdefault(folder, "iceberg")
                 if matches(path.split("/"), pattern, partly=True):
                     pending.append(path)
             elif matches(path.split("/"), pattern):
                 _add_local(listing, entry, path, real_root)
     listing.files.sort(key=lambda entry: entry.path)
     return listing
+
+
+def _holds_state(folder: str) -> bool:
+    """Whether a directory holds metadata of an Iceberg table."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(STATE.fullmatch(entry.name) for entry in entries)
+    except OSError:
+        return False
 
 
 def _is_index(entries: list[os.DirEntry[str]]) -> bool:
@@ -155,7 +175,10 @@ def walk_remote(root: str, label: str, pattern: Sequence[str]) -> Listing:
         hidden = next((place for place, name in enumerate(parts) if is_hidden(name)), None)
         if hidden is not None:
             passed_over.add(("/".join(parts[:hidden]), parts[hidden]))
-        elif parts[-1] and matches(parts, pattern):
+            continue
+        if len(parts) > 1 and parts[-2] == METADATA and STATE.fullmatch(parts[-1]):
+            listing.formatted.setdefault("/".join(parts[:-2]), "iceberg")
+        if parts[-1] and matches(parts, pattern):
             listing.files.append(entry)
     for folder, name in sorted(passed_over):
         listing.pass_over(folder, name)
