@@ -676,6 +676,10 @@ def test_what_joins_nothing_writes_nothing_and_says_so(
         assert code == 2
         assert "none.csv was not written" in err
         assert not Path("none.csv").exists()
+    code, _, err = run(["autojoin", "countries.csv", "capitals.csv", "--save", "none.json"], monkeypatch, capsys)
+    assert code == 2
+    assert "none.json was not written" in err
+    assert not Path("none.json").exists()
 
 
 def test_fuzzyjoin_on_the_command_line(

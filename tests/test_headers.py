@@ -812,6 +812,7 @@ def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run
 
 def test_bad_requests_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
     assert_refused(run("headers", str(films), "--from", lake.path, "--mode", "brave"), 2, "no mode")
+    assert_refused(run("headers", str(lake.path)), 2, f"lakescope headers --check {lake.path}")
     assert_refused(run("headers", str(films), "--from", lake.path, "--known", "1:x"), 2, "cannot read")
     assert_refused(run("headers", str(films), "--from", lake.path, "--show", "me"), 2, "cannot show")
     assert_refused(run("headers", "--check", "--evaluate", lake.path), 2, "either")

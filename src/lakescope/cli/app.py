@@ -569,6 +569,7 @@ def headers(
 ) -> None:
     """Names for columns that have none, borrowed from the lake; whether a file has a header, if no lake is given."""
     from lakescope.cli import naming
+    from lakescope.cli.transforming import is_index
 
     if check and evaluate:
         raise BadRequest("either --check or --evaluate", hint="ask twice")
@@ -577,6 +578,11 @@ def headers(
     elif evaluate:
         naming.print_evaluation(_lake(index or table), split, seed, k, m, form)
     elif index is None:
+        if is_index(table):
+            raise BadRequest(
+                f"{table} is an index, not a table",
+                hint=f"lakescope headers --check {table}, or lakescope headers TABLE --from {table}",
+            )
         naming.print_opinion(table, form)
     else:
         options = {

@@ -127,6 +127,8 @@ def print_autojoin(
     else:
         _print_plan(plan, explain=explain)
     if faces["save"] is not None:
+        if not plan:
+            raise NotFound(f"nothing joins: {faces['save']} was not written", hint="ask without --save to see why")
         plan.save(faces["save"])
     if faces["out"] is not None:
         _write_joined(plan, faces["out"])
