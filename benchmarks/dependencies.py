@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,8 +62,8 @@ BASELINES = {
 #: Table 4.3 of the thesis: precision of the best tenth by genuineness on Glass, the best of four numbers of worlds.
 WORLDS = {0.05: 0.866, 0.1: 0.657, 0.2: 0.580}
 _LIMIT = 300.0
-#: Seconds below which what Python itself takes decides.
-_SMALL = 0.01
+#: A miner that is done sooner than this is asked again, so often at most.
+_STEADY, _ROUNDS = 0.1, 50
 #: Seconds beyond which a miner is timed once.
 _PATIENCE = 60.0
 
@@ -72,28 +73,46 @@ _PATIENCE = 60.0
 
 def mine(system: str, path: str, missing: str, nulls: str, most: int) -> Json:
     """One miner on one file, as a process of its own does it."""
-    equal = nulls == "equal"
-    if system == "lakescope":
-        discover(np.zeros((2, 700), np.int32))  # compiled kernels are loaded
-        discover(np.zeros((2, 20), np.int32))
-        codes = read(path, (missing,)).under("equal" if equal else "distinct")
+    once = (_ours if system == "lakescope" else _theirs)(system, path, missing, nulls == "equal", most)
+    spent, found = once()
+    times = [spent]
+    # What is done at once is done again: of the first time, half is what a process does anything for the first time.
+    while sum(times) < _STEADY and len(times) < _ROUNDS:
+        times.append(once()[0])
+    seconds = statistics.median(times[len(times) > 1 :])
+    return {"seconds": seconds, "found": found, "megabytes": common.peak_memory(os.getpid()) / 2**20}
+
+
+def _ours(_: str, path: str, missing: str, equal: bool, most: int) -> Callable[[], tuple[float, int]]:
+    discover(np.zeros((2, 700), np.int32))  # compiled kernels are loaded
+    discover(np.zeros((2, 20), np.int32))
+    codes = read(path, (missing,)).under("equal" if equal else "distinct")
+
+    def once() -> tuple[float, int]:
         began = time.process_time()
         found = sum(len(sides) for sides in discover(codes, most or None).found)
-        spent = time.process_time() - began
-    else:
-        import desbordante
-        import pandas as pd
+        return time.process_time() - began, found
 
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[missing])
+    return once
+
+
+def _theirs(system: str, path: str, missing: str, equal: bool, most: int) -> Callable[[], tuple[float, int]]:
+    import desbordante
+    import pandas as pd
+
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, na_values=[missing])
+    limit = {"max_lhs": most} if most else {}
+    options = {"threads": 1} if system == "HyFD" else {"error": 0.0}
+
+    def once() -> tuple[float, int]:
         algorithm = desbordante.fd.algorithms.HyFD() if system == "HyFD" else desbordante.afd.algorithms.Tane()
         algorithm.load_data(table=frame, is_null_equal_null=equal)
-        limit = {"max_lhs": most} if most else {}
-        options = {"threads": 1} if system == "HyFD" else {"error": 0.0}
         began = time.process_time()
         algorithm.execute(**options, **limit)
         found = len(algorithm.get_fds())
-        spent = time.process_time() - began
-    return {"seconds": spent, "found": found, "megabytes": common.peak_memory(os.getpid()) / 2**20}
+        return time.process_time() - began, found
+
+    return once
 
 
 def mined(system: str, path: Path, missing: str, nulls: str, most: int = 0) -> Json | None:
@@ -147,8 +166,7 @@ def miners(options: argparse.Namespace) -> Section:
             theirs = [each["seconds"] for each in runs.get(system, [])]
             if theirs:
                 ratio = statistics.median(ours) / statistics.median(theirs)
-                if statistics.median(theirs) > _SMALL:
-                    ratios_.append((name, ratio))
+                ratios_.append((name, ratio))
                 shown += [Spread.of(theirs), common.figure(ratio)]
             else:
                 shown += ["-", "-"]
@@ -159,7 +177,10 @@ def miners(options: argparse.Namespace) -> Section:
         rows.append(shown)
         times[name] = runs
         common.say(f"  {name} {shown[4:]}")
-    text = "## Miners\n\nAll minimal dependencies, null = null; CPU seconds, and the ratio of ours to theirs.\n\n"
+    text = (
+        "## Miners\n\nAll minimal dependencies, null = null; CPU seconds, and the ratio of ours to theirs. Who is done "
+        "in less than a tenth of a second does it again: the median without the first time.\n\n"
+    )
     heads = [
         "set",
         "rows",
@@ -177,13 +198,13 @@ def miners(options: argparse.Namespace) -> Section:
     aims = [
         Aim("minimal dependencies as known, sets x semantics", "16 of 16", f"{sum(exact)} of {len(exact)}", all(exact)),
         common.at_most(
-            "CPU time over HyFD, largest of sets that take it over 10 ms",
+            "CPU time over HyFD, largest of all sets",
             3,
             max((r for _, r in hyfd), default=None),
             "x",
         ),
         common.at_most(
-            "CPU time over TANE, largest of sets that take it over 10 ms",
+            "CPU time over TANE, largest of all sets",
             1,
             max((r for _, r in tane), default=None),
             "x",
