@@ -1,4 +1,4 @@
-"""Run all benchmarks at their full sizes and say which aims were met. Takes an hour or so and up to 11 GB of disk.
+"""Run all benchmarks at their full sizes and say which aims were met. Takes some hours and up to 11 GB of disk.
 
 ``--quick`` takes small sizes instead, to see that everything runs; its numbers mean little.
 """
@@ -29,6 +29,8 @@ QUICK = {
     "report": "--sizes 10 20 --repeats 1",
     "fuzz": "--minutes 0.2",
     "updates": "--tables 40 --segments 4 --questions 5 --opened 2 --repeats 1",
+    "serve_load": "--tables 40 --columns 5 --users 4 --minutes 0.2",
+    "soak": "--minutes 0.5 --tables 10 --every 3",
     "scale": "--tables 20 40 60 --sets 300 600 1200 --questions 20",
 }
 
