@@ -21,6 +21,7 @@ from lakescope.search import josie
 from lakescope.store import remote
 from lakescope.store.cache import trim
 from lakescope.store.index import Index
+from lakescope.store.manifest import SegmentFile
 from test_s3 import BUCKET, bucket, endpoint  # noqa: F401 - fixtures
 from test_updates import answers, differing, write_table
 
@@ -130,6 +131,17 @@ def test_blocks_that_were_damaged_or_half_written_are_fetched_again(wide: Path, 
     for path in blocks.glob("*/*.blocks"):
         path.write_bytes(np.full(path.stat().st_size // 8, 77, np.uint64).tobytes())
     assert lakescope.open(PLACE).joinable("small0.csv", on="word", k=3).to_dicts() == wanted
+
+
+def test_what_is_written_as_memory_has_its_room_on_the_disk(tmp_path: Path) -> None:
+    """What is read may be a hole; a hole that is written to where the disk is full would end the process."""
+    file = SegmentFile(path="x", kind="sets", rows=0, size=1 << 30, checksum="0" * 16)
+    remote.CachedFile(remote.Uri(PLACE), tmp_path, file, lambda size: None)
+    (hashes,) = tmp_path.glob("*.blocks")
+    assert hashes.stat().st_size == 8 * (file.size // remote.BLOCK)
+    assert 512 * hashes.stat().st_blocks >= hashes.stat().st_size
+    (data,) = tmp_path.glob("*.data")
+    assert 512 * data.stat().st_blocks < data.stat().st_size
 
 
 @pytest.mark.usefixtures("bucket")

@@ -99,6 +99,11 @@ class CachedFile:
         """The hash of every block that is here, 0 of the others; what is written into them other processes see."""
         handle = os.open(self._data.with_suffix(".blocks"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
+            # Written, not only said to be so long: where the disk is full, a hole that is written to as memory would
+            # be the end of the process, and not an error.
+            missing = 8 * blocks - os.fstat(handle).st_size
+            if missing > 0:
+                os.pwrite(handle, bytes(missing), 8 * blocks - missing)
             os.ftruncate(handle, 8 * blocks)
             os.utime(handle)
             return np.frombuffer(mmap.mmap(handle, 8 * blocks), np.uint64)
