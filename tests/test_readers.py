@@ -33,8 +33,10 @@ from lakescope.errors import BadRequest, SourceError
 from lakescope.pipeline.scan import TablePart, TableScan
 from lakescope.sources import arrow_batches, arrow_ipc, database, duckdb_file, files, json_lines, names
 from lakescope.sources import orc as orc_reader
+from lakescope.sources.content import content_at
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.frames import as_batches
+from lakescope.sources.journals import journals_of
 from lakescope.sources.model import Batch, Problem, Unit
 
 Rows = list[dict[str, str | None]]
@@ -1352,3 +1354,11 @@ def test_what_is_no_frame_is_refused(thing: Any) -> None:
     with pytest.raises(BadRequest) as caught:
         list(as_batches(thing))
     assert caught.value.hint
+
+
+def test_what_lies_beside_a_file_of_the_longest_name(tmp_path: Path) -> None:
+    """Its name with an ending is no name: that is no reason to fail."""
+    path = tmp_path / ("n" * 251 + ".csv")
+    path.write_text("a,b\n1,2\n")
+    assert journals_of(str(path)) == []
+    assert content_at(str(path), path.stat().st_mtime) is not None

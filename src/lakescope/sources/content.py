@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Larger files are known by their time alone: to read them twice would cost as much as to scan them.
 MOST_BYTES = 64 * 1024 * 1024
+#: How a database begins that may have a log beside it.
+_SQLITE = b"SQLite format 3\x00"
 
 
 def content_of(unit: Unit) -> str | None:
@@ -29,7 +31,7 @@ def content_at(uri: str, modified: float) -> str | None:
     None of a database that has a log or a journal beside it: what the file holds does not tell what it holds.
     """
     path = files.local_path(uri)
-    if path is None or journals_of(uri):
+    if path is None:
         return None
     try:
         before = Path(path).stat()
@@ -37,6 +39,9 @@ def content_at(uri: str, modified: float) -> str | None:
             return None
         digest = xxhash.xxh64()
         with Path(path).open("rb") as stream:
+            if stream.read(len(_SQLITE)) == _SQLITE and journals_of(uri):
+                return None
+            stream.seek(0)
             while piece := stream.read(1 << 20):
                 digest.update(piece)
         after = Path(path).stat()

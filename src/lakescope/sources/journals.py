@@ -29,6 +29,10 @@ def journals_of(uri: str) -> list[Entry]:
 
 
 def _local(path: str, ending: str) -> Entry | None:
-    place = Path(f"{Path(path).resolve()}{ending}")
-    info = place.stat()
+    """What lies beside a file; nothing can where the name would be too long."""
+    try:
+        place = Path(f"{Path(path).resolve()}{ending}")
+        info = place.stat()
+    except OSError:
+        return None
     return Entry(str(place), ending, info.st_size, info.st_mtime) if stat.S_ISREG(info.st_mode) else None
