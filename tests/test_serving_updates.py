@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -54,6 +55,26 @@ def test_lakes_that_were_replaced_are_let_go(service: Service, tmp_path: Path, m
         time.sleep(0.1)
     assert [each() for each in replaced] == [None, None]
     service.close()
+
+
+def test_garbage_is_collected_by_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that is at work does nothing for the next one, who would then leave alone what was to go."""
+    done: list[str] = []
+
+    def collect() -> int:
+        done.append("begins")
+        time.sleep(0.05)
+        done.append("ends")
+        return 0
+
+    monkeypatch.setattr(service_module.gc, "collect", collect)
+    threads = [threading.Thread(target=service_module._collect) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    service_module.gc.unfreeze()
+    assert done == ["begins", "ends"] * 3
 
 
 def test_workers_open_it_anew(service: Service, tmp_path: Path) -> None:

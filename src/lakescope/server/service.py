@@ -10,6 +10,8 @@ from __future__ import annotations
 import gc
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -46,6 +48,9 @@ _VALUES = 20
 _FIRST_PAGE = 1.0
 #: Seconds between two looks whether a newer index was published.
 _LOOK_SECONDS = 5.0
+#: How often a lake that goes is looked for as garbage: somebody may hold it while the collector passes.
+_LOOKS = 3
+_COLLECTING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +70,25 @@ class Query:
 
 def _retire(leaving: list[Lake]) -> None:
     """Let go of a lake, which nobody else holds: its memory, and the files that it has open."""
-    leaving.pop().close()
-    # What the collector was told to leave alone is the lake that goes, among others.
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
+    leaving[0].close()
+    index = weakref.ref(leaving.pop()._index)
+    for _ in range(_LOOKS):
+        # What the collector was told to leave alone is the lake that goes, among others.
+        _collect()
+        if index() is None:
+            return
+        time.sleep(QUICK)
+
+
+def _collect() -> None:
+    """Look for garbage once, then leave alone what stays: the catalog of a large lake is millions of objects.
+
+    One at a time: a collector that is at work already does nothing, and what was to go would be left alone, too.
+    """
+    with _COLLECTING:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 class Service:
@@ -133,10 +152,7 @@ class Service:
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
         script()
-        # The catalog of a large lake is millions of objects that stay: nobody needs to look through them for garbage.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+        _collect()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
     def _warm_lanes(self) -> None:
