@@ -919,7 +919,7 @@ def _tell_more(left_out: int) -> None:
 def run() -> None:
     """Run the app; an error is one message on standard error.
 
-    Exit code 2 means a bad request, 1 a failure, 130 that Ctrl-C was pressed.
+    Exit code 2 means a bad request, 1 a failure, 130 that Ctrl-C was pressed, 141 that nobody read on.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
