@@ -1089,8 +1089,6 @@ def test_what_is_committed_to_a_log_is_read_through_a_link(tmp_path: Path) -> No
 
 
 def test_a_log_is_part_of_the_version_of_a_database(tmp_path: Path) -> None:
-    from lakescope.sources.content import content_at
-
     path = tmp_path / "d.db"
     with _database(path) as connection:
         connection.execute("PRAGMA journal_mode=WAL")

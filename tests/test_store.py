@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakescope.errors import BadRequest, IndexDamaged, IndexLocked
+from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
 from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
 from lakescope.store.manifest import MANIFEST, Manifest
@@ -322,3 +323,16 @@ def test_records_of_values_that_are_missing() -> None:
     )
     for some in (table, table.slice(1), pa.concat_tables([table, table.slice(2)])):
         assert records_of(some) == some.to_pylist(maps_as_pydicts="strict")
+
+
+def test_an_index_is_not_damaged_because_no_file_may_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.idx"
+    publish(path, "a")
+
+    def refuse(_: str) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("lakescope.store.index.pa.memory_map", refuse)
+    with pytest.raises(LakescopeError, match="no more files may be open") as told:
+        Index(path)
+    assert not isinstance(told.value, IndexDamaged)

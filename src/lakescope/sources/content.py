@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from lakescope.sources import files
+from lakescope.sources.formats import sniff
 from lakescope.sources.journals import journals_of
 
 if TYPE_CHECKING:
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 
 #: Larger files are known by their time alone: to read them twice would cost as much as to scan them.
 MOST_BYTES = 64 * 1024 * 1024
-#: How a database begins that may have a log beside it.
-_SQLITE = b"SQLite format 3\x00"
+_PIECE = 1 << 20
 
 
 def content_of(unit: Unit) -> str | None:
@@ -39,11 +39,12 @@ def content_at(uri: str, modified: float) -> str | None:
             return None
         digest = xxhash.xxh64()
         with Path(path).open("rb") as stream:
-            if stream.read(len(_SQLITE)) == _SQLITE and journals_of(uri):
+            piece = stream.read(_PIECE)
+            if sniff(piece)[0] == "sqlite" and journals_of(uri):
                 return None
-            stream.seek(0)
-            while piece := stream.read(1 << 20):
+            while piece:
                 digest.update(piece)
+                piece = stream.read(_PIECE)
         after = Path(path).stat()
     except OSError:
         return None

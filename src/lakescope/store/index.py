@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import stat
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
-from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.errors import BadRequest, IndexDamaged, LakescopeError, NotFound
 from lakescope.sources.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.manifest import Manifest, SegmentFile
@@ -140,6 +141,9 @@ class Index:
         except PermissionError as error:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                hint = "close some, or allow more (ulimit -n)"
+                raise LakescopeError(f"cannot open {path}: no more files may be open", hint=hint) from error
             raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
         if found.size != file.size:
             raise IndexDamaged(f"{path} is damaged: {found.size} bytes instead of {file.size}", hint=hint)
