@@ -13,7 +13,6 @@ import io
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -28,6 +27,7 @@ from hypothesis import strategies as st
 import corpus
 import lakescope
 from corpus import KINDS, Kind, Refused, Table
+from effort import lines_run
 from lakescope import sources
 from lakescope.errors import SourceError
 from lakescope.lake import Lake
@@ -354,11 +354,10 @@ def test_any_damage(name: str) -> None:
 
 
 def test_many_columns_of_one_name_are_told_apart_quickly() -> None:
-    began = time.process_time()
     names, changed = unique_names(["a"] * 8_000)
     assert len(set(names)) == 8_000
     assert changed == 7_999
-    assert time.process_time() - began < 1
+    assert lines_run(lambda: unique_names(["a"] * 8_000)) < 20 * 8_000
 
 
 # Cells come back as they were written ---------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections import Counter
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import lines_run
 from lakescope.errors import SourceError
 from lakescope.sources import header_rows
 from lakescope.sources.csv_dialect import Dialect, detect_dialect
@@ -120,11 +120,14 @@ def test_names_are_unique_and_stable() -> None:
 
 def test_too_many_columns_are_refused_before_they_cost_anything() -> None:
     wide = b"0,1," * 1_250_000
-    began = time.process_time()
-    with pytest.raises(SourceError, match=r"wide\.csv has more than") as caught:
-        detect_dialect(np.frombuffer(wide, np.uint8), whole=True, encoding=Encoding(), table="wide.csv")
-    assert caught.value.code == "too-many-columns"
-    assert time.process_time() - began < 5
+
+    def refused() -> None:
+        with pytest.raises(SourceError, match=r"wide\.csv has more than") as caught:
+            detect_dialect(np.frombuffer(wide, np.uint8), whole=True, encoding=Encoding(), table="wide.csv")
+        assert caught.value.code == "too-many-columns"
+
+    refused()  # whatever is compiled or cached at first use
+    assert lines_run(refused) < 1_000
     found = detect(",".join(f"c{i}" for i in range(MOST_COLUMNS)))
     assert len(found.names) == MOST_COLUMNS
 

@@ -1146,7 +1146,7 @@ def _give_up(path: Path, view: str, pause: float = 0.0) -> tuple[int, SourceErro
     units = {unit.table.partition("::")[2]: unit for unit in sources.plan(_found(path), 1 << 20)}
     began = time.monotonic()
     rows, error = _until_it_fails(units[view], pause)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120, "waited too long"
     return len(rows), error
 
 
