@@ -47,6 +47,7 @@ from lakescope.store.writer import IndexWriter
 from sets import write_raw
 
 F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 Section = tuple[str, Json, list[Aim]]
 Draw = Callable[[np.random.Generator, int], F64]
@@ -56,19 +57,22 @@ SIGNATURE = MinHash().values.tobytes()
 
 @dataclass(slots=True)
 class Table:
-    """A key by its hashes, and numeric columns."""
+    """A key by its hashes, and numeric columns; a key has one row unless ``rows`` says otherwise."""
 
     name: str
     hashes: U64
     columns: dict[str, F64]
+    rows: I64 | None = None
 
 
 def sketch_of(table: Table, limit: int) -> KeySketch:
     places = np.arange(table.hashes.size, dtype=np.int32)
+    if table.rows is not None:
+        places = np.repeat(places, table.rows)
     sketch = KeySketch(limit)
     sketch.update(places, table.hashes, {name: (places, column) for name, column in table.columns.items()}, 0)
     for states in sketch.values.values():
-        states.cells = states.numbers = int(table.hashes.size)
+        states.cells = states.numbers = places.size
     return sketch
 
 
@@ -454,6 +458,76 @@ def coverage(options: argparse.Namespace) -> Section:
     )
 
 
+# --- sizes of joins ---------------------------------------------------------------------------------------------------
+
+ROWS_OF_A_KEY: dict[str, Callable[[np.random.Generator, int], I64]] = {
+    "one": lambda dice, count: np.ones(count, np.int64),
+    "1 to 20": lambda dice, count: dice.integers(1, 21, count),
+    "geometric, mean 10": lambda dice, count: dice.geometric(0.1, count),
+    "Pareto 1.2": lambda dice, count: (dice.pareto(1.2, count) + 1).astype(np.int64),
+}
+
+
+def _joined_pair(dice: np.random.Generator, name: str, keys: int, share: float, law: str) -> tuple[Table, Table, int]:
+    """Two tables of so many keys that share some; and how many rows their join has."""
+    both = round(keys * share)
+    hashes = fresh(dice, 2 * keys - both)
+    rows = [ROWS_OF_A_KEY[law](dice, keys) for _ in range(2)]
+    value = dice.normal(size=hashes.size)
+    places = [np.arange(keys), np.arange(keys - both, 2 * keys - both)]
+    mine, theirs = (
+        Table(f"{name} {side}", hashes[at], {"v": np.repeat(value[at], count)}, count)
+        for side, at, count in zip("ab", places, rows, strict=True)
+    )
+    return mine, theirs, int(rows[0][keys - both :] @ rows[1][:both])
+
+
+def sizes(options: argparse.Namespace) -> Section:
+    """How often the limits of a join's rows and of the share of keys in it hold the truth, by rows of a key."""
+    dice = np.random.default_rng(10)
+    lines, body, held_rows, held_shares = [], {}, [], []
+    for law in ROWS_OF_A_KEY:
+        for keys, share in ((2_000, 0.1), (2_000, 0.7), (20_000, 0.1), (20_000, 0.7)):
+            drawn = [_joined_pair(dice, f"{number:03d}", keys, share, law) for number in range(options.size_trials)]
+            search, _ = build(options.folder / "sizes.idx", (theirs for _, theirs, _ in drawn), 512)
+            rows, shares, width = [], [], []
+            for mine, theirs, truth in drawn:
+                found = [
+                    each for each in search.search(query_of(mine, "v", 512), Request(k=10)) if each.table == theirs.name
+                ]
+                for hit in found:
+                    rows.append(hit.joined_rows_low <= truth <= hit.joined_rows_high)
+                    shares.append(hit.containment_low <= share <= hit.containment_high)
+                    width.append((hit.joined_rows_high - hit.joined_rows_low) / truth)
+            about: Json = {
+                "found": len(rows),
+                "rows": statistics.mean(rows),
+                "containment": statistics.mean(shares),
+                "width": statistics.median(width),
+            }
+            body[f"{law}, {keys} keys, {share}"] = about
+            lines.append([law, f"{keys:,}", common.figure(share), *(common.figure(each) for each in about.values())])
+            # Keys of a law without a variance have their rows where nobody looked.
+            if law != "Pareto 1.2":
+                held_rows.append(about["rows"])
+            held_shares.append(about["containment"])
+    heads = ["rows of a key", "keys", "share in both", "found", "rows", "containment", "width of rows, of the truth"]
+    text = "## Coverage of the sizes of joins, nominal 95%\n\n" + common.table(heads, lines)
+    text += (
+        f"\n\n{options.size_trials} pairs of tables each, sketches of 512 keys. Where few keys have most of the rows"
+    )
+    text += " (Pareto with an exponent of 1.2, on both sides) the limits of rows are too narrow, and not counted below."
+    body["rows"], body["containment"] = statistics.mean(held_rows), statistics.mean(held_shares)
+    return (
+        text,
+        body,
+        [
+            common.at_most("rows of joins: nominal misses (0.05) + 0.02, mean", 0.07, 1 - body["rows"]),
+            common.at_most("containment: nominal misses (0.05) + 0.02, mean", 0.07, 1 - body["containment"]),
+        ],
+    )
+
+
 # --- speed ------------------------------------------------------------------------------------------------------------
 
 
@@ -629,11 +703,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[256, 512, 1024], help="STC: keys of a sketch")
     parser.add_argument("--haystacks", type=int, default=300)
     parser.add_argument("--trials", type=int, default=400, help="coverage: samples of each size")
+    parser.add_argument("--size-trials", type=int, default=200, help="sizes: pairs of tables of each kind")
     parser.add_argument("--sketches", type=int, default=300_000, help="speed: keys with a numeric column")
     parser.add_argument("--speed-queries", type=int, default=200)
     parser.add_argument("--exact-tables", type=int, default=296, help="speed: tables that peers join, five series each")
     parser.add_argument("--exact-queries", type=int, default=20)
-    parser.add_argument("--only", nargs="*", help="parts to run: sbn stc haystack coverage speed real")
+    parser.add_argument("--only", nargs="*", help="parts to run: sbn stc haystack coverage sizes speed real")
     parser.add_argument("--shared", type=Path, default=common.HERE.parent.parent / "shared" / "data")
     options = parser.parse_args()
     options.folder = common.data_folder("correlations", keep=options.keep)
@@ -646,6 +721,7 @@ def main() -> None:
         "stc": lambda: stc(options),
         "haystack": lambda: haystack(options),
         "coverage": lambda: coverage(options),
+        "sizes": lambda: sizes(options),
         "speed": lambda: speed(options),
     }
     for name, folder, key in (

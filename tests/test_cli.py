@@ -466,3 +466,30 @@ def test_index_from_the_command_line(tmp_path: Path) -> None:
     assert "Traceback" not in ran.stderr
     assert "WARN" not in ran.stderr
     assert Lake.open(out).tables()["table"].to_pylist() == ["fine.csv"]
+
+
+_COMPILES = """
+import time
+from lakescope.cli.compiling import tell_of_compiling
+tell_of_compiling()
+from numba import njit
+time.sleep(1)
+for wait in WAITS:
+    njit(lambda x: x + 1)(1)
+    time.sleep(wait)
+"""
+
+
+@pytest.mark.parametrize(("waits", "told"), [((0, 0), 0), ((2, 0, 2, 0), 1)])
+def test_a_terminal_is_told_once_that_kernels_are_compiled(waits: tuple[int, ...], told: int) -> None:
+    ours, theirs = os.openpty()
+    try:
+        code = _COMPILES.replace("WAITS", repr(waits))
+        subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True, timeout=120)
+        os.write(theirs, b"end")
+        assert os.read(ours, 10_000).count(b"compiling for this machine, once") == told
+        piped = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, check=True, timeout=120)
+        assert piped.stderr == b""
+    finally:
+        os.close(ours)
+        os.close(theirs)

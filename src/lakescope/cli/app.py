@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
+from lakescope.cli.compiling import tell_of_compiling
 from lakescope.cli.output import Format, ReportFormat, print_record, print_records, print_results, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
@@ -925,6 +926,7 @@ def run() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows a question mark instead.
             stream.reconfigure(errors="replace")
+    tell_of_compiling()
     with _observed():
         _run()
 
