@@ -17,6 +17,7 @@ from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
 from lakescope.pipeline import update as update_module
 from lakescope.pipeline.build import build
+from lakescope.pipeline.progress import Progress
 from lakescope.store.index import Index
 
 if TYPE_CHECKING:
@@ -145,6 +146,16 @@ def test_nothing_changed_publishes_nothing(small: Lake) -> None:
     done = small.update()
     assert done.nothing
     assert small.info()["generation"] == before
+
+
+def test_an_update_without_spark_tells_how_far_it_is(small: Lake, tmp_path: Path) -> None:
+    dice = random.Random(5)
+    for number in range(3):
+        write_table(tmp_path / "lake" / f"more{number}.csv", dice)
+    told: list[Progress] = []
+    update_module.update(small.path, progress=told.append)
+    assert (told[-1].tables, told[-1].units, told[-1].units_total) == (3, 3, 3)
+    assert told[-1].bytes == told[-1].bytes_total > 0
 
 
 def test_a_table_that_could_not_be_read_is_mended(small: Lake, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ _FRAME_BYTES = 1 << 30
 INVERTING = ("group values", "write the inverted index")
 
 #: Bytes that are worked on in this process, which takes no longer than to start Spark.
-HERE_BYTES = 16 * 1024 * 1024
+HERE_BYTES = 32 * 1024 * 1024
 #: How long an interrupted build waits for its job to be gone.
 _CANCEL_SECONDS = 10.0
 
@@ -205,7 +205,7 @@ def scan(
     return outcome
 
 
-def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
+def scan_here(plan: Plan, staging: Path, *, joins: bool, progress: Listener | None = None) -> Outcome:
     """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
 
     def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
@@ -213,13 +213,14 @@ def scan_here(plan: Plan, staging: Path, *, joins: bool) -> Outcome:
         place = str(staging.absolute())
         # A bin at a time, as on Spark: records that travel together are in order of their tables.
         numbers = [pa.record_batch([pa.array([number])], ["id"]) for number in range(len(plan.bins))]
-        scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut, secrets)(iter([each]))]
+        with _watched(plan, staging, progress):
+            scanned = [batch for each in numbers for batch in ScanBins(place, 1, cut, secrets)(iter([each]))]
         states = pa.Table.from_batches(scanned, STATE_SCHEMA)
         order = [(name, "ascending") for name in ("table", "target", "part", "name", "ordinal")]
         merged = MergeStates(place, 1, cut)(iter(states.sort_by(order).to_batches()))
         return [result for batch in merged for result in batch.column(0).to_pylist()]
 
-    outcome = _run(job, plan, [], None, joins=joins)
+    outcome = _run(job, plan, [], progress, joins=joins)
     _tell_units(staging)
     _invert(local_exchange, outcome, staging)
     outcome.jobs = 0
@@ -310,17 +311,25 @@ def _job(
     if not bins:
         return []
     secrets = write_plan(bins, staging)
-    units = [unit for units in plan.bins for unit in units]
-    tables = len({unit.table for unit in units})
-    watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress) if progress and units else None
-    if watch:
-        watch.start()
-    try:
+    with _watched(plan, staging, progress) as tables:
         merged = _dataflow(session, len(bins), frames, str(staging.absolute()), cut, secrets)
         return [row.result for row in collect(session, merged, f"scan {tables + len(frames)} tables")]
+
+
+@contextlib.contextmanager
+def _watched(plan: Plan, staging: Path, progress: Listener | None) -> Iterator[int]:
+    """Tell a listener how far the units of a plan are, of so many tables."""
+    units = [unit for units in plan.bins for unit in units]
+    tables = len({unit.table for unit in units})
+    if not progress or not units:
+        yield tables
+        return
+    watch = ProgressWatch(staging, tables, len(units), plan.bytes, progress)
+    watch.start()
+    try:
+        yield tables
     finally:
-        if watch:
-            watch.end()
+        watch.end()
 
 
 def _dataflow(

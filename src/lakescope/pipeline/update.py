@@ -128,7 +128,7 @@ def update(
         outcome = Outcome(None)
         if plan.bins and spark is None and master is None and plan.bytes <= HERE_BYTES:
             with stages.measure("scan here") as stage:
-                outcome = scan_here(plan, writer.staging, joins=given["joins"])
+                outcome = scan_here(plan, writer.staging, joins=given["joins"], progress=progress)
                 stage.rows, stage.bytes = outcome.counts.get("rows"), outcome.counts.get("bytes")
         elif plan.bins:
             with started(spark, master, stages) as session:
