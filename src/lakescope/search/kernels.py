@@ -816,25 +816,27 @@ def quadrants(side_of, limit, keys, numbers, starts, pair_starts, sides, rows, s
     ``rows`` says which rows of words are the sides above and below. Fills ``same`` and ``other`` for every pair of
     these keys, one after the other.
     """
-    one = np.uint64(1)
-    mine_above, mine_below = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
+    mine_above, mine_below, looked = np.zeros(1, np.uint64), np.zeros(1, np.uint64), np.zeros(64, np.uint8)
     place = 0
     for key in keys:
         mine = numbers[starts[key] : starts[key + 1]]
         words = (mine.size + 63) >> 6
         if words > mine_above.size:
             mine_above, mine_below = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+            looked = np.zeros(64 * words, np.uint8)
         n = _up_to(mine, limit)
         used = (n + 63) >> 6
+        for i in range(n):
+            # Unsigned: an index that could be negative is looked at twice.
+            looked[np.uint64(i)] = side_of[np.uint64(mine[np.uint64(i)])]
+        looked[n : 64 * used] = 0
+        eight = looked.view(np.uint64)
         for w in range(used):
             up = down = np.uint64(0)
-            bit = one
-            # By value, and unsigned: an index that could be negative is looked at twice.
-            for each in mine[64 * w : min(64 * w + 64, n)]:
-                side = np.uint64(side_of[np.uint64(each)])
-                up |= bit * (side & one)
-                down |= bit * (side >> one)
-                bit <<= one
+            for b in range(8):
+                sides_of_eight = eight[np.uint64(8 * w + b)]
+                up |= _low_bits(sides_of_eight) << np.uint64(8 * b)
+                down |= _low_bits(sides_of_eight >> np.uint64(1)) << np.uint64(8 * b)
             mine_above[w], mine_below[w] = up, down
         for pair in range(pair_starts[key], pair_starts[key + 1]):
             agree = np.int64(0)
@@ -849,6 +851,12 @@ def quadrants(side_of, limit, keys, numbers, starts, pair_starts, sides, rows, s
             same[place] = agree
             other[place] = differ
             place += 1
+
+
+@njit(nogil=True, inline="always", cache=True)
+def _low_bits(eight):
+    """The lowest bits of eight bytes, side by side: multiplying moves each to its place in the uppermost byte."""
+    return ((eight & np.uint64(0x0101010101010101)) * np.uint64(0x0102040810204080)) >> np.uint64(56)
 
 
 @njit(nogil=True, inline="always", cache=True)

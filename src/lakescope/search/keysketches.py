@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -231,9 +231,13 @@ class KeySketches:
         batch, row = self._pairs.locate(int(self._order[number]))
         return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
 
+    @cached_property
+    def _column_at(self) -> Callable[[int], str]:
+        return self._pairs.texts("column")
+
     def column_of(self, number: int) -> str:
         """The numeric column of a pair."""
-        return str(self._pairs.cell(int(self._order[number]), "column"))
+        return self._column_at(int(self._order[number]))
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""
@@ -270,15 +274,22 @@ class _Batches:
             found += values if len(values) == batch.live.size else [values[row] for row in batch.live.tolist()]
         return found
 
-    @cached_property
-    def _columns(self) -> dict[str, list[pa.Array]]:
-        names = self.batches[0].records.schema.names if self.batches else []
-        return {name: [batch.records.column(name) for batch in self.batches] for name in names}
+    def texts(self, name: str) -> Callable[[int], str]:
+        """A reader of a field of text, by the number of a record: read in place, since an answer has many."""
+        found = []
+        for batch in self.batches:
+            column = batch.records.column(name)
+            _, offsets, data = column.buffers()
+            ends = memoryview(offsets).cast("i")[column.offset :] if offsets else memoryview(b"").cast("i")
+            found.append((ends, memoryview(data or b""), batch.live))
 
-    def cell(self, number: int, name: str) -> pa.Scalar:
-        """One field of a record."""
-        at = bisect_right(self._starts, number) - 1
-        return self._columns[name][at][int(self.batches[at].live[number - self._starts[at]])]
+        def text(number: int) -> str:
+            at = bisect_right(self._starts, number) - 1
+            ends, data, live = found[at]
+            row = int(live[number - self._starts[at]])
+            return str(data[ends[row] : ends[row + 1]], "utf-8")
+
+        return text
 
     def locate(self, number: int) -> tuple[pa.RecordBatch, int]:
         at = bisect_right(self._starts, number) - 1
