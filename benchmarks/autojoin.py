@@ -580,7 +580,7 @@ def main() -> None:
     needed = {"real": options.shared, "fuzzy": options.shared, "unrelated": options.lakes, "lake": options.lakes}
     missing = [name for name, folder in needed.items() if not folder.is_dir()]
     parts = {name: part for name, part in PARTS.items() if name not in missing}
-    sections, body, aims = common.run_parts(parts, options, __doc__)
+    sections, body, aims = common.run_parts(parts, options, __doc__, "autojoin")
     if missing:
         sections.insert(0, f"Left out, since their tables are not there: {', '.join(missing)}.")
     versions = {each: version(each) for each in ("lakescope", "numpy", "pyarrow", "pyspark", "rapidfuzz")}

@@ -361,21 +361,30 @@ Section = tuple[str, Json, list[Aim]]
 
 
 def run_parts(
-    parts: dict[str, Callable[[argparse.Namespace], Section]], options: argparse.Namespace, about: str | None
+    parts: dict[str, Callable[[argparse.Namespace], Section]], options: argparse.Namespace, about: str | None, name: str
 ) -> tuple[list[str], Json, list[Aim]]:
-    """Run the parts of a benchmark, or those of ``--only``: their texts and what they measured, and all aims."""
-    sections: list[str] = []
-    body: Json = {}
-    aims: list[Aim] = []
-    for name, part in parts.items():
-        if options.only and name not in options.only:
+    """Run the parts of a benchmark: their texts and what they measured, and all aims.
+
+    With ``--only`` the others are as the results in ``--out`` have them, each with when and how it was measured.
+    """
+    told: dict[str, Json] = {}
+    earlier = options.out / f"{name}.json"
+    if options.only and earlier.exists():
+        told = {part: {} | each for part, each in json.loads(earlier.read_text()).get("parts", {}).items()}
+        for each in told.values():
+            each.setdefault("measured", f"Measured {each['date']}; `{each['command']}`.")
+    for part, run in parts.items():
+        if options.only and part not in options.only:
             continue
-        text, body[name], reached = part(options)
-        sections.append(text)
-        aims += reached
-        say(f"{name} done")
+        text, figures, reached = run(options)
+        now = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+        told[part] = {"text": text, "figures": figures, "aims": reached, "date": now, "command": command()}
+        say(f"{part} done")
+    kept = [told[part] for part in parts if part in told]
+    sections = [each["text"] + (f"\n\n{each['measured']}" if "measured" in each else "") for each in kept]
     sections.append(" ".join((about or "").split("\n\n", 1)[1].split()))
-    return sections, body, aims
+    aims = [aim if isinstance(aim, Aim) else Aim(**aim) for each in kept for aim in each["aims"]]
+    return sections, {"parts": {part: told[part] for part in parts if part in told}}, aims
 
 
 def say(text: str) -> None:

@@ -588,7 +588,7 @@ def main() -> None:
         return
     options.folder = common.data_folder("dependencies", keep=options.keep)
     parts = {part.__name__: part for part in (miners, scaling, scores, telling, rules, genuineness, sensors)}
-    sections, body, aims = common.run_parts(parts, options, __doc__)
+    sections, body, aims = common.run_parts(parts, options, __doc__, "dependencies")
     versions = {name: version(name) for name in ("lakescope", "numpy", "numba")}
     if peers():
         versions["desbordante"] = version("desbordante")

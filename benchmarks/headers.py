@@ -762,7 +762,7 @@ def main() -> None:
         **{"growth": growth, "scale": scale, "detection": detection},
     }
     there = (options.shared / "headers" / "wtq_train" / "tables").is_dir()
-    sections, body, aims = common.run_parts(parts if there else {}, options, __doc__)
+    sections, body, aims = common.run_parts(parts if there else {}, options, __doc__, "headers")
     if not there:
         sections.insert(0, f"Not measured: no tables at {options.shared.name}, see `--shared`.")
     versions = {}

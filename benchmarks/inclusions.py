@@ -348,7 +348,7 @@ def main() -> None:
     options = parser.parse_args()
     options.folder = common.data_folder("inclusions", keep=options.keep)
     parts = {"grid": grid, "keys": keys, "speed": speed, "exactly": exactly}
-    sections, body, aims = common.run_parts(parts, options, __doc__)
+    sections, body, aims = common.run_parts(parts, options, __doc__, "inclusions")
     versions = {name: version(name) for name in ("lakescope", "numpy", "numba", "duckdb")}
     common.publish("inclusions", "Inclusions and foreign keys", body, sections, aims, versions, options.out)
 

@@ -304,17 +304,14 @@ def main() -> None:
     parser.add_argument("--sets", type=int, nargs="+", default=[10_000, 40_000, 160_000])
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--here", action="store_true", help="build in this process, without Spark: for small sizes")
-    parser.add_argument("--with-results", type=Path, help="take the parts that are not run from an earlier result")
     options = parser.parse_args()
     if not options.here:
         common.prime()
     parts = {"building": building, "asking": asking}
-    sections, body, aims = common.run_parts(parts, options, __doc__)
-    if options.with_results:
-        body = {**{k: v for k, v in json.loads(options.with_results.read_text()).items() if k in parts}, **body}
+    sections, body, aims = common.run_parts(parts, options, __doc__, "scale")
     about: Any = sections.pop()
-    if parts.keys() <= body.keys():
-        text, body["large"] = large(body)
+    if parts.keys() <= body["parts"].keys():
+        text, body["large"] = large({part: each["figures"] for part, each in body["parts"].items()})
         sections.append(text)
     from systems import _version
 

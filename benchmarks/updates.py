@@ -210,7 +210,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     common.prime()
-    sections, body, aims = common.run_parts({"cost": cost, "segments": segments}, options, __doc__)
+    sections, body, aims = common.run_parts({"cost": cost, "segments": segments}, options, __doc__, "updates")
     from systems import _version
 
     versions = _version("lakescope", "pyspark", "numba", "numpy", "pyarrow")

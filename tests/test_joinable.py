@@ -22,6 +22,7 @@ from inverted import index_of_sets
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.results import Results
+from lakescope.search import joinable as joinable_module
 from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import Joinable
@@ -259,13 +260,27 @@ def test_costs_of_an_index_that_may_not_be_written(tmp_path: Path) -> None:
 
 def test_the_engine_is_chosen_and_told(demo_index: Lake) -> None:
     few = demo_index.joinable({"x": ["France", "Italy", "Spain"]}, "x", threshold=0.5)
-    assert "cheaper" in few.info["why"]
+    assert "soon read" in few.info["why"]
     assert few[0].exact
     for engine, told in (("exact", ("mergelist",)), ("lsh", ("lsh ensemble",))):
         info = demo_index.joinable("world/gdp_growth.csv", "country", threshold=0.5, engine=engine).info
         assert info["engine"] in told
         assert info["why"] == "asked for"
         assert info["milliseconds"] > 0
+
+
+def test_many_entries_are_estimated_whatever_was_measured(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice rests on how often the lake holds the values: not on clocks, and not on segments."""
+    asked = {"query": "world/gdp_growth.csv", "on": "country", "threshold": 0.9}
+    lake = Lake.open(demo_index.path)
+    joins = lake._joins
+    numbers = {joins.name_of(number): number for number in joins.columns_of("world/gdp_growth.csv")}
+    held, tokens = joins.lake_column(numbers["country"]).popularity
+    for limit, engine in ((int(held @ tokens), "mergelist"), (int(held @ tokens) - 1, "lsh ensemble")):
+        monkeypatch.setattr(joinable_module, "_SOON_READ", limit)
+        for costs in (Costs(), Costs(per_list=1e9, per_entry=1e9), Costs(per_list=1e-9, per_entry=1e-9)):
+            lake._joins.overlaps.set_costs(costs)
+            assert lake.joinable(**asked).info["engine"] == engine
 
 
 # --- no column named --------------------------------------------------------------------------------------------------

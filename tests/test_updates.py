@@ -321,11 +321,14 @@ def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:
 
 def test_tokens_of_sets_are_found_again(small: Lake) -> None:
     """What the order by group is for: the tokens of a set, whatever files they lie in."""
+    from lakescope.search import kernels
     from lakescope.search.inverted import InvertedIndex
 
-    segment = InvertedIndex(small._index).alone
-    assert segment is not None
+    assert kernels  # loaded: a part then reads by them
+    (part,) = InvertedIndex(small._index).parts
+    segment = part.segment
     for number in range(int(segment.set_bounds[-1])):
         tokens = segment.tokens_of_set(number)
+        assert part.tokens_of_set(number).tolist() == np.sort(tokens).tolist()
         assert np.unique(tokens).size == segment.sizes[number]
         assert segment.held(segment.groups_of_tokens(tokens), number).all()

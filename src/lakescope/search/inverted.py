@@ -70,6 +70,21 @@ class Part:
         found, known = kernels.look_up(tokens, *self._at.of_tokens)
         return found if known else None
 
+    def tokens_of_set(self, number: int) -> U64:
+        """The tokens of a set of the segment, in order: the next one is looked up near the last."""
+        if self.segment.partly or not kernels_are_loaded():
+            return np.sort(self.segment.tokens_of_set(number))
+        from lakescope.search import kernels
+
+        groups = self.segment.groups_of_set(number)
+        found = [np.empty(0, np.uint64)]
+        for file in self.segment.tokens:
+            tokens, sound = kernels.tokens_of_groups(groups, file["by_group"], file["groups"], file["hashes"])
+            if not sound:
+                raise self.segment.damaged()
+            found.append(tokens)
+        return np.sort(np.concatenate(found))
+
     def local_range(self, sets: range) -> range:
         """The sets of the segment that are within a range of the lake's; those that are gone may be among them."""
         if self.numbers is None:
@@ -103,6 +118,18 @@ class Part:
             found -= np.where(lost[at] == groups, counts[at], 0).astype(np.int32)
         return found
 
+    def count_sets(self, groups: I32, held: I32) -> None:
+        """Add to ``held`` how many sets that are there hold each of some groups, those of -1 none."""
+        if self.segment.partly or not kernels_are_loaded():
+            known = groups >= 0
+            held[known] += self.frequencies(groups[known])
+            return
+        from lakescope.search import kernels
+
+        at = self._at
+        if not kernels.count_sets(groups, at.group_bounds, at.list_starts, *self._lost, held):
+            raise self.segment.damaged()
+
     def lists(self, groups: I32) -> tuple[I64, I32]:
         """The sets of the lake that hold each group of the segment: (beginnings, sets)."""
         starts, sets = self.segment.lists(groups)
@@ -111,6 +138,31 @@ class Part:
         numbers = self.numbers[sets]
         kept = numbers >= 0
         return np.concatenate([[0], np.cumsum(kept)])[starts], numbers[kept]
+
+
+def _counted(groups: I32) -> tuple[I32, I32]:
+    """Groups in order, but for those of -1, and how often each is there."""
+    every = np.sort(groups)
+    every = every[np.searchsorted(every, 0) :]
+    ends = np.concatenate([np.flatnonzero(every[1:] != every[:-1]) + 1, [every.size]]) if every.size else every
+    begins = np.concatenate([[0], ends[:-1]]) if every.size else every
+    return every[begins], (ends - begins).astype(np.int32)
+
+
+class LookedUp:
+    """Some tokens: their groups in a part of the index are looked up when it is asked for, and once."""
+
+    def __init__(self, parts: Sequence[Part], tokens: U64) -> None:
+        self._parts = parts
+        self._tokens = tokens
+        self._found: dict[int, I32] = {}
+
+    def within(self, number: int) -> I32:
+        """The groups in the part of this number; -1 of tokens that it does not know."""
+        if number not in self._found:
+            found = self._parts[number].look_up(self._tokens)
+            self._found[number] = np.full(self._tokens.size, -1, np.int32) if found is None else found
+        return self._found[number]
 
 
 class InvertedIndex:
@@ -201,9 +253,9 @@ class InvertedIndex:
         found = tuple(part.look_up(tokens) for part in self.parts)
         for part, each in zip(self.parts, found, strict=True):
             if each is not None:
-                known, counts = np.unique(each[each >= 0], return_counts=True)
+                known, counts = _counted(each)
                 groups.append(known + np.int32(part.first_group))
-                weights.append(counts.astype(np.int32))
+                weights.append(counts)
         return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, found)
 
     def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
@@ -214,8 +266,7 @@ class InvertedIndex:
             held, weights = np.zeros(query.size, np.int32), np.ones(query.size, np.int32)
             for part, groups in zip(self.parts, query.found, strict=True):
                 if groups is not None:
-                    known = groups >= 0
-                    held[known] += part.frequencies(groups[known])
+                    part.count_sets(groups, held)
         # In order: what is summed up of them must not depend on segments.
         found, place = np.unique(held, return_inverse=True)
         counts = np.bincount(place, weights, found.size).astype(np.int32)
@@ -226,7 +277,7 @@ class InvertedIndex:
         part, local = self.place_of(number)
         if len(self.parts) == 1:
             return part.segment.query_of_set(local)
-        return self.query(part.segment.tokens_of_set(local))
+        return self.query(part.tokens_of_set(local))
 
     def values(self, tokens: U64) -> QueryGroups:
         """A query whose groups are of tokens that the very same sets hold, over all segments.
@@ -235,16 +286,17 @@ class InvertedIndex:
         """
         if len(self.parts) == 1:
             return self.query(tokens)
+        found = tuple(part.look_up(tokens) for part in self.parts)
+        nowhere = np.full(tokens.size, -1, np.int32)
         places = [
-            np.where(groups >= 0, groups + part.first_group, -1)
-            for part, groups in zip(self.parts, self.looked_up(np.maximum(tokens, np.uint64(1))), strict=True)
+            nowhere if groups is None else np.where(groups >= 0, groups + part.first_group, -1)
+            for part, groups in zip(self.parts, found, strict=True)
         ]
         table = np.stack(places, axis=1)
         rows, weights = np.unique(table[table.max(axis=1) >= 0], axis=0, return_counts=True)
         numbers = np.array([self._number_of(tuple(row)) for row in rows.tolist()], np.int64)
         order = np.argsort(numbers)
         groups = (numbers[order] + self._groups).astype(np.int32)
-        found = tuple(part.look_up(tokens) for part in self.parts)
         return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens, found)
 
     def _number_of(self, members: tuple[int, ...]) -> int:
@@ -257,7 +309,7 @@ class InvertedIndex:
         """The same of what some sets of the lake hold together."""
         places = [self.place_of(number) for number in numbers]
         if len(self.parts) > 1:
-            tokens = [np.empty(0, np.uint64), *(part.segment.tokens_of_set(local) for part, local in places)]
+            tokens = [np.empty(0, np.uint64), *(part.tokens_of_set(local) for part, local in places)]
             return self.values(np.unique(np.concatenate(tokens)))
         held = [np.empty(0, np.int32), *(part.segment.groups_of_set(local) for part, local in places)]
         groups = np.unique(np.concatenate(held))
@@ -287,16 +339,14 @@ class InvertedIndex:
         part, local = self.place_of(number)
         return part.segment.held(groups - np.int32(part.first_group), local)
 
-    def looked_up(self, tokens: U64) -> list[I32]:
-        """The groups of some tokens in every part; -1 of those that it does not know."""
-        none = np.full(tokens.size, -1, np.int32)
-        found = (part.look_up(tokens) for part in self.parts)
-        return [none if each is None else each for each in found]
+    def looked_up(self, tokens: U64) -> LookedUp:
+        """Some tokens, to ask which sets hold them."""
+        return LookedUp(self.parts, tokens)
 
-    def holds(self, tokens: list[I32], number: int) -> Bits:
-        """Which of some tokens, that were looked up, a set holds."""
+    def holds(self, tokens: LookedUp, number: int) -> Bits:
+        """Which of some tokens a set holds."""
         part, local = self.place_of(number)
-        groups = tokens[self.parts.index(part)]
+        groups = tokens.within(self.parts.index(part))
         return (groups >= 0) & part.segment.held(groups, local)
 
     def widths(self, groups: I32) -> I32:

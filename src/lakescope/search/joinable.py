@@ -42,8 +42,9 @@ ENGINES = ("auto", "exact", "lsh")
 #: Thresholds that are tried one after the other when the best are wanted, not all above one.
 _LOWERED = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
 RANKS = ("overlap", "significance")
-#: What a search by signatures costs, in nanoseconds: a lookup a position, then a look at every candidate.
-_FOREST_COST = 300_000.0
+#: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured costs:
+#: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
+_SOON_READ = 8_000_000
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
@@ -399,12 +400,11 @@ class JoinSearch:
     def _contain(
         self, query: QueryColumn, threshold: float, verify: bool, engine: Engine, exclude: Sequence[int]
     ) -> tuple[_Found, dict[str, Any]]:
-        lists = self._cost_of_lists(query)
         beyond = self.ensemble.out_of_reach(query.size, threshold)
-        large = sum(part.sets for part in beyond)
-        signatures = _FOREST_COST + large * self._cost_of_probe(query)
-        if engine == "exact" or (engine == "auto" and lists <= signatures):
-            why = "asked for" if engine == "exact" else "reading the lists of the query's values is cheaper"
+        # Signatures cannot tell of some sets: each of these is looked at once for every value.
+        probes = query.size * sum(part.sets for part in beyond)
+        if engine == "exact" or (engine == "auto" and _entries(query) <= max(probes, _SOON_READ)):
+            why = "asked for" if engine == "exact" else "the lists of the query's values are soon read"
             least = math.ceil(threshold * query.size - 1e-9)
             every = self.overlaps.at_least(query.groups, least, exclude)
             told = {"engine": every.algorithm, "why": why, "lists": every.lists, "entries": every.entries}
@@ -412,7 +412,7 @@ class JoinSearch:
         hits = self.ensemble.search(query.signature, query.size, threshold)
         sizes = self.inverted.sizes
         found = _Found.estimated(hits).take(np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32))))
-        why = "asked for" if engine == "lsh" else f"signatures are cheaper than {query.groups.groups.size:,} lists"
+        why = "asked for" if engine == "lsh" else f"the lists of its values have {_entries(query):,} entries"
         info: dict[str, Any] = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
         if beyond:
             # Signatures cannot tell: these are read.
@@ -425,14 +425,6 @@ class JoinSearch:
             found = self._verified(query, found.sets, threshold)
             info["verified"] = True
         return found, info
-
-    def _cost_of_lists(self, query: QueryColumn) -> float:
-        costs, groups = self.overlaps.costs, query.groups.groups
-        entries = int(self.inverted.frequencies(groups).sum(dtype=np.int64))
-        return costs.per_list * groups.size + costs.per_entry * entries
-
-    def _cost_of_probe(self, query: QueryColumn) -> float:
-        return self.overlaps.costs.per_set + self.overlaps.costs.per_group * query.groups.groups.size
 
     def _verified(self, query: QueryColumn, sets: I32, threshold: float) -> _Found:
         """Exact containments of some sets, of which those above the threshold remain."""
@@ -509,6 +501,12 @@ class JoinSearch:
         if query.size < FEWEST:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
+
+
+def _entries(query: QueryColumn) -> int:
+    """How often the lake holds the values of a query."""
+    held, tokens = query.popularity
+    return int(held.astype(np.int64) @ tokens.astype(np.int64))
 
 
 def _shown(records: Sequence[Joinable]) -> tuple[str, ...]:

@@ -140,9 +140,14 @@ class SegmentOverlaps:
         return QueryGroups(groups, weights, tokens.size)
 
     def top(
-        self, query: QueryGroups, k: int, exclude: Sequence[int] | I64 = (), algorithm: Algorithm | None = None
+        self,
+        query: QueryGroups,
+        k: int,
+        exclude: Sequence[int] | I64 = (),
+        algorithm: Algorithm | None = None,
+        least: int = 0,
     ) -> Overlaps:
-        """The ``k`` sets with the largest overlap, without those to be left out."""
+        """The ``k`` sets with the largest overlap, without those to be left out; some may lack below ``least``."""
         k = min(k, self._sets)
         algorithm = algorithm or ("josie" if kernels_are_loaded() else "numpy")
         if self.index.partly and algorithm in ("josie", "probeset"):
@@ -164,7 +169,7 @@ class SegmentOverlaps:
             if algorithm == "josie":
                 found, overlaps = kernels.josie(
                     *(_read_only(query.groups), query.weights, places, lengths, *sets),
-                    *(self._sizes, self._counts, self._touched, k, self._cost_array, read),
+                    *(self._sizes, self._counts, self._touched, k, least, self._cost_array, read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(

@@ -67,23 +67,94 @@ def _file_of(bounds, number):
 
 @njit(nogil=True, cache=True)
 def look_up(tokens, bits, bounds, directories, hashes, groups, sizes):
-    """The group of each token, -1 of those that are not known, and how many are."""
+    """The group of each token, -1 of those that are not known, and how many are.
+
+    In three passes, of which the first two only fetch: places in memory that depend on no comparison are fetched many
+    at a time, and waiting for memory is all that this does.
+    """
+    shift = np.uint64(64 - bits)
+    files, begins, ends = (
+        np.empty(tokens.size, np.int32),
+        np.empty(tokens.size, np.int64),
+        np.empty(tokens.size, np.int64),
+    )
+    for i in range(tokens.size):
+        slot = np.int64(max(tokens[i], np.uint64(1)) >> shift)
+        file = _file_of(bounds, slot)
+        files[i] = file
+        begins[i] = max(np.int64(0), _i64(directories[file], slot - bounds[file]))
+        ends[i] = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
+    first = np.empty(tokens.size, np.uint64)
+    for i in range(tokens.size):
+        if begins[i] < ends[i]:
+            first[i] = _u64(hashes[files[i]], begins[i])
     found = np.empty(tokens.size, np.int32)
     known = 0
-    shift = np.uint64(64 - bits)
     for i in range(tokens.size):
         t = max(tokens[i], np.uint64(1))
-        slot = np.int64(t >> shift)
-        file = _file_of(bounds, slot)
-        at = max(np.int64(0), _i64(directories[file], slot - bounds[file]))
-        end = min(_i64(directories[file], slot - bounds[file] + 1), sizes[file])
-        while at < end and _u64(hashes[file], at) < t:
-            at += 1
+        file, at, end = files[i], begins[i], ends[i]
         found[i] = -1
+        if at < end and first[i] < t:
+            at += 1
+            while at < end and _u64(hashes[file], at) < t:
+                at += 1
         if at < end and _u64(hashes[file], at) == t:
             found[i] = _i32(groups[file], at)
             known += 1
     return found, known
+
+
+@njit(nogil=True, cache=True)
+def tokens_of_groups(groups, order, of, hashes):
+    """The tokens of some groups, by the order of a file's tokens by group; False if the order leads out of the file."""
+    begins, total = np.empty(groups.size, np.int64), 0
+    for i in range(groups.size):
+        low, high = np.int64(0), np.int64(order.size)
+        while low < high:
+            middle = (low + high) >> 1
+            if not 0 <= order[middle] < of.size:
+                return np.empty(0, np.uint64), False
+            if of[order[middle]] < groups[i]:
+                low = middle + 1
+            else:
+                high = middle
+        begins[i] = low
+        while low < order.size and 0 <= order[low] < of.size and of[order[low]] == groups[i]:
+            low += 1
+        total += low - begins[i]
+    found = np.empty(total, np.uint64)
+    at = 0
+    for i in range(groups.size):
+        place = begins[i]
+        while place < order.size and 0 <= order[place] < of.size and of[order[place]] == groups[i]:
+            if at >= total or order[place] >= hashes.size:
+                return found, False
+            found[at] = hashes[order[place]]
+            at += 1
+            place += 1
+    return found, at == total
+
+
+@njit(nogil=True, cache=True)
+def count_sets(groups, bounds, starts, lost, losses, held):
+    """Add to ``held`` how many sets hold each group, without those that were lost; False if there is no such group.
+
+    ``lost`` are groups in order of which ``losses`` sets are gone; a group of -1 is nobody's.
+    """
+    for i in range(groups.size):
+        group = np.int64(groups[i])
+        if group < 0:
+            continue
+        if group >= bounds[-1]:
+            return False
+        file = _file_of(bounds, group)
+        place = group - bounds[file]
+        held[i] += _i64(starts[file], place + 1) - _i64(starts[file], place)
+        if lost.size:
+            at = np.searchsorted(lost, group)
+            if at < lost.size and lost[at] == group:
+                held[i] -= losses[at]
+    return True
 
 
 @njit(nogil=True, cache=True)
@@ -544,7 +615,21 @@ def _finish(
 
 @njit(nogil=True, cache=True)
 def josie(
-    groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, sizes, counts, met, k, costs, read
+    groups,
+    weights,
+    places,
+    lengths,
+    set_bounds,
+    set_starts,
+    set_items,
+    set_sizes,
+    sizes,
+    counts,
+    met,
+    k,
+    least,
+    costs,
+    read,
 ):
     """JOSIE-D: the ``k`` sets with the largest overlap, reading lists or sets, whichever is worth more (spec 3.7).
 
@@ -552,7 +637,8 @@ def josie(
     as MergeList does; at times the counts decide: whether sets never met can still win, which of those met can, and
     whether to read on in lists or in the sets that are left. Sets already met may be read early if that closes the
     search to new ones sooner. Every count is a lower bound of an overlap, so the answer is exact whatever is decided.
-    As long as few sets are met they are noted, so that a decision looks at them alone.
+    As long as few sets are met they are noted, so that a decision looks at them alone. Sets with an overlap below
+    ``least`` are not wanted: elsewhere there are ``k`` that have as much.
     """
     total = groups.size
     left_weight = _left(weights.astype(np.int64))
@@ -560,9 +646,11 @@ def josie(
     left_entries = _left(np.maximum(lengths, 0))
     n_met = 0
     noting, is_open = True, True
-    kth = boosted = np.int64(0)
+    kth, boosted = np.int64(least), np.int64(0)
     candidates = met[:0]
     at, until = 0, _spent(left_cost, 0, _LITTLE * left_cost[0])
+    if kth > 0:
+        until = max(until, min(total, _closed(kth, left_weight, 0)))
     while at < total:
         noting = noting and left_entries[0] - left_entries[until] <= FEW * counts.size
         if noting:

@@ -68,11 +68,22 @@ class OverlapSearch:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         if self.index.alone is not None:
             return self._searches[0].top(query, k, np.array(exclude, np.int64), algorithm)
-        asked = self._asked(query)
-        found = [search.top(local, k, self._left_out(part, exclude), algorithm) for part, search, local in asked]
-        sets, overlaps = self._together(asked, found)
-        order = np.lexsort((sets, -overlaps))[:k]
-        return _summed(found, sets[order], overlaps[order])
+        # Where most of the query is known first: few segments can then do better than what is found already.
+        known = [(int(local.weights.sum()), part, search, local) for part, search, local in self._asked(query)]
+        found: list[Overlaps] = []
+        sets, overlaps = np.empty(0, np.int32), np.empty(0, np.int32)
+        for weight, part, search, local in sorted(known, key=lambda each: -each[0]):
+            least = int(overlaps[-1]) if overlaps.size >= k > 0 else 0
+            if weight < least:
+                break
+            here = search.top(local, k, self._left_out(part, exclude), algorithm, least)
+            found.append(here)
+            if here.overlaps.size and here.overlaps[0] >= least:
+                sets = np.concatenate([sets, part.in_lake(here.sets)])
+                overlaps = np.concatenate([overlaps, here.overlaps])
+                order = np.lexsort((sets, -overlaps))[:k]
+                sets, overlaps = sets[order], overlaps[order]
+        return _summed(found, sets, overlaps)
 
     def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
         """All sets with at least this overlap, in order of the sets: every list is read."""
@@ -110,7 +121,7 @@ class OverlapSearch:
         numbers, locals_ = self.index.places
         wanted = np.array(exclude, np.int64)
         mine = wanted[numbers[wanted] == self.index.parts.index(part)]
-        return np.concatenate([part.gone, locals_[mine]])
+        return np.concatenate([part.gone, locals_[mine]]) if mine.size else part.gone
 
     @staticmethod
     def _together(asked: list[_Asked], found: list[Overlaps]) -> tuple[I32, I32]:

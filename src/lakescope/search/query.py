@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.search.inverted import InvertedIndex
+from lakescope.search.inverted import InvertedIndex, LookedUp
 from lakescope.search.significance import Range
 from lakescope.store.inverted import QueryGroups
 from lakescope.values.hashing import hash_text
@@ -31,8 +31,8 @@ _FEWEST = 3
 _MOSTLY = 0.9
 
 
-#: Some values of a column, and their groups in every part of the index.
-Sample = tuple[list[str], list[I32]]
+#: Some values of a column, and these to ask which sets hold them.
+Sample = tuple[list[str], LookedUp]
 
 
 @dataclass(slots=True)
@@ -41,9 +41,8 @@ class QueryColumn:
 
     ``groups`` is the column as the inverted index sees it, with the rows of each group in ``group_rows`` if they are
     known. ``whole`` are its whole numbers or days, sorted, or the range they fill. ``popularity`` says how many columns
-    of the lake hold its values, and how many of these are held by so many. ``sample`` tells some of its values, with
-    their groups in every part of the index, and ``sign`` makes its MinHash signature: few searches need them.
-    ``number`` is there if it is a column of the lake.
+    of the lake hold its values, and how many of these are held by so many. ``sample`` tells some of its values, and
+    ``sign`` makes its MinHash signature: few searches need them. ``number`` is there if it is a column of the lake.
     """
 
     name: str
