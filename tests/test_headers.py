@@ -816,3 +816,6 @@ def test_bad_requests_on_the_command_line(lake: Lake, run: Run, films: Path) -> 
     assert_refused(run("headers", str(films), "--from", lake.path, "--known", "1:x"), 2, "cannot read")
     assert_refused(run("headers", str(films), "--from", lake.path, "--show", "me"), 2, "cannot show")
     assert_refused(run("headers", "--check", "--evaluate", lake.path), 2, "either")
+    assert_refused(run("headers", str(films), "--split", "0.1"), 2, "--split does nothing here")
+    assert_refused(run("headers", str(films), "--from", lake.path, "--seed", "1"), 2, "--seed does nothing here")
+    assert_refused(run("headers", "--check", lake.path, "--mode", "reliable"), 2, "--mode does nothing here")

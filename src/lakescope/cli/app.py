@@ -15,6 +15,7 @@ import typer
 
 from lakescope._version import __version__
 from lakescope.cli.compiling import tell_of_compiling
+from lakescope.cli.idle import refuse_idle
 from lakescope.cli.output import Format, ReportFormat, print_record, print_records, print_results, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
@@ -531,6 +532,7 @@ def keys(
     " | lakescope headers --check lake.idx | lakescope headers --evaluate lake.idx --split 0.05"
 )
 def headers(
+    context: typer.Context,
     table: Annotated[
         str,
         typer.Argument(metavar="TABLE", help="A table: its path, or the name of one of the lake; else the INDEX."),
@@ -574,6 +576,8 @@ def headers(
 
     if check and evaluate:
         raise BadRequest("either --check or --evaluate", hint="ask twice")
+    question = "--check" if check else "--evaluate" if evaluate else "--from" if index is not None else ""
+    refuse_idle(context, naming.USED[question], None if question else "--from INDEX says whose headers are borrowed")
     if check:
         naming.print_doubts(_lake(index or table), form)
     elif evaluate:
@@ -649,7 +653,7 @@ def fds(
     chosen = [name for name, given in {**ways, "--reference": reference}.items() if given]
     if len(chosen) > 1:
         raise BadRequest(f"either {' or '.join(chosen)}", hint="ask one question at a time")
-    depending.refuse_idle(context, chosen[0] if chosen else "")
+    refuse_idle(context, depending.USED[chosen[0] if chosen else ""])
     if not every and is_index(table):
         raise BadRequest(f"{table} is an index, not a table", hint=f"lakescope fds {table} --all")
     most = None if max_lhs == 0 else 3 if max_lhs is None else max_lhs
@@ -692,6 +696,7 @@ _JoinedOption = Annotated[
     " | lakescope autojoin my.csv lake.idx"
 )
 def autojoin(
+    context: typer.Context,
     left: _LeftArgument,
     right: _RightOrIndexArgument,
     out: _JoinedOption = None,
@@ -720,10 +725,13 @@ def autojoin(
 
     faces = {"out": out, "code": code, "save": save, "plan": plan}
     if transforming.is_index(right):
-        transforming.refuse_idle(faces, fuzzy=fuzzy)
+        hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
+        refuse_idle(context, {"budget", "explain", "k", "candidates", "quiet", "form"}, hint)
         wanted = {"k": k, "candidates": candidates}
         transforming.print_lake_autojoin(left, _lake(right), wanted, budget, explain=explain, quiet=quiet, form=form)
     else:
+        names = {"fuzzy", "budget", "explain", "quiet", "form", *faces}
+        refuse_idle(context, names, "-k and --candidates choose among the tables of an index: autojoin my.csv lake.idx")
         transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
 
 

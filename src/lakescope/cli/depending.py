@@ -10,7 +10,6 @@ import typer
 
 from lakescope.cli.output import Format, print_results
 from lakescope.cli.progress import ShareLine
-from lakescope.errors import BadRequest
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -22,32 +21,18 @@ _MANY = 5
 
 #: What each question goes by, besides what all do: how much is printed, and how.
 _PRINTED = {"limit", "form", "quiet"}
-_ASKED = {
-    "": {"nulls", "max_lhs", "error", "missing", "by", "master", "budget"},
-    "--compare": {"compare", "nulls", "max_lhs", "missing", "budget"},
-    "--violations": {"violations", "nulls", "missing"},
-    "--split": {"split", "nulls", "max_lhs", "error", "missing", "budget"},
-    "--all": {"every", "nulls", "max_lhs", "error", "missing", "master", "budget", "out"},
-    "--study": {"study", "max_lhs", "missing", "pattern", "target", "unit", "versions", "seed", "out"},
-    "--reference": {"reference", "max_lhs", "missing", "budget", "bins", "seed"},
+USED = {
+    question: _PRINTED | asked
+    for question, asked in {
+        "": {"nulls", "max_lhs", "error", "missing", "by", "master", "budget"},
+        "--compare": {"compare", "nulls", "max_lhs", "missing", "budget"},
+        "--violations": {"violations", "nulls", "missing"},
+        "--split": {"split", "nulls", "max_lhs", "error", "missing", "budget"},
+        "--all": {"every", "nulls", "max_lhs", "error", "missing", "master", "budget", "out"},
+        "--study": {"study", "max_lhs", "missing", "pattern", "target", "unit", "versions", "seed", "out"},
+        "--reference": {"reference", "max_lhs", "missing", "budget", "bins", "seed"},
+    }.items()
 }
-
-
-def refuse_idle(context: typer.Context, question: str) -> None:
-    """Refuse options that were given, be it as they are anyway, where they do nothing."""
-    used = _PRINTED | _ASKED[question]
-    idle = [
-        option.opts[0]
-        for option in context.command.params
-        if option.param_type_name == "option" and option.name not in used and _is_given(context, option.name)
-    ]
-    if idle:
-        raise BadRequest(f"{' and '.join(idle)} does nothing here", hint="lakescope fds --help tells what each is for")
-
-
-def _is_given(context: typer.Context, name: str | None) -> bool:
-    source = context.get_parameter_source(name or "")
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def parse_missing(text: str | None) -> tuple[str, ...]:

@@ -14,6 +14,16 @@ from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
 SHOWN = ("all", "columns", "schemata")
+#: What each question goes by.
+USED = {
+    "--check": {"check", "index", "form"},
+    "--evaluate": {"evaluate", "index", "split", "seed", "k", "m", "form"},
+    "--from": {
+        *("index", "mode", "k", "m", "known", "keep", "threshold", "method", "segmentation", "confirmation"),
+        *("schemata", "write", "show", "form"),
+    },
+    "": {"form"},
+}
 
 
 def parse_known(text: str | None) -> dict[int | str, str]:

@@ -44,14 +44,6 @@ def is_index(path: str) -> bool:
     return Path(path, "manifest.json").exists()
 
 
-def refuse_idle(faces: dict[str, Any], *, fuzzy: bool) -> None:
-    """Refuse options that do nothing for the tables of an index."""
-    idle = [f"--{name}" for name, given in faces.items() if given is not None] + ([] if fuzzy else ["--no-fuzzy"])
-    if idle:
-        hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
-        raise BadRequest(f"{' and '.join(idle)} needs two tables, not an index", hint=hint)
-
-
 @contextmanager
 def _learning(budget: str | None, default: str, *, quiet: bool) -> Iterator[Clock]:
     """Time to learn in, shown on a line; Ctrl-C ends it, and what was found so far is told."""
