@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus
-from lakescope.search.inverted import InvertedIndex
+from lakescope.search.inverted import InvertedIndex, LookedUp
 from lakescope.store.inverted import QueryGroups, ranges
 
 if TYPE_CHECKING:
@@ -30,11 +30,15 @@ Engine = Literal["exact", "hll"]
 
 @dataclass(slots=True)
 class NamelessColumn:
-    """A column to be named: its profile, its values as the inverted index sees them, its sketch if there is one."""
+    """A column to be named: its profile, its values as the inverted index sees them, its sketch if there is one.
+
+    ``shown`` are the values that its profile remembers, looked up once they are asked for.
+    """
 
     record: Record
     groups: QueryGroups
     sketch: HyperLogLogPlusPlus | None = None
+    shown: tuple[list[str], LookedUp] | None = None
 
 
 @dataclass(slots=True)

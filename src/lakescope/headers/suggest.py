@@ -428,13 +428,14 @@ class HeaderSearch:
 
     def _shared_values(self, table: NamelessTable, place: int, number: int) -> tuple[str, ...]:
         """Some values of a column that another holds, of those its profile remembers."""
-        record = table.columns[place].record
-        texts = list(dict.fromkeys([*(entry["value"] for entry in record["top"] or ()), *(record["sample"] or ())]))
-        if not texts:
-            return ()
-        inverted = self.values.inverted
-        tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
-        held = inverted.holds(inverted.looked_up(tokens), number)
+        column, inverted = table.columns[place], self.values.inverted
+        if column.shown is None:
+            top, sample = (column.record[name] or () for name in ("top", "sample"))
+            texts = list(dict.fromkeys([*(entry["value"] for entry in top), *sample]))
+            tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
+            column.shown = texts, inverted.looked_up(tokens)
+        texts, looked_up = column.shown
+        held = inverted.holds(looked_up, number)
         return tuple(text for text, there in zip(texts, held.tolist(), strict=True) if there)[:_VALUES]
 
     # --- the thesis' --------------------------------------------------------------------------------------------------
