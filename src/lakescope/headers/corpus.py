@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ _SLICE = 20_000
 SMOOTHING = 2.0
 
 
+#: Few terms are in many columns: those of a question were mostly hashed before.
+_hashed = lru_cache(maxsize=1 << 16)(hash_text)
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The terms of one family: ``items[starts[c]:starts[c + 1]]`` are those of column c.
@@ -55,7 +59,7 @@ class Terms:
 
     def numbers(self, terms: Sequence[str]) -> I64:
         """The number of each term; -1 of those that no column has."""
-        wanted = np.array([hash_text(term) for term in terms], np.uint64)
+        wanted = np.array([_hashed(term) for term in terms], np.uint64)
         if not self.hashes.size:
             return np.full(wanted.size, -1, np.int64)
         at = np.minimum(np.searchsorted(self.hashes, wanted), self.hashes.size - 1)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import CorpusPart, HeaderCorpus, likelihood
-from lakescope.headers.evidence import FAMILIES, terms_of
+from lakescope.headers.evidence import FAMILIES
 from lakescope.headers.similar import NamelessColumn, NamelessTable, Similar, ValueSearch
 
 F64 = npt.NDArray[np.float64]
@@ -183,7 +183,7 @@ class Judge:
         corpus = self.corpus
         lists = self.values.lists(table, part)
         similar = self.values.similar(table, part, lists)
-        near = _near(part, [terms_of(column.record, table.width) for column in table.columns], corpus.own(table.number))
+        near = _near(part, [column.terms_in(table.width) for column in table.columns], corpus.own(table.number))
         size = max(1, corpus.frequency.size)
         found = []
         for column, sharing, (nearest, twin) in zip(table.columns, similar.sharing, near, strict=True):
@@ -207,7 +207,7 @@ class Judge:
         common = np.log(np.maximum(frequency, 0.1) / max(1.0, float(frequency.sum())))
         found = []
         for column, clue in zip(table.columns, clues, strict=True):
-            terms = terms_of(column.record, table.width)
+            terms = column.terms_in(table.width)
             looks = [
                 corpus.looks(family, terms[family], frequency, own) / _norm(family, len(terms[family]))
                 for family in FAMILIES

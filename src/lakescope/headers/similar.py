@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus
+from lakescope.headers.evidence import terms_of
 from lakescope.search.inverted import InvertedIndex, LookedUp
 from lakescope.store.inverted import QueryGroups, ranges
 
@@ -32,13 +33,20 @@ Engine = Literal["exact", "hll"]
 class NamelessColumn:
     """A column to be named: its profile, its values as the inverted index sees them, its sketch if there is one.
 
-    ``shown`` are the values that its profile remembers, looked up once they are asked for.
+    ``shown`` are the values that its profile remembers, looked up once they are asked for; ``terms`` its looks.
     """
 
     record: Record
     groups: QueryGroups
     sketch: HyperLogLogPlusPlus | None = None
     shown: tuple[list[str], LookedUp] | None = None
+    terms: dict[str, list[str]] | None = None
+
+    def terms_in(self, width: int) -> dict[str, list[str]]:
+        """What it looks like in a table of so many columns; found out once."""
+        if self.terms is None:
+            self.terms = terms_of(self.record, width)
+        return self.terms
 
 
 @dataclass(slots=True)
