@@ -85,13 +85,13 @@ LIKELY = (0.02, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 
 
 def lake_of(options: argparse.Namespace) -> Lake:
-    """The index of the tables, made on first use."""
-    if options.index is not None:
-        return lakescope.open(options.index)
-    target = options.folder / "wtq.idx"
+    """The index of the tables, made on first use, and ready for many questions."""
+    target = options.index or options.folder / "wtq.idx"
     if not target.exists():
         lakescope.index(options.shared / "headers" / "wtq_train" / "tables", target)
-    return lakescope.open(target)
+    lake = lakescope.open(target)
+    lake.warm()
+    return lake
 
 
 def hidden_of(lake: Lake, headed: HeadedColumns, seed: int, share: float, also: Iterable[int] = ()) -> HiddenTables:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import lakescope
 from lakescope.errors import BadRequest
+from lakescope.headers import corpus as corpus_module
 from lakescope.headers import suggest
 from lakescope.headers.coherence import (
     CONFIRMATIONS,
@@ -32,7 +33,7 @@ from lakescope.headers.coherence import (
 from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
 from lakescope.headers.detect import opinion_of
 from lakescope.headers.evaluate import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from lakescope.headers.evidence import FIELDS
+from lakescope.headers.evidence import FIELDS, terms_of
 from lakescope.headers.model import FIRST, SECOND, Clues, Model
 from lakescope.headers.names import as_written, match, normalised, schema_form
 from lakescope.headers.similar import propose
@@ -546,6 +547,20 @@ def test_records_travel(lake: Lake) -> None:
     assert told.to_arrow().num_rows == len(told) == 25
     assert sum(each.chosen for each in told) == 5
     assert "Nation" in repr(found)
+
+
+def test_looks_are_the_same_with_and_without_kernels(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = HeaderCorpus(HeadedColumns(lake._index))
+    own = np.empty(0, np.int64)
+    records = [lake._index.column(number, FIELDS) for number in range(min(40, len(corpus.columns)))]
+    for record in records:
+        terms = terms_of(record, 4)
+        told = []
+        for loaded in (True, False):
+            monkeypatch.setattr(corpus_module, "kernels_are_loaded", lambda loaded=loaded: loaded)
+            told.append(corpus.whole.alike(terms, own))
+        assert told[0].tobytes() == told[1].tobytes()
+        assert told[0].max() > 0
 
 
 def test_no_kernels_for_tables_of_the_lake(lake: Lake) -> None:

@@ -7,6 +7,7 @@ it. A corpus can be cut into *parts*, each a run of tables, that are searched ap
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy.typing as npt
 
 from lakescope.headers.evidence import FAMILIES, FIELDS, terms_of
 from lakescope.headers.names import as_written, normalised
+from lakescope.search.josie import kernels_are_loaded
 from lakescope.sources.names import meaningless
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
@@ -95,6 +97,17 @@ class _Holders:
     starts: I64
     columns: I32
     scale: F64
+
+    def add_worth(self, numbers: I64, rarity: F64, root: float, found: F64) -> None:
+        """Add to every column what it is worth that it has some terms: the rarer each, the more."""
+        if kernels_are_loaded():
+            from lakescope.headers import kernels
+
+            kernels.add_worth(numbers, self.starts, self.columns, rarity, self.scale, root, found)
+            return
+        lengths = self.starts[numbers + 1] - self.starts[numbers]
+        columns = self.columns[ranges(self.starts[numbers], lengths)]
+        np.add.at(found, columns, np.repeat(rarity, lengths) * self.scale[columns] / root)
 
 
 class HeadedColumns:
@@ -311,8 +324,7 @@ class CorpusPart:
 
         1 is as much as the column itself. 0 for columns that are not part of the corpus, and for ``own``.
         """
-        columns: list[I32] = [np.empty(0, np.int32)]
-        worth: list[F64] = [np.empty(0)]
+        found = np.zeros(len(self.columns))
         whole = 0.0
         columns_left = len(self.corpus) - own.size
         for family, some in terms.items():
@@ -323,11 +335,7 @@ class CorpusPart:
             mine = np.bincount(known.of(own)[0], minlength=totals.size)[numbers]
             rarity = np.log((columns_left + 1) / (totals[numbers] - mine + 0.5))
             whole += (float(rarity.sum()) + unknown * float(np.log(2 * columns_left + 2))) / len(some)
-            starts = held.starts[numbers]
-            lengths = held.starts[numbers + 1] - starts
-            columns.append(held.columns[ranges(starts, lengths)])
-            worth.append(np.repeat(rarity, lengths) * held.scale[columns[-1]] / np.sqrt(len(some)))
-        found = np.bincount(np.concatenate(columns), np.concatenate(worth), len(self.columns))
+            held.add_worth(numbers, rarity, math.sqrt(len(some)), found)
         mine = own[(own >= self.columns.start) & (own < self.columns.stop)]
         found[mine - self.columns.start] = 0
         return found / max(whole, 1e-9)
