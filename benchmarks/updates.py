@@ -26,6 +26,8 @@ from lakescope.demo import write_many_csvs
 from lakescope.lake import Lake
 
 Question = Callable[[Lake], object]
+#: The same tables in one segment, in many, and in one again.
+NAMES = ("one", "many", "compacted")
 
 
 def command(what: str, index: Path, root: Path | None = None) -> common.Run:
@@ -91,7 +93,7 @@ def in_segments(folder: Path, options: argparse.Namespace) -> dict[str, Path]:
     """The same tables in one segment, in many, and in one again."""
     lake, parts = folder / "lake", folder / "later"
     write_many_csvs(lake, tables=options.tables)
-    one, many, compacted = (folder / f"{name}.idx" for name in ("one", "many", "compacted"))
+    one, many, compacted = (folder / f"{name}.idx" for name in NAMES)
     command("index", one, lake)
     dice = random.Random(2)
     paths = tables_of(lake)
@@ -161,8 +163,10 @@ def timed(question: Question, lake: Lake) -> tuple[float, object]:
 
 
 def segments(options: argparse.Namespace) -> Section:
-    folder = common.data_folder("updates-segments", keep=options.keep)
-    places = in_segments(folder, options)
+    if options.indexes is None:
+        places = in_segments(common.data_folder("updates-segments", keep=options.keep), options)
+    else:
+        places = {name: options.indexes / f"{name}.idx" for name in NAMES}
     lakes = {name: Lake.open(path) for name, path in places.items()}
     for lake in lakes.values():
         lake.warm()
@@ -172,13 +176,15 @@ def segments(options: argparse.Namespace) -> Section:
     spent: dict[str, dict[str, list[float]]] = {kind: {name: [] for name in lakes} for kind in asked}
     for kind, some in asked.items():
         rounds: dict[str, list[float]] = {name: [0.0] * options.repeats for name in lakes}
-        for round_ in range(options.repeats):
+        # A round before those that count: it reads from disk what the others find in memory.
+        for round_ in range(-1, options.repeats):
             for question in some:
                 wanted: object = None
                 for name in common.alternated(list(lakes), round_):
                     lake = Lake.open(places[name]) if kind.startswith("opened") else lakes[name]
                     seconds, answer = timed(question, lake)
-                    rounds[name][round_] += seconds / len(some)
+                    if round_ >= 0:
+                        rounds[name][round_] += seconds / len(some)
                     wanted = answer if wanted is None else wanted
                     if not same(answer, wanted):
                         raise RuntimeError(f"{kind}: {name} answers otherwise")
@@ -206,6 +212,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.01, help="share of the tables that an update brings")
     parser.add_argument("--segments", type=int, default=20)
     parser.add_argument("--questions", type=int, default=200, help="of each kind")
+    parser.add_argument("--indexes", type=Path, help="segments: the indexes of an earlier run with --keep")
     parser.add_argument("--opened", type=int, default=10, help="questions for each of which the index is opened")
     options = parser.parse_args()
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
