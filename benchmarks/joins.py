@@ -554,9 +554,13 @@ def processes(index: Path) -> Section:
     return text, {str(count): figures for count, figures in held.items()}, aims
 
 
+#: scipy is here for the tests, and numba imports it where it is: users need not have it.
+_AS_INSTALLED = "import sys; sys.modules['scipy'] = None; from lakescope.cli import main; main()"
+
+
 def cold(options: argparse.Namespace) -> Section:
     """Questions on the command line, start-up included, at the demo lake."""
-    folder, tool = options.folder / "demo", [sys.executable, "-m", "lakescope"]
+    folder, tool = options.folder / "demo", [sys.executable, "-c", _AS_INSTALLED]
     subprocess.run([*tool, "demo", str(folder)], check=True, capture_output=True)
     index = folder / "lake.idx"
     query = sorted((folder / "lake").rglob("*.csv"))[0]

@@ -266,4 +266,15 @@ def test_characters_that_fuse_are_sought_where_they_are() -> None:
         parts = unicodedata.decomposition(chr(point)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
             fusing.add(int(parts[1], 16))
-    assert characters._second_halves() == fusing
+    assert characters._second_halves() == {point for point in fusing if point < 0x10000}
+
+
+def test_every_character_is_classed_as_python_does() -> None:
+    seconds = characters._second_halves()
+    for point, entry in enumerate(characters.character_table().tolist()):
+        char = chr(point)
+        letter = characters.UPPER if char.isupper() else characters.LOWER
+        kind = letter if char.isalpha() else characters.DIGIT if char.isdigit() else characters.OTHER
+        alone = point not in seconds and unicodedata.is_normalized("NFC", char) and not unicodedata.combining(char)
+        expected = 0 if 0xD800 <= point < 0xE000 else kind + characters.STABLE * alone
+        assert entry == expected, hex(point)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -17,14 +18,25 @@ DAMAGED = -1
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
 #: Share of the cost of all lists that is not worth a decision.
 _LITTLE = 0.1
+#: What is read between two decisions costs as much as so many of them, at least.
+_LOOKS = 16
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
 #: Share of what the lists that are left would cost that is spent on sets in vain, at most.
-_GIVE_UP = 0.5
+_GIVE_UP = 0.2
 #: Share of what it may save that is spent on knowing early how good the best sets are, at most.
-_EARLY = 0.3
+_EARLY = 0.15
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
+#: Items of a set that are read one after the other in the time one group is looked for in it.
+_SCANNED = 8
+#: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
+#: other, and the fewest sets that are worth it.
+_APART, _MARKED = 64, 4
+#: Items of a set between two looks at whether it can still win.
+_ITEMS = 1024
+#: Lists that are fetched ahead: a short list is read sooner than memory answers.
+_AHEAD = 8
 #: Counts looked at together.
 _BLOCK = 64
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
@@ -50,6 +62,20 @@ _i64 = _item(types.int64)
 _u32 = _item(types.uint32)
 _u64 = _item(types.uint64)
 _f64 = _item(types.float64)
+
+
+@intrinsic
+def _prefetch(typing_context, address):
+    """Have memory fetched that is read soon; any address will do."""
+
+    def codegen(context, builder, signature, arguments):
+        kind, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        told = ir.FunctionType(ir.VoidType(), [kind, whole, whole, whole])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [kind], told)
+        builder.call(fetch, [builder.inttoptr(arguments[0], kind), *(ir.Constant(whole, each) for each in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), codegen
 
 
 @njit(inline="always", cache=True)
@@ -234,6 +260,8 @@ def note_lists(places, lengths, weights, begin, end, counts, met, n):
     for i in range(begin, end):
         if lengths[i] < 0:
             return DAMAGED
+        if i + _AHEAD < end:
+            _prefetch(places[i + _AHEAD])
         for j in range(lengths[i]):
             s = _u32(places[i], j)
             if s >= sets:
@@ -251,6 +279,8 @@ def merge_lists(places, lengths, weights, begin, end, counts):
     """MergeList-D: adds to the overlap of every set of the lists, one list a group (spec 3.4). False of damage."""
     whole = True
     for i in range(begin, end):
+        if i + _AHEAD < end:
+            _prefetch(places[i + _AHEAD])
         whole = lengths[i] >= 0 and _read_list(places[i], lengths[i], weights[i], counts) and whole
     return whole
 
@@ -380,6 +410,53 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
 
 
 @njit(inline="always", cache=True)
+def _close(groups, begin):
+    """Whether the query's groups from its ``begin``-th on lie so close together that they can be marked."""
+    return groups[-1] - groups[begin] < _APART * (groups.size - begin)
+
+
+@njit(nogil=True, cache=True)
+def _marks(groups, weights, begin, sets):
+    """Weights of the query's groups from its ``begin``-th on by how far each is from it, a 0 after the last.
+
+    Empty if they lie too far apart, or for so few sets that it is not worth it.
+    """
+    if sets < _MARKED or not _close(groups, begin):
+        return np.empty(0, np.int32)
+    marks = np.zeros(groups[-1] - groups[begin] + 2, np.int32)
+    for i in range(begin, groups.size):
+        # Unsigned, and no further than the end: a damaged query must not lead out of the marks.
+        marks[min(np.uint32(groups[i] - groups[begin]), np.uint32(marks.size - 1))] = weights[i]
+    return marks
+
+
+@njit(nogil=True, cache=True)
+def _scan(groups, left_weight, begin, marks, place, size, enough):
+    """As ``_overlap``, by reading all of a set beside the marks of the query."""
+    first, after = groups[begin], np.uint32(marks.size - 1)
+    total = np.int64(0)
+    at = np.int64(0)
+    while at < size:
+        end = min(at + _ITEMS, size)
+        for j in range(at, end):
+            total += marks[min(np.uint32(_i32(place, j) - first), after)]
+        at = end
+        last = _i32(place, at - 1)
+        if last >= groups[-1]:
+            break
+        low, high = np.int64(begin - 1), np.int64(groups.size)
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if groups[middle] <= last:
+                low = middle
+            else:
+                high = middle
+        if total + left_weight[high] < enough:
+            break
+    return total, at // _SCANNED
+
+
+@njit(inline="always", cache=True)
 def _worse(overlap, number, than_overlap, than_number):
     return overlap < than_overlap or (overlap == than_overlap and number > than_number)
 
@@ -419,10 +496,10 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 
 
 @njit(nogil=True, cache=True)
-def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes):
+def _probe(number, groups, weights, left_weight, begin, marks, enough, set_bounds, set_starts, set_items, set_sizes):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
-    Less than ``enough`` need not be exact. Returns how many groups were looked for, too.
+    Less than ``enough`` need not be exact. Returns how many groups were looked for, too, or what took as long.
     """
     file = _file_of(set_bounds, number)
     first = _i64(set_starts[file], number - set_bounds[file])
@@ -439,7 +516,10 @@ def _probe(number, groups, weights, left_weight, begin, enough, set_bounds, set_
             low = middle
         else:
             high = middle
-    return _overlap(groups, weights, left_weight, begin, place + np.uint64(4 * high), size - high, enough)
+    place, size = place + np.uint64(4 * high), size - high
+    if marks.size and size < _SCANNED * (groups.size - begin):
+        return _scan(groups, left_weight, begin, marks, place, size, enough)
+    return _overlap(groups, weights, left_weight, begin, place, size, enough)
 
 
 @njit(nogil=True, cache=True)
@@ -452,21 +532,46 @@ def _left(amounts):
 
 
 @njit(nogil=True, cache=True)
+def _all_left(weights, lengths, costs):
+    """The same of the weights of a query, of the cost of its lists, and of their entries."""
+    n = weights.size
+    left_weight, left_cost, left_entries = np.empty(n + 1, np.int64), np.empty(n + 1), np.empty(n + 1, np.int64)
+    weight, cost, entries = np.int64(0), 0.0, np.int64(0)
+    left_weight[n], left_cost[n], left_entries[n] = weight, cost, entries
+    for i in range(n - 1, -1, -1):
+        length = max(lengths[i], np.int64(0))
+        weight += weights[i]
+        cost += costs[0] + costs[1] * length
+        entries += length
+        left_weight[i], left_cost[i], left_entries[i] = weight, cost, entries
+    return left_weight, left_cost, left_entries
+
+
+@njit(nogil=True, cache=True)
 def _closing(kth, seen, left_weight, at):
     """Where lists will have been read until no new set can win, if the best counts go on growing as they did."""
     rate = kth / max(1, seen)
-    until = at
-    while until < left_weight.size - 1 and kth + rate * (left_weight[at] - left_weight[until]) <= left_weight[until]:
-        until += 1
-    return until
+    low, high = at - 1, left_weight.size - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if kth + rate * (left_weight[at] - left_weight[middle]) <= left_weight[middle]:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @njit(nogil=True, cache=True)
 def _closed(kth, left_weight, at):
     """Where fewer of the query's tokens are left than the ``k``-th best set holds: no new set can win."""
-    while at < left_weight.size - 1 and kth <= left_weight[at]:
-        at += 1
-    return at
+    low, high = at - 1, left_weight.size - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if kth <= left_weight[middle]:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @njit(nogil=True, cache=True)
@@ -495,11 +600,22 @@ def _note_above(counts, begin, end, below, out, n):
 
 
 @njit(nogil=True, cache=True)
+def _affordable(sets, sizes, groups_left, close, costs, budget):
+    """The first of some sets that can be read for so much."""
+    for i in range(sets.size):
+        budget -= _cost_of_set(sizes[sets[i]], groups_left, close, costs)
+        if budget < 0:
+            return sets[:i]
+    return sets
+
+
+@njit(nogil=True, cache=True)
 def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, best, counts, k, read):
     """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
     heap = np.zeros(k, np.int32)
+    marks = _marks(groups, weights, begin, best.size)
     for s in best:
-        more, _ = _probe(s, groups, weights, left_weight, begin, 0, set_bounds, set_starts, set_items, set_sizes)
+        more, _ = _probe(s, groups, weights, left_weight, begin, marks, 0, set_bounds, set_starts, set_items, set_sizes)
         read[SETS] += 1
         if counts[s] + more > heap[0]:
             _replace_least(heap, np.int32(counts[s] + more))
@@ -536,20 +652,29 @@ def _alive(sets, counts, sizes, left, kth, out):
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_sets(candidates, counts, left, seen, kth, k, groups_left, costs, most):
+def _cost_of_set(size, groups_left, close, costs):
+    """What it costs to read a set to its end: looking for every group of a query that is left, or all in order."""
+    looks = min(groups_left, size / _SCANNED) if close else groups_left
+    return costs[2] + costs[3] * looks
+
+
+@njit(nogil=True, cache=True)
+def _cost_of_sets(candidates, counts, sizes, left, seen, kth, k, groups_left, close, costs, most):
     """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5).
 
     Something larger than ``most`` as soon as it is known to be so.
     """
+    cost = 0.0
     if kth == left + seen:
         # Some sets hold the whole query: the first few that do end the search.
-        return min(_TRIES * k, candidates.size) * (costs[2] + costs[3] * groups_left)
-    cost = 0.0
+        for s in candidates[: _TRIES * k]:
+            cost += _cost_of_set(sizes[s], groups_left, close, costs)
+        return cost
     for s in candidates:
         share = counts[s] / seen
         spare = counts[s] + left - kth
         looked = min(1.0, (spare + 1) / max(1e-9, (1 - share) * left))
-        cost += costs[2] + costs[3] * groups_left * looked
+        cost += costs[2] + looked * (_cost_of_set(sizes[s], groups_left, close, costs) - costs[2])
         if cost > most:
             break
     return cost
@@ -592,6 +717,7 @@ def _finish(
     left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
+    marks = _marks(groups, weights, begin, candidates.size)
     for s in _by_count(candidates, counts):
         known = np.int64(counts[s])
         if used == k and not _worse(overlaps[0], sets[0], known + left, s):
@@ -599,7 +725,7 @@ def _finish(
             break
         enough = max(kth, overlaps[0] if used == k else 0) - known
         more, looked = _probe(
-            s, groups, weights, left_weight, begin, enough, set_bounds, set_starts, set_items, set_sizes
+            s, groups, weights, left_weight, begin, marks, enough, set_bounds, set_starts, set_items, set_sizes
         )
         if more < 0:
             read[LISTS] = DAMAGED
@@ -641,9 +767,7 @@ def josie(
     ``least`` are not wanted: elsewhere there are ``k`` that have as much.
     """
     total = groups.size
-    left_weight = _left(weights.astype(np.int64))
-    left_cost = _left(costs[0] + costs[1] * lengths)
-    left_entries = _left(np.maximum(lengths, 0))
+    left_weight, left_cost, left_entries = _all_left(weights, lengths, costs)
     n_met = 0
     noting, is_open = True, True
     kth, boosted = np.int64(least), np.int64(0)
@@ -666,26 +790,30 @@ def josie(
         if is_open and not noting:
             looking = costs[4] * counts.size
         rest = left_cost[at]
-        until = _spent(left_cost, at, max(4 * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
-        if rest < 4 * looking or until == total:
+        until = _spent(left_cost, at, max(_LOOKS * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
+        if rest < _LOOKS * looking or until == total:
             until = total
             continue
         read[DECISIONS] += 1
         left = left_weight[at]
         seen = left_weight[0] - left
+        close = _close(groups, at)
         if is_open:
             some = met[:n_met]
             floor = np.int32(kth)
             kth = np.int64(_kth_largest_of(some, counts, k, floor) if noting else _kth_largest(counts, k, floor))
             if 0 < kth <= left:
                 closing = _closing(kth, seen, left_weight, at)
-                probe = max(1.0, costs[2] + costs[3] * (total - at))
                 # To know sooner what the best sets hold saves the lists after that, at most.
-                tries = min(_TRIES * k, int(_EARLY * left_cost[closing] / probe))
+                budget = _EARLY * left_cost[closing]
+                tries = int(budget / max(1.0, _cost_of_set(kth, total - at, close, costs)))
+                best = met[:0]
                 if tries >= k and seen >= 2 * boosted:
-                    boosted = seen
                     some = met[:n_met] if noting else met[: _at_least(counts, kth, np.uint64(counts.size), met)]
-                    best = _leaders(some, counts, kth, np.empty(tries, np.int32))
+                    best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
+                    best = _affordable(best, sizes, total - at, close, costs, budget)
+                if best.size >= k:
+                    boosted = seen
                     kth = max(
                         kth,
                         _boost(
@@ -711,7 +839,7 @@ def josie(
             some = candidates
             kth = np.int64(_kth_largest_of(candidates, counts, k, np.int32(kth)))
         candidates = candidates[: _alive(some, counts, sizes, left, kth, candidates)]
-        if _cost_of_sets(candidates, counts, left, seen, kth, k, total - at, costs, rest) <= rest:
+        if _cost_of_sets(candidates, counts, sizes, left, seen, kth, k, total - at, close, costs, rest) <= rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
                 *(counts, candidates, kth, k, costs, _GIVE_UP * rest, read),
@@ -762,9 +890,10 @@ def look_at(counts, room):
 def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, enough, out):
     """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
     left_weight = _left(weights.astype(np.int64))
+    marks = _marks(groups, weights, 0, numbers.size)
     for j in range(numbers.size):
         out[j], _ = _probe(
-            numbers[j], groups, weights, left_weight, 0, enough, set_bounds, set_starts, set_items, set_sizes
+            numbers[j], groups, weights, left_weight, 0, marks, enough, set_bounds, set_starts, set_items, set_sizes
         )
         if out[j] < 0:
             return False
@@ -779,6 +908,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
     met = np.empty(seen.size, np.int32)
     n_met = 0
     left_weight = _left(weights.astype(np.int64))
+    unmarked = np.empty(0, np.int32)
     for i in range(groups.size):
         if read[LISTS] < 0 or (used == k and overlaps[0] > left_weight[i]):
             break
@@ -804,7 +934,8 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             more = 0
             if left:
                 more, _ = _probe(
-                    s, groups, weights, left_weight, i + 1, enough, set_bounds, set_starts, set_items, set_sizes
+                    *(s, groups, weights, left_weight, i + 1, unmarked, enough),
+                    *(set_bounds, set_starts, set_items, set_sizes),
                 )
             if more < 0:
                 read[LISTS] = DAMAGED
