@@ -64,18 +64,25 @@ _u64 = _item(types.uint64)
 _f64 = _item(types.float64)
 
 
-@intrinsic
-def _prefetch(typing_context, address):
-    """Have memory fetched that is read soon; any address will do."""
+def _fetching() -> Any:
+    """Has memory fetched that is read soon; any address will do."""
 
-    def codegen(context, builder, signature, arguments):
-        kind, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
-        told = ir.FunctionType(ir.VoidType(), [kind, whole, whole, whole])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [kind], told)
-        builder.call(fetch, [builder.inttoptr(arguments[0], kind), *(ir.Constant(whole, each) for each in (0, 3, 1))])
-        return context.get_dummy_value()
+    @intrinsic
+    def fetch(typing_context, address):
+        def codegen(context, builder, signature, arguments):
+            kind, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+            told = ir.FunctionType(ir.VoidType(), [kind, whole, whole, whole])
+            ahead = builder.module.declare_intrinsic("llvm.prefetch", [kind], told)
+            place = builder.inttoptr(arguments[0], kind)
+            builder.call(ahead, [place, *(ir.Constant(whole, each) for each in (0, 3, 1))])
+            return context.get_dummy_value()
 
-    return types.void(types.uint64), codegen
+        return types.void(types.uint64), codegen
+
+    return fetch
+
+
+_prefetch = _fetching()
 
 
 @njit(inline="always", cache=True)
