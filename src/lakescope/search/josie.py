@@ -99,6 +99,7 @@ class SegmentOverlaps:
         self._sizes = np.empty(0, np.int32)
         self._counts = np.empty(0, np.int32)
         self._touched = np.empty(0, np.int32)
+        self._marks = np.empty(0, np.int32)
 
     def set_costs(self, costs: Costs) -> None:
         """Decide by these costs from now on."""
@@ -114,6 +115,7 @@ class SegmentOverlaps:
             self._sizes = self.index.sizes.astype(np.int32)
             self._counts = np.zeros(self._sets, np.int32)
             self._touched = np.empty(self._sets, np.int32)
+            self._marks = np.zeros(min(int(self.index.group_bounds[-1]), kernels.MARKS) + 2, np.int32)
         return kernels
 
     def load(self) -> None:
@@ -169,7 +171,7 @@ class SegmentOverlaps:
             if algorithm == "josie":
                 found, overlaps = kernels.josie(
                     *(_read_only(query.groups), query.weights, places, lengths, *sets),
-                    *(self._sizes, self._counts, self._touched, k, least, self._cost_array, read),
+                    *(self._marks, self._sizes, self._counts, self._touched, k, least, self._cost_array, read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(
@@ -216,7 +218,7 @@ class SegmentOverlaps:
         self.index.fetch_sets(sets)
         found = np.empty(sets.size, np.int32)
         where = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
-        if not kernels.overlaps_of(sets, query.groups, query.weights, *where, least, found):
+        if not kernels.overlaps_of(sets, query.groups, query.weights, *where, self._marks, least, found):
             raise self._damaged()
         return found
 

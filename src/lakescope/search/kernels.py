@@ -16,8 +16,12 @@ from numba.extending import intrinsic
 DAMAGED = -1
 #: What a search read: lists, their entries, sets, decisions.
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
-#: Share of the cost of all lists that is not worth a decision.
+#: Share of the cost of all lists that is read before the first decision.
+_FIRST = 0.03
+#: Share of the cost of all lists that is not worth another decision.
 _LITTLE = 0.1
+#: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
+_SOME = 0.5
 #: What is read between two decisions costs as much as so many of them, at least.
 _LOOKS = 16
 #: Share of all sets up to which those met are noted, instead of looking at all.
@@ -25,7 +29,7 @@ FEW = 0.125
 #: Share of what the lists that are left would cost that is spent on sets in vain, at most.
 _GIVE_UP = 0.2
 #: Share of what it may save that is spent on knowing early how good the best sets are, at most.
-_EARLY = 0.15
+_EARLY = 0.1
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
 #: Items of a set that are read one after the other in the time one group is looked for in it.
@@ -33,6 +37,8 @@ _SCANNED = 8
 #: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
 #: other, and the fewest sets that are worth it.
 _APART, _MARKED = 64, 4
+#: Groups that there is room for marks of, at most: 16 MB.
+MARKS = 1 << 22
 #: Items of a set between two looks at whether it can still win.
 _ITEMS = 1024
 #: Lists that are fetched ahead: a short list is read sooner than memory answers.
@@ -417,36 +423,46 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
 
 
 @njit(inline="always", cache=True)
-def _close(groups, begin):
+def _close(groups, begin, marks):
     """Whether the query's groups from its ``begin``-th on lie so close together that they can be marked."""
-    return groups[-1] - groups[begin] < _APART * (groups.size - begin)
+    return np.int64(groups[-1]) - groups[begin] < min(_APART * (groups.size - begin), marks.size - 1)
 
 
 @njit(nogil=True, cache=True)
-def _marks(groups, weights, begin, sets):
-    """Weights of the query's groups from its ``begin``-th on by how far each is from it, a 0 after the last.
+def _mark(groups, weights, begin, marks, sets):
+    """Note the weights of the query's groups from its ``begin``-th on, by how far each is from it.
 
-    Empty if they lie too far apart, or for so few sets that it is not worth it.
+    Returns whether it did: not if they lie too far apart, or for so few sets that it is not worth it.
     """
-    if sets < _MARKED or not _close(groups, begin):
-        return np.empty(0, np.int32)
-    marks = np.zeros(groups[-1] - groups[begin] + 2, np.int32)
+    if sets < _MARKED or not _close(groups, begin, marks):
+        return False
     for i in range(begin, groups.size):
-        # Unsigned, and no further than the end: a damaged query must not lead out of the marks.
-        marks[min(np.uint32(groups[i] - groups[begin]), np.uint32(marks.size - 1))] = weights[i]
-    return marks
+        marks[_place(groups[i], groups[begin], marks.size)] = weights[i]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _unmark(groups, begin, marks):
+    for i in range(begin, groups.size):
+        marks[_place(groups[i], groups[begin], marks.size)] = 0
+
+
+@njit(inline="always", cache=True)
+def _place(group, first, size):
+    """Where the mark of a group is: no further than the end, even if a damaged file holds any number."""
+    return min(np.uint32(group - first), np.uint32(size - 1))
 
 
 @njit(nogil=True, cache=True)
 def _scan(groups, left_weight, begin, marks, place, size, enough):
     """As ``_overlap``, by reading all of a set beside the marks of the query."""
-    first, after = groups[begin], np.uint32(marks.size - 1)
+    first, room = groups[begin], groups[-1] - groups[begin] + 2
     total = np.int64(0)
     at = np.int64(0)
     while at < size:
         end = min(at + _ITEMS, size)
         for j in range(at, end):
-            total += marks[min(np.uint32(_i32(place, j) - first), after)]
+            total += marks[_place(_i32(place, j), first, room)]
         at = end
         last = _i32(place, at - 1)
         if last >= groups[-1]:
@@ -503,10 +519,13 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 
 
 @njit(nogil=True, cache=True)
-def _probe(number, groups, weights, left_weight, begin, marks, enough, set_bounds, set_starts, set_items, set_sizes):
+def _probe(
+    number, groups, weights, left_weight, begin, marks, marked, enough, set_bounds, set_starts, set_items, set_sizes
+):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
     Less than ``enough`` need not be exact. Returns how many groups were looked for, too, or what took as long.
+    ``marks`` are the query's, if it was marked.
     """
     file = _file_of(set_bounds, number)
     first = _i64(set_starts[file], number - set_bounds[file])
@@ -524,7 +543,7 @@ def _probe(number, groups, weights, left_weight, begin, marks, enough, set_bound
         else:
             high = middle
     place, size = place + np.uint64(4 * high), size - high
-    if marks.size and size < _SCANNED * (groups.size - begin):
+    if marked and size < _SCANNED * (groups.size - begin):
         return _scan(groups, left_weight, begin, marks, place, size, enough)
     return _overlap(groups, weights, left_weight, begin, place, size, enough)
 
@@ -617,15 +636,22 @@ def _affordable(sets, sizes, groups_left, close, costs, budget):
 
 
 @njit(nogil=True, cache=True)
-def _boost(groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, best, counts, k, read):
+def _boost(
+    groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, marks, best, counts, k, read
+):
     """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
     heap = np.zeros(k, np.int32)
-    marks = _marks(groups, weights, begin, best.size)
+    marked = _mark(groups, weights, begin, marks, best.size)
     for s in best:
-        more, _ = _probe(s, groups, weights, left_weight, begin, marks, 0, set_bounds, set_starts, set_items, set_sizes)
+        more, _ = _probe(
+            *(s, groups, weights, left_weight, begin, marks, marked, 0),
+            *(set_bounds, set_starts, set_items, set_sizes),
+        )
         read[SETS] += 1
         if counts[s] + more > heap[0]:
             _replace_least(heap, np.int32(counts[s] + more))
+    if marked:
+        _unmark(groups, begin, marks)
     return np.int64(heap[0])
 
 
@@ -709,6 +735,7 @@ def _finish(
     set_starts,
     set_items,
     set_sizes,
+    marks,
     counts,
     candidates,
     kth,
@@ -724,7 +751,7 @@ def _finish(
     left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
-    marks = _marks(groups, weights, begin, candidates.size)
+    marked = _mark(groups, weights, begin, marks, candidates.size)
     for s in _by_count(candidates, counts):
         known = np.int64(counts[s])
         if used == k and not _worse(overlaps[0], sets[0], known + left, s):
@@ -732,7 +759,8 @@ def _finish(
             break
         enough = max(kth, overlaps[0] if used == k else 0) - known
         more, looked = _probe(
-            s, groups, weights, left_weight, begin, marks, enough, set_bounds, set_starts, set_items, set_sizes
+            *(s, groups, weights, left_weight, begin, marks, marked, enough),
+            *(set_bounds, set_starts, set_items, set_sizes),
         )
         if more < 0:
             read[LISTS] = DAMAGED
@@ -742,7 +770,10 @@ def _finish(
             used = _push(overlaps, sets, used, known + more, s)
         budget -= costs[2] + costs[3] * looked
         if budget < 0:
-            return sets[:0], overlaps[:0].astype(np.int32)
+            used = 0
+            break
+    if marked:
+        _unmark(groups, begin, marks)
     return sets[:used], overlaps[:used].astype(np.int32)
 
 
@@ -756,6 +787,7 @@ def josie(
     set_starts,
     set_items,
     set_sizes,
+    marks,
     sizes,
     counts,
     met,
@@ -779,7 +811,7 @@ def josie(
     noting, is_open = True, True
     kth, boosted = np.int64(least), np.int64(0)
     candidates = met[:0]
-    at, until = 0, _spent(left_cost, 0, _LITTLE * left_cost[0])
+    at, until = 0, _spent(left_cost, 0, _FIRST * left_cost[0])
     if kth > 0:
         until = max(until, min(total, _closed(kth, left_weight, 0)))
     while at < total:
@@ -797,14 +829,15 @@ def josie(
         if is_open and not noting:
             looking = costs[4] * counts.size
         rest = left_cost[at]
-        until = _spent(left_cost, at, max(_LOOKS * looking, _LITTLE * (left_cost[0] - rest), _LITTLE * rest))
+        little = _LITTLE if is_open else _SOME
+        until = _spent(left_cost, at, max(_LOOKS * looking, little * (left_cost[0] - rest), little * rest))
         if rest < _LOOKS * looking or until == total:
             until = total
             continue
         read[DECISIONS] += 1
         left = left_weight[at]
         seen = left_weight[0] - left
-        close = _close(groups, at)
+        close = _close(groups, at, marks)
         if is_open:
             some = met[:n_met]
             floor = np.int32(kth)
@@ -825,7 +858,7 @@ def josie(
                         kth,
                         _boost(
                             *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                            *(best, counts, k, read),
+                            *(marks, best, counts, k, read),
                         ),
                     )
                     until = max(until, min(total, _closed(kth, left_weight, at)))
@@ -849,7 +882,7 @@ def josie(
         if _cost_of_sets(candidates, counts, sizes, left, seen, kth, k, total - at, close, costs, rest) <= rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                *(counts, candidates, kth, k, costs, _GIVE_UP * rest, read),
+                *(marks, counts, candidates, kth, k, costs, _GIVE_UP * rest, read),
             )
             if found.size or read[LISTS] < 0 or not candidates.size:
                 _forget(counts, met[:n_met], noting)
@@ -894,17 +927,20 @@ def look_at(counts, room):
 
 
 @njit(nogil=True, cache=True)
-def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, enough, out):
+def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, marks, enough, out):
     """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
     left_weight = _left(weights.astype(np.int64))
-    marks = _marks(groups, weights, 0, numbers.size)
+    marked = _mark(groups, weights, 0, marks, numbers.size)
+    whole = True
     for j in range(numbers.size):
         out[j], _ = _probe(
-            numbers[j], groups, weights, left_weight, 0, marks, enough, set_bounds, set_starts, set_items, set_sizes
+            *(numbers[j], groups, weights, left_weight, 0, marks, marked, enough),
+            *(set_bounds, set_starts, set_items, set_sizes),
         )
-        if out[j] < 0:
-            return False
-    return True
+        whole = whole and out[j] >= 0
+    if marked:
+        _unmark(groups, 0, marks)
+    return whole
 
 
 @njit(nogil=True, cache=True)
@@ -915,7 +951,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
     met = np.empty(seen.size, np.int32)
     n_met = 0
     left_weight = _left(weights.astype(np.int64))
-    unmarked = np.empty(0, np.int32)
+    marks = np.empty(0, np.int32)
     for i in range(groups.size):
         if read[LISTS] < 0 or (used == k and overlaps[0] > left_weight[i]):
             break
@@ -941,7 +977,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             more = 0
             if left:
                 more, _ = _probe(
-                    *(s, groups, weights, left_weight, i + 1, unmarked, enough),
+                    *(s, groups, weights, left_weight, i + 1, marks, False, enough),
                     *(set_bounds, set_starts, set_items, set_sizes),
                 )
             if more < 0:
