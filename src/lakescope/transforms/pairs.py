@@ -10,6 +10,7 @@ tokens that no other row has (4.10, 1): numbers are compared without leading zer
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +78,8 @@ class Group:
 
 def folded(text: str) -> str:
     """Text for comparing: small letters without accents."""
-    return text[:_LONGEST].translate(TO_BARE).translate(TO_SMALL)
+    text = text[:_LONGEST]
+    return text.lower() if text.isascii() else text.translate(TO_BARE).translate(TO_SMALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,10 @@ class Column:
 
     def grams(self, q: int) -> Grams:
         """All q-grams of one length: a window's hash is a difference of two sums, moved to the origin."""
-        starts = np.arange(max(0, self.size - q + 1))
-        starts = starts[self.owner[starts] == self.owner[starts + q - 1]]
-        hashes = _mixed((self._sums[starts + q] - self._sums[starts]) * self._inverses[starts]) & _HASH
+        windows = max(0, self.size - q + 1)
+        starts = np.flatnonzero(self.owner[:windows] == self.owner[q - 1 :])
+        sums = (self._sums[q:] - self._sums[:windows])[starts] if windows else self._sums[:0]
+        hashes = _mixed(sums * self._inverses[starts]) & _HASH
         # Hash and value in one number: a plain sort brings equal q-grams together, their values in order.
         keyed = np.sort((hashes << _BITS) | self.owner[starts].astype(np.uint64))
         keyed = keyed[_changes(keyed)]
@@ -163,7 +166,9 @@ class _Best:
         self.score = np.zeros(len(source.values))
         self.place = np.full(len(source.values), -1)
         self.q = np.zeros(len(source.values), np.int64)
-        self.hash = np.zeros(len(source.values), np.uint64)
+        #: Where among the owners of the target's q-grams of that length those of this one are.
+        self.begin = np.zeros(len(source.values), np.int64)
+        self.end = np.zeros(len(source.values), np.int64)
         #: Places whose longest q-gram that the target has is known.
         self.settled = np.zeros(source.size, bool)
 
@@ -180,27 +185,26 @@ class _Best:
         self.settled[starts] = True
         product = mine.counts(np.searchsorted(mine.distinct, hashes)) * theirs.counts(at)
         few = product <= _PRODUCT
-        hashes, starts, scores = hashes[few], starts[few], 1.0 / product[few]
+        at, starts, scores = at[few], starts[few], 1.0 / product[few]
         owners = self.source.owner[starts]
         order = np.lexsort((-scores, owners))
-        hashes, owners, starts, scores = hashes[order], owners[order], starts[order], scores[order]
+        at, owners, starts, scores = at[order], owners[order], starts[order], scores[order]
         first = np.ones(owners.size, bool)
         first[1:] = owners[1:] != owners[:-1]
         better = first & (scores > self.score[owners])  # of equal scores the longest stays: it came first
         owners = owners[better]
         self.score[owners], self.place[owners], self.q[owners] = scores[better], starts[better], q
-        self.hash[owners] = hashes[better]
+        self.begin[owners], self.end[owners] = theirs.begins[at[better]], theirs.begins[at[better] + 1]
 
-    def pairs(self, q: int, target: Column, theirs: Grams) -> list[Pair]:
-        """The pairs of values whose best q-gram has this length."""
+    def pairs(self, q: int, target: Column, theirs: I64) -> list[Pair]:
+        """The pairs of values whose best q-gram has this length; ``theirs`` are the owners of the target's."""
         found = []
-        for value in np.flatnonzero((self.q == q) & (self.place >= 0)).tolist():
-            place = int(self.place[value])
-            at = int(np.searchsorted(theirs.distinct, self.hash[value]))
+        values = np.flatnonzero((self.q == q) & (self.place >= 0))
+        fields = (self.source.rows, self.score, self.place, self.begin, self.end)
+        for row, score, place, begin, end in zip(*(each[values].tolist() for each in fields), strict=True):
             gram = self.source.gram(place, q)
-            for met in theirs.owners[theirs.begins[at] : theirs.begins[at + 1]].tolist():
-                rows = int(self.source.rows[value]), int(target.rows[met])
-                found.append(Pair(*rows, float(self.score[value]), gram, float(q)))
+            for met in target.rows[theirs[begin:end]].tolist():
+                found.append(Pair(row, met, score, gram, float(q)))
         return found
 
 
@@ -210,12 +214,15 @@ def gram_pairs(
     """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
     The score of a q-gram never falls as it grows, as long as the target has it: hence the longest first. The q-grams
-    of one length are in memory at a time. When it is late, those that were not looked at yet are left out.
+    of one length are in memory at a time, of those before only who holds them in the targets. When it is late, those
+    that were not looked at yet are left out.
     """
     bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
     ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
+    owners: dict[int, list[I64]] = {}
     for q in reversed(ladder):
         theirs = [target.grams(q) for target in targets]
+        owners[q] = [grams.owners for grams in theirs]
         for name, column in sources.items():
             if clock is not None and clock.late:
                 break
@@ -224,12 +231,9 @@ def gram_pairs(
                 best[name].look_up(q, mine, grams)
     pairs: list[dict[str, list[Pair]]] = [{name: [] for name in sources} for _ in targets]
     for q in ladder:
-        for target, best, found in zip(targets, bests, pairs, strict=True):
-            wanted = [name for name in sources if (best[name].q == q).any()]
-            if wanted:
-                held = target.grams(q)
-                for name in wanted:
-                    found[name] += best[name].pairs(q, target, held)
+        for target, held, best, found in zip(targets, owners[q], bests, pairs, strict=True):
+            for name in sources:
+                found[name] += best[name].pairs(q, target, held)
     return [
         [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in each.items() if found]
         for each in pairs
@@ -271,9 +275,9 @@ class TokenIndex:
             for token in tokens_of(cells):
                 postings.setdefault(token, []).append(row)
         count = max(len(rows), 1)
-        self._rarest = float(np.log(count))
+        self._rarest = math.log(count)
         self._lists = {
-            token: (np.array(held), float(np.log(count / len(held))))
+            token: (held, math.log(count / len(held)))
             for token, held in postings.items()
             if len(held) <= max(3, _COMMON * count)
         }
@@ -288,8 +292,8 @@ class TokenIndex:
             if not tokens:
                 continue
             lists = [self._lists[token] for token in tokens]
-            held = np.concatenate([rows for rows, _ in lists])
-            weights = np.concatenate([np.full(rows.size, weight) for rows, weight in lists])
+            held = np.array([row for rows, _ in lists for row in rows])
+            weights = np.repeat([weight for _, weight in lists], [len(rows) for rows, _ in lists])
             candidates, at = np.unique(held, return_inverse=True)
             sums = np.bincount(at, weights)
             top = float(sums.max())
