@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +51,7 @@ MOST_VALUES = 1 << 20
 _INVERSE = pow(_BASE, -1, 1 << 64)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """A source row, a target row, how sure (1 / (n * m)), and the characters they were found by.
 
     ``weight`` tells pairs of one score apart: by the length of the q-gram, or by the share of tokens in common.
@@ -276,11 +276,16 @@ class TokenIndex:
                 postings.setdefault(token, []).append(row)
         count = max(len(rows), 1)
         self._rarest = math.log(count)
-        self._lists = {
-            token: (held, math.log(count / len(held)))
-            for token, held in postings.items()
-            if len(held) <= max(3, _COMMON * count)
-        }
+        most = max(3, _COMMON * count)
+        self._postings = {token: held for token, held in postings.items() if len(held) <= most}
+        #: Rows and weight of the tokens that were asked for.
+        self._lists: dict[str, tuple[I64, float]] = {}
+
+    def _list(self, token: str) -> tuple[I64, float]:
+        if token not in self._lists:
+            held = self._postings[token]
+            self._lists[token] = np.array(held), self._rarest - math.log(len(held))
+        return self._lists[token]
 
     def pairs(self, target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
         """Pairs of rows that are each other's best: what counts is how much of the target's weight the row holds."""
@@ -288,16 +293,16 @@ class TokenIndex:
         found: list[tuple[float, int, int, str, float]] = []
         for place, value in enumerate(target[:most]):
             every = tokens_of([value or ""])
-            tokens = [token for token in every if token in self._lists]
+            tokens = [token for token in every if token in self._postings]
             if not tokens:
                 continue
-            lists = [self._lists[token] for token in tokens]
-            held = np.array([row for rows, _ in lists for row in rows])
-            weights = np.repeat([weight for _, weight in lists], [len(rows) for rows, _ in lists])
-            candidates, at = np.unique(held, return_inverse=True)
-            sums = np.bincount(at, weights)
+            lists = [self._list(token) for token in tokens]
+            held = np.concatenate([rows for rows, _ in lists])
+            weights = np.repeat([weight for _, weight in lists], [rows.size for rows, _ in lists])
+            sums = np.bincount(held, weights)
             top = float(sums.max())
-            winners = candidates[sums >= top - 1e-9]
+            # Where there is one row only, tokens weigh nothing.
+            winners = np.flatnonzero(sums >= top - 1e-9) if top > 1e-9 else np.unique(held)
             for row in winners.tolist():
                 if top > best_of_source.get(row, (0.0, 0))[0]:
                     best_of_source[row] = (top, place)
