@@ -594,6 +594,7 @@ def cold(options: argparse.Namespace) -> Section:
 def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--sets", type=int, default=200_000, help="sets of the collections")
+    parser.add_argument("--seed", type=int, default=1, help="of the collections; JOSIE's constants were set by 1")
     parser.add_argument("--queries", type=int, default=200, help="queries of each size")
     parser.add_argument("--k", type=int, nargs="+", default=[10], help="how many to find")
     parser.add_argument("--peer-sets", type=int, default=5_000, help="sets for datasketch, which is slow")
@@ -612,7 +613,7 @@ def main() -> None:
         aims.extend(found)
 
     for name, make in (("lake-like", lake_like), ("dense", dense)):
-        sets = make(options.sets)
+        sets = make(options.sets, seed=options.seed)
         index, spent = build(options.folder / f"{name}.idx", sets)
         add(f"{name} collection", _described(name, sets, spent))
         add(f"{name} race", race(name, sets, index, options))

@@ -424,8 +424,11 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
 
 @njit(inline="always", cache=True)
 def _close(groups, begin, marks):
-    """Whether the query's groups from its ``begin``-th on lie so close together that they can be marked."""
-    return np.int64(groups[-1]) - groups[begin] < min(_APART * (groups.size - begin), marks.size - 1)
+    """Whether the query's groups from its ``begin``-th on lie so close together that they can be marked.
+
+    Those of a set of a damaged file may be in no order: then they are not.
+    """
+    return 0 <= np.int64(groups[-1]) - groups[begin] < min(_APART * (groups.size - begin), marks.size - 1)
 
 
 @njit(nogil=True, cache=True)
