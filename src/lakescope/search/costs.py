@@ -35,15 +35,18 @@ _RUN = 256
 _QUERY_GROUPS = (16, 128, 1_024)
 #: Where to begin in a set is looked for like so many groups, at least; a fit may tell less (spec 3.5).
 _BEGINNING = 8
+#: Items of a set that are worth timing, and what one may cost: the sets may lie too far apart to be marked.
+_LONG = 512
+_LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 _ROUNDS = 3
-_LEAST = 0.05
+_LEAST, _LEAST_GROUP = 0.05, 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
     """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it.
 
-    ``per_count`` is what it costs to look at the count of a set.
+    ``per_count`` is what it costs to look at the count of a set, ``per_item`` to read an item of a set beside marks.
     """
 
     per_list: float = 20.0
@@ -51,9 +54,10 @@ class Costs:
     per_set: float = 150.0
     per_group: float = 8.0
     per_count: float = 0.6
+    per_item: float = 1.0
 
     def as_array(self) -> F64:
-        return np.array([self.per_list, self.per_entry, self.per_set, self.per_group, self.per_count])
+        return np.array([getattr(self, each.name) for each in fields(self)])
 
 
 def stored_costs(index: Index) -> Costs | None:
@@ -86,18 +90,25 @@ def measured(search: SegmentOverlaps) -> Costs:
     if read[:, 1].sum() < _ENOUGH_ENTRIES:
         return Costs()
     per_list, per_entry = _fit(read, [_timed(partial(search.time_lists, each)) for each in queries])
-    largest = index.query_of_set(int(index.sizes.argmax())).groups
-    looked_for = [_thinned(largest, count) for count in _QUERY_GROUPS]
+    of_sets = [index.query_of_set(number).groups for number in sets.tolist()]
+    longest = max(of_sets, key=len)
+    looked_for = [min(of_sets, key=lambda each: abs(len(each) - count)) for count in _QUERY_GROUPS]
     looked = np.array([[sets.size, sets.size * each.size] for each in looked_for], np.float64)
     per_set, per_group = _fit(looked, [_timed(partial(search.time_sets, each, sets)) for each in looked_for])
+    per_group = max(per_group, _LEAST_GROUP)
     per_set = max(per_set, _BEGINNING * per_group)
     per_count = max(_LEAST, _timed(search.time_counts) / int(index.set_bounds[-1]))
-    return Costs(per_list, per_entry, per_set, per_group, per_count)
+    return Costs(per_list, per_entry, per_set, per_group, per_count, _per_item(search, sets, of_sets, longest))
 
 
-def _thinned(groups: I32, most: int) -> I32:
-    """So many of some groups at most, from the rare ones to the frequent."""
-    return groups[:: max(1, groups.size // most)][:most]
+def _per_item(search: SegmentOverlaps, sets: I32, of_sets: list[I32], marked: I32) -> float:
+    """What it costs to read an item beside marks: of the sets that share a range of groups with one that is marked."""
+    items = np.array([np.count_nonzero((each >= marked[0]) & (each <= marked[-1])) for each in of_sets])
+    long = np.flatnonzero(items >= _LONG)
+    if items[long].sum() < _ENOUGH_ENTRIES:
+        return Costs().per_item
+    spent = _timed(partial(search.time_sets, marked, sets[long], marked=True))
+    return min(_MOST_ITEM, max(_LEAST_ITEM, spent / float(items[long].sum())))
 
 
 def _runs(groups: I32, most: int) -> I32:

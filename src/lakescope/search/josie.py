@@ -160,10 +160,8 @@ class SegmentOverlaps:
         if algorithm == "numpy":
             return self._merge_plainly(query, k, exclude)
         kernels = self._prepare()
-        at = self._at
-        assert at is not None
         places, lengths = self._located(query)
-        sets = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
+        sets = self._stored()
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
         self._counts[left_out] = kernels.EXCLUDED
@@ -213,14 +211,17 @@ class SegmentOverlaps:
         if not kernels_are_loaded():
             return np.array([self._overlap_plainly(query, number) for number in sets.tolist()], np.int32)
         kernels = self._prepare()
-        at = self._at
-        assert at is not None
         self.index.fetch_sets(sets)
         found = np.empty(sets.size, np.int32)
-        where = (at.set_bounds, at.set_starts, at.set_items, at.set_sizes)
-        if not kernels.overlaps_of(sets, query.groups, query.weights, *where, self._marks, least, found):
+        if not kernels.overlaps_of(sets, query.groups, query.weights, *self._stored(), self._marks, least, found):
             raise self._damaged()
         return found
+
+    def _stored(self) -> tuple[I64, U64, U64, I64]:
+        """Where the sets lie, for kernels."""
+        at = self._at
+        assert at is not None
+        return at.set_bounds, at.set_starts, at.set_items, at.set_sizes
 
     def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
         return int(query.weights[self.index.held(query.groups, number)].sum())
@@ -231,9 +232,12 @@ class SegmentOverlaps:
         places, lengths = self._located(QueryGroups(groups, groups, 0))
         kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, self._counts)
 
-    def time_sets(self, groups: I32, sets: I32) -> None:
-        """Read sets as a search does."""
-        self.overlaps_of(QueryGroups(groups, np.ones(groups.size, np.int32), 0), sets)
+    def time_sets(self, groups: I32, sets: I32, marked: bool = False) -> None:
+        """Read sets as a search does: looking for groups one by one, or beside marks if they can be marked."""
+        kernels = self._prepare()
+        marks = self._marks if marked else self._marks[:0]
+        weights, found = np.ones(groups.size, np.int32), np.empty(sets.size, np.int32)
+        kernels.overlaps_of(sets, groups, weights, *self._stored(), marks, 0, found)
 
     def time_counts(self) -> None:
         """Look at the counts of all sets as a decision does."""

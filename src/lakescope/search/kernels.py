@@ -26,14 +26,21 @@ _SOME = 0.5
 _LOOKS = 16
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
-#: Share of what the lists that are left would cost that is spent on sets in vain, at most.
-_GIVE_UP = 0.2
+#: Share of what the lists that are left would cost that sets may cost, to be read instead.
+_CHEAPER = 0.7
+#: Sets are given up when they have cost so many times what was expected, and such a share of what the lists would.
+_WRONG, _GIVE_UP = 1.5, 0.1
 #: Share of what it may save that is spent on knowing early how good the best sets are, at most.
 _EARLY = 0.1
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
-#: Items of a set that are read one after the other in the time one group is looked for in it.
+#: Items of a set for each group looked for up to which it is read beside marks instead.
 _SCANNED = 8
+#: Share of the cost of all lists that is spent on finding sets that hold the whole query, at most, and of the query's
+#: rarest lists those that must agree before a set is read for it.
+_WHOLE, _AGREE = 0.04, 8
+#: Sets by which the cost of reading many is estimated.
+_PRICED = 64
 #: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
 #: other, and the fewest sets that are worth it.
 _APART, _MARKED = 64, 4
@@ -395,7 +402,7 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
     """Tokens of the query from its ``begin``-th group on that a set holds, galloping through the set.
 
     Stops when fewer than ``enough`` can be reached: what it returns is then too few. Returns how many groups it looked
-    for, too.
+    for, too, and no items.
     """
     total = looked = 0
     at = 0
@@ -419,7 +426,7 @@ def _overlap(groups, weights, left_weight, begin, place, size, enough):
         if at < size and _i32(place, at) == g:
             total += weights[i]
             at += 1
-    return total, looked
+    return total, looked, 0
 
 
 @njit(inline="always", cache=True)
@@ -458,7 +465,7 @@ def _place(group, first, size):
 
 @njit(nogil=True, cache=True)
 def _scan(groups, left_weight, begin, marks, place, size, enough):
-    """As ``_overlap``, by reading all of a set beside the marks of the query."""
+    """As ``_overlap``, by reading all of a set beside the marks of the query; returns how many items it read, too."""
     first, room = groups[begin], groups[-1] - groups[begin] + 2
     total = np.int64(0)
     at = np.int64(0)
@@ -479,7 +486,7 @@ def _scan(groups, left_weight, begin, marks, place, size, enough):
                 high = middle
         if total + left_weight[high] < enough:
             break
-    return total, at // _SCANNED
+    return total, 0, at
 
 
 @njit(inline="always", cache=True)
@@ -522,30 +529,36 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 
 
 @njit(nogil=True, cache=True)
+def _suffix(number, group, set_bounds, set_starts, set_items, set_sizes):
+    """Where a set goes on from a group of the query on, and how many items follow; ``DAMAGED`` if unreadable."""
+    file = _file_of(set_bounds, number)
+    first = _i64(set_starts[file], number - set_bounds[file])
+    last = _i64(set_starts[file], number - set_bounds[file] + 1)
+    if not 0 <= first <= last <= set_sizes[file]:
+        return np.uint64(0), np.int64(DAMAGED)
+    place = set_items[file] + np.uint64(4 * first)
+    low, high = np.int64(-1), last - first
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if _i32(place, middle) < group:
+            low = middle
+        else:
+            high = middle
+    return place + np.uint64(4 * high), last - first - high
+
+
+@njit(nogil=True, cache=True)
 def _probe(
     number, groups, weights, left_weight, begin, marks, marked, enough, set_bounds, set_starts, set_items, set_sizes
 ):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
-    Less than ``enough`` need not be exact. Returns how many groups were looked for, too, or what took as long.
-    ``marks`` are the query's, if it was marked.
+    Less than ``enough`` need not be exact. Returns how many groups were looked for, and items read, too. ``marks`` are
+    the query's, if it was marked.
     """
-    file = _file_of(set_bounds, number)
-    first = _i64(set_starts[file], number - set_bounds[file])
-    last = _i64(set_starts[file], number - set_bounds[file] + 1)
-    if not 0 <= first <= last <= set_sizes[file]:
-        return DAMAGED, 0
-    place = set_items[file] + np.uint64(4 * first)
-    size = last - first
-    # The suffix of the set from the query's next group on (the position filter's point of view).
-    low, high = np.int64(-1), size
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if _i32(place, middle) < groups[begin]:
-            low = middle
-        else:
-            high = middle
-    place, size = place + np.uint64(4 * high), size - high
+    place, size = _suffix(number, groups[begin], set_bounds, set_starts, set_items, set_sizes)
+    if size < 0:
+        return DAMAGED, 0, 0
     if marked and size < _SCANNED * (groups.size - begin):
         return _scan(groups, left_weight, begin, marks, place, size, enough)
     return _overlap(groups, weights, left_weight, begin, place, size, enough)
@@ -629,13 +642,18 @@ def _note_above(counts, begin, end, below, out, n):
 
 
 @njit(nogil=True, cache=True)
-def _affordable(sets, sizes, groups_left, close, costs, budget):
-    """The first of some sets that can be read for so much."""
-    for i in range(sets.size):
-        budget -= _cost_of_set(sizes[sets[i]], groups_left, close, costs)
-        if budget < 0:
-            return sets[:i]
-    return sets
+def _affordable(sets, groups, begin, set_bounds, set_starts, set_items, set_sizes, close, costs, budget, k):
+    """Some of the sets that can be read for so much in all: none that costs more than its share if ``k`` are read."""
+    most = budget / k
+    n = 0
+    for s in sets:
+        _, size = _suffix(s, groups[begin], set_bounds, set_starts, set_items, set_sizes)
+        cost = _cost_of_set(size, groups.size - begin, close, costs)
+        if cost <= min(most, budget):
+            budget -= cost
+            sets[n] = s
+            n += 1
+    return sets[:n]
 
 
 @njit(nogil=True, cache=True)
@@ -646,7 +664,7 @@ def _boost(
     heap = np.zeros(k, np.int32)
     marked = _mark(groups, weights, begin, marks, best.size)
     for s in best:
-        more, _ = _probe(
+        more, _, _ = _probe(
             *(s, groups, weights, left_weight, begin, marks, marked, 0),
             *(set_bounds, set_starts, set_items, set_sizes),
         )
@@ -690,30 +708,33 @@ def _alive(sets, counts, sizes, left, kth, out):
 @njit(nogil=True, cache=True)
 def _cost_of_set(size, groups_left, close, costs):
     """What it costs to read a set to its end: looking for every group of a query that is left, or all in order."""
-    looks = min(groups_left, size / _SCANNED) if close else groups_left
-    return costs[2] + costs[3] * looks
+    if close and size < _SCANNED * groups_left:
+        return costs[2] + costs[5] * size
+    return costs[2] + costs[3] * groups_left
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_sets(candidates, counts, sizes, left, seen, kth, k, groups_left, close, costs, most):
+def _cost_of_sets(
+    candidates, counts, groups, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, kth, k, close, costs
+):
     """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5).
 
-    Something larger than ``most`` as soon as it is known to be so.
+    Estimated by some of them, if they are many.
     """
+    left = left_weight[begin]
+    seen = left_weight[0] - left
+    # Where sets hold the whole query, the first few that do end the search.
+    whole = kth == left_weight[0]
+    many = min(candidates.size, _TRIES * k) if whole else candidates.size
+    step = max(1, many // _PRICED)
     cost = 0.0
-    if kth == left + seen:
-        # Some sets hold the whole query: the first few that do end the search.
-        for s in candidates[: _TRIES * k]:
-            cost += _cost_of_set(sizes[s], groups_left, close, costs)
-        return cost
-    for s in candidates:
-        share = counts[s] / seen
+    for i in range(0, many, step):
+        s = candidates[i]
+        _, size = _suffix(s, groups[begin], set_bounds, set_starts, set_items, set_sizes)
         spare = counts[s] + left - kth
-        looked = min(1.0, (spare + 1) / max(1e-9, (1 - share) * left))
-        cost += costs[2] + looked * (_cost_of_set(sizes[s], groups_left, close, costs) - costs[2])
-        if cost > most:
-            break
-    return cost
+        looked = 1.0 if whole else min(1.0, (spare + 1) / max(1e-9, (1 - counts[s] / seen) * left))
+        cost += costs[2] + looked * (_cost_of_set(size, groups.size - begin, close, costs) - costs[2])
+    return cost * step
 
 
 @njit(nogil=True, cache=True)
@@ -761,7 +782,7 @@ def _finish(
             # Those that follow have a smaller count, or the same and a larger number.
             break
         enough = max(kth, overlaps[0] if used == k else 0) - known
-        more, looked = _probe(
+        more, looked, items = _probe(
             *(s, groups, weights, left_weight, begin, marks, marked, enough),
             *(set_bounds, set_starts, set_items, set_sizes),
         )
@@ -771,13 +792,104 @@ def _finish(
         read[SETS] += 1
         if more >= enough:
             used = _push(overlaps, sets, used, known + more, s)
-        budget -= costs[2] + costs[3] * looked
+        budget -= costs[2] + costs[3] * looked + costs[5] * items
         if budget < 0:
             used = 0
             break
     if marked:
         _unmark(groups, begin, marks)
     return sets[:used], overlaps[:used].astype(np.int32)
+
+
+@njit(inline="always", cache=True)
+def _gallop(place, at, end, number):
+    """The first place from ``at`` on of a list that holds a number or a larger one."""
+    step = 1
+    while at + step < end and _i32(place, at + step) < number:
+        step <<= 1
+    low, high = at + (step >> 1) - 1, min(at + step, end)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if _i32(place, middle) < number:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(nogil=True, cache=True)
+def _holders(
+    groups,
+    weights,
+    left_weight,
+    places,
+    lengths,
+    set_bounds,
+    set_starts,
+    set_items,
+    set_sizes,
+    marks,
+    sizes,
+    counts,
+    k,
+    costs,
+    budget,
+    read,
+):
+    """The first ``k`` sets, by number, that hold the whole query: nothing can be better. None if too dear to know.
+
+    Small numbers, flags, years and the like are held by more sets than anybody asks for. Lists are in order of the
+    sets, so the rarest of them are gone through side by side, and the sets that all of them name are read.
+    """
+    found = np.empty(k, np.int32)
+    if lengths[0] < k:
+        return found[:0]
+    begin = min(_AGREE, groups.size)
+    at = np.zeros(begin, np.int64)
+    n = looks = 0
+    all_of_it = budget
+    marked = False
+    for j in range(lengths[0]):
+        s = _i32(places[0], j)
+        if s < 0 or s >= counts.size:
+            read[LISTS] = DAMAGED
+            break
+        looks += 1
+        budget -= costs[1]
+        if counts[s] < 0 or sizes[s] < left_weight[0]:
+            continue
+        agree = True
+        for i in range(1, begin):
+            at[i] = _gallop(places[i], at[i], lengths[i], s)
+            looks += 1
+            budget -= _SCANNED * costs[1]
+            if at[i] >= lengths[i] or _i32(places[i], at[i]) != s:
+                agree = False
+                break
+        if agree and begin < groups.size:
+            if not marked and n == 1:
+                marked = _mark(groups, weights, begin, marks, k)
+            enough = left_weight[begin]
+            more, looked, items = _probe(
+                *(s, groups, weights, left_weight, begin, marks, marked, enough),
+                *(set_bounds, set_starts, set_items, set_sizes),
+            )
+            if more < 0:
+                read[LISTS] = DAMAGED
+                break
+            read[SETS] += 1
+            budget -= costs[2] + costs[3] * looked + costs[5] * items
+            agree = more == enough
+        if agree:
+            found[n] = s
+            n += 1
+        if n == k or budget < (0 if n else all_of_it / 2):
+            break
+    if marked:
+        _unmark(groups, begin, marks)
+    if n == k:
+        read[LISTS], read[ENTRIES] = begin, looks
+    return found[:n]
 
 
 @njit(nogil=True, cache=True)
@@ -810,6 +922,14 @@ def josie(
     """
     total = groups.size
     left_weight, left_cost, left_entries = _all_left(weights, lengths, costs)
+    stored = (set_bounds, set_starts, set_items, set_sizes)
+    holders = _holders(
+        *(groups, weights, left_weight, places, lengths, *stored, marks, sizes, counts),
+        *(k, costs, _WHOLE * left_cost[0], read),
+    )
+    if holders.size == k or read[LISTS] < 0:
+        # What is best of all, or damage.
+        return holders, np.full(holders.size, left_weight[0], np.int32)
     n_met = 0
     noting, is_open = True, True
     kth, boosted = np.int64(least), np.int64(0)
@@ -854,14 +974,13 @@ def josie(
                 if tries >= k and seen >= 2 * boosted:
                     some = met[:n_met] if noting else met[: _at_least(counts, kth, np.uint64(counts.size), met)]
                     best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
-                    best = _affordable(best, sizes, total - at, close, costs, budget)
+                    best = _affordable(best, groups, at, *stored, close, costs, budget, k)
                 if best.size >= k:
                     boosted = seen
                     kth = max(
                         kth,
                         _boost(
-                            *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                            *(marks, best, counts, k, read),
+                            *(groups, weights, left_weight, at, *stored, marks, best, counts, k, read),
                         ),
                     )
                     until = max(until, min(total, _closed(kth, left_weight, at)))
@@ -882,10 +1001,11 @@ def josie(
             some = candidates
             kth = np.int64(_kth_largest_of(candidates, counts, k, np.int32(kth)))
         candidates = candidates[: _alive(some, counts, sizes, left, kth, candidates)]
-        if _cost_of_sets(candidates, counts, sizes, left, seen, kth, k, total - at, close, costs, rest) <= rest:
+        cost = _cost_of_sets(candidates, counts, groups, left_weight, at, *stored, kth, k, close, costs)
+        if cost <= _CHEAPER * rest:
             found, overlaps = _finish(
-                *(groups, weights, left_weight, at, set_bounds, set_starts, set_items, set_sizes),
-                *(marks, counts, candidates, kth, k, costs, _GIVE_UP * rest, read),
+                *(groups, weights, left_weight, at, *stored),
+                *(marks, counts, candidates, kth, k, costs, max(_WRONG * cost, _GIVE_UP * rest), read),
             )
             if found.size or read[LISTS] < 0 or not candidates.size:
                 _forget(counts, met[:n_met], noting)
@@ -936,7 +1056,7 @@ def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set
     marked = _mark(groups, weights, 0, marks, numbers.size)
     whole = True
     for j in range(numbers.size):
-        out[j], _ = _probe(
+        out[j], _, _ = _probe(
             *(numbers[j], groups, weights, left_weight, 0, marks, marked, enough),
             *(set_bounds, set_starts, set_items, set_sizes),
         )
@@ -979,7 +1099,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             enough = overlaps[0] - weights[i] if used == k else 0
             more = 0
             if left:
-                more, _ = _probe(
+                more, _, _ = _probe(
                     *(s, groups, weights, left_weight, i + 1, marks, False, enough),
                     *(set_bounds, set_starts, set_items, set_sizes),
                 )
