@@ -405,7 +405,7 @@ def rewritten(lake: lakescope.Lake, dice: random.Random, wanted: int) -> Iterabl
 def candidates(lake: lakescope.Lake, query: object, own: str | None) -> tuple[list[str], float]:
     """Tables in the order in which they would be looked at, and the CPU seconds that took."""
     began = cpu()
-    hits = lake._grams.search(cut_query(query), lake._joins.columns_of(own) if own else range(0))
+    hits = lake._transforms.grams.search(cut_query(query), lake._joins.columns_of(own) if own else range(0))
     names = dict.fromkeys(lake._joins.table_of(hit.number) for hit in hits)
     return list(names), cpu() - began
 
@@ -528,7 +528,7 @@ def measure(count: int) -> None:
 def scale(options: argparse.Namespace) -> Section:
     runs: dict[int, list[Json]] = {}
     for count in options.sizes:
-        for _ in range(options.repeats if count < 1_000_000 else 1):
+        for _ in range(options.repeats):
             command = [sys.executable, __file__, "--measure", str(count)]
             out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             runs.setdefault(count, []).append(json.loads(out.splitlines()[-1]))

@@ -186,9 +186,9 @@ def autojoin(
     """Join two tables whose keys are written differently: learn the programs that rewrite one into the other.
 
     ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
-    to one key. After ``budget`` seconds what was found so far is told; a :class:`lakescope.transforms.clock.Clock`
-    instead also tells what is done, and may be stopped. The plan is empty (false) if no program is believed; it says
-    why.
+    to one key. ``budget`` seconds after both are read, what was found so far is told; a
+    :class:`lakescope.transforms.clock.Clock` instead also tells what is done, and may be stopped. The plan is empty
+    (false) if no program is believed; it says why.
     """
     from lakescope.transforms.autojoin import autojoin
     from lakescope.transforms.clock import Clock

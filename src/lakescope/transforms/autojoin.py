@@ -26,11 +26,13 @@ _TOLD = 3
 def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan:
     """The plan that joins most rows of two tables: paths, URIs or frames; an empty one if none is believed.
 
-    ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. When it is late, what was found so
-    far is told.
+    ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. Time counts once both are read;
+    when it is late, what was found so far is told.
     """
     left, right = held(left), held(right)
-    return learnt(read(left), read(right), clock, fuzzy=fuzzy).of(left, right)
+    texts = read(left), read(right)
+    clock.begin()
+    return learnt(*texts, clock, fuzzy=fuzzy).of(left, right)
 
 
 def learnt(

@@ -18,9 +18,14 @@ class Clock:
             hint = "give more than 0, or None for no limit"
             raise BadRequest(f"a budget of {seconds} seconds leaves no time", hint=hint)
         self.stopped = False
-        self._ends = None if seconds is None else time.monotonic() + seconds
+        self._seconds = seconds
         self._listener = listener
         self._whole: Clock | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on: what was loaded and read before takes nothing of the time."""
+        self._ends = None if self._seconds is None else time.monotonic() + self._seconds
 
     @classmethod
     def of(cls, budget: float | Clock | None) -> Clock:

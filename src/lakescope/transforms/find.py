@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -228,11 +228,11 @@ class Finder:
         for number, (key, texts) in enumerate(zip(self.keys, made, strict=True)):
             if self.clock.late:
                 break
-            groups = [*grams[number], Group(None, tuple(tokens.pairs(texts)))]
-            groups += [Group(None, group.pairs) for each in others for group in each[number]]
+            groups = [*grams[number], Group.of(None, tokens.pairs(texts))]
+            groups += [replace(group, column=None) for each in others for group in each[number]]
             for group in groups:
-                if len(group.pairs) >= 2:
-                    ranked.append((group.mean * min(len(group.pairs), _DRAWN), len(ranked), group, key, texts))
+                if len(group) >= 2:
+                    ranked.append((group.mean * min(len(group), _DRAWN), len(ranked), group, key, texts))
         ranked.sort(key=lambda each: (-each[0], each[1]))
         programs: dict[Program, int] = {}
         for _, _, group, key, texts in ranked[:_GROUPS]:
@@ -244,7 +244,7 @@ class Finder:
     def _of_group(
         self, group: Group, key: Key, rows: Sequence[dict[str, str]], texts: Sequence[str | None]
     ) -> dict[Program, int]:
-        pairs = self._best_pairs(group.pairs)
+        pairs = self._best_pairs(group)
         pool = [Example(rows[each.source], str(texts[each.target])) for each in pairs]
         learner = Learner(self.source.names[:_COLUMNS], pool, self.clock)
         found: dict[Program, int] = {}
@@ -286,16 +286,17 @@ class Finder:
             size = min(EXAMPLES, len(cluster))
             yield sorted(cluster[place] for place in self.rng.choice(len(cluster), size, replace=False).tolist())
 
-    def _best_pairs(self, pairs: Sequence[Pair]) -> list[Pair]:
+    def _best_pairs(self, group: Group) -> list[Pair]:
         """Pairs to draw examples from: of the best score, in an order of chance.
 
         Most rows of a sample have lost their partner and meet a stranger: there the pairs that share most come first.
         """
-        shuffled = [pairs[place] for place in self.rng.permutation(len(pairs)).tolist()]
+        shuffled = self.rng.permutation(len(group))
         drawn = self.found.sampled
         sampled = drawn is not None and min(drawn.source, drawn.target) < 1
-        shuffled.sort(key=lambda each: (-each.score, -each.weight if sampled else 0.0))
-        return shuffled[:_DRAWN]
+        weights = group.weights[shuffled] if sampled else np.zeros(len(group))
+        order = np.lexsort((-weights, -group.scores[shuffled]))
+        return group.at(shuffled[order[:_DRAWN]].tolist())
 
 
 def surroundings(cells: Iterable[str], key: str, gram: str) -> tuple[str, str, str]:

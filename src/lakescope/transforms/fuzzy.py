@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
+from math import fsum
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -69,7 +70,8 @@ class Fuzzy:
 
     def words(self) -> str:
         told = " or ".join(rule.words() for rule in self.rules)
-        return f"{told} ({self.joined:,} rows, of which {self.precision:.0%} are estimated to be right)"
+        rows = "1 row" if self.joined == 1 else f"{self.joined:,} rows"
+        return f"{told} ({rows}, of which {self.precision:.0%} are estimated to be right)"
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "rules": [asdict(rule) for rule in self.rules]}
@@ -125,16 +127,18 @@ class Distances:
     def words(self, a: str, b: str) -> float:
         """Jaccard distance of words, rare ones weighing more."""
         one, other = words_of(a), words_of(b)
-        every = sum(self._weights.get(word, self._rare) for word in one | other)
-        common = sum(self._weights.get(word, self._rare) for word in one & other)
+        every, common = self._weight(one | other), self._weight(one & other)
         return 1 - common / every if every else 1.0
 
     def contained(self, a: str, b: str) -> float:
         """The share of the words of the shorter text that the longer lacks, rare ones weighing more."""
         one, other = words_of(a), words_of(b)
-        common = sum(self._weights.get(word, self._rare) for word in one & other)
-        fewer = min(sum(self._weights.get(word, self._rare) for word in each) for each in (one, other))
-        return 1 - common / fewer if fewer else 1.0
+        fewer = min(self._weight(one), self._weight(other))
+        return 1 - self._weight(one & other) / fewer if fewer else 1.0
+
+    def _weight(self, words: frozenset[str]) -> float:
+        """What words weigh together, to the last bit whatever their order: a tie must be one in every process."""
+        return fsum(self._weights.get(word, self._rare) for word in words)
 
     def edits(self, a: str, b: str) -> float:
         """Share of characters to insert or delete."""
@@ -201,7 +205,10 @@ class Neighbours:
         return self._near[text]
 
     def _looked_up(self, text: str) -> I64:
-        known = sorted((gram for gram in grams(plain(text)) if gram in self._lists), key=lambda g: self._lists[g].size)
+        known = sorted(
+            (gram for gram in grams(plain(text)) if gram in self._lists),
+            key=lambda gram: (self._lists[gram].size, gram),
+        )
         if not known:
             return np.empty(0, np.int64)
         chosen = known[:_RAREST]

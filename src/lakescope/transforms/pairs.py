@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +40,8 @@ _PRODUCT = 100
 _TARGETS = 1500
 #: Tokens of more than this share of rows tell nothing.
 _COMMON = 0.34
+#: Weights of tokens that are no further apart are the same.
+_NOTHING = 1e-9
 #: Mean length of cells that are too short for q-grams of their own.
 _SHORT = 4
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+")
@@ -49,6 +53,15 @@ _HASH = np.uint64((1 << 44) - 1)
 #: Distinct values of a column that are looked at: as many as have a number.
 MOST_VALUES = 1 << 20
 _INVERSE = pow(_BASE, -1, 1 << 64)
+#: Bits of a hash.
+_HASHED = 44
+#: Bits of a number that hold a place, and those that hold a product of counts.
+_PLACES = np.uint64(36)
+_PLACE = np.uint64((1 << 36) - 1)
+_OF_VALUE = np.uint64(44)
+#: Bits of a number that hold a row; the rest hold a token.
+_ROWS = np.uint64(32)
+_ROW = np.uint64((1 << 32) - 1)
 
 
 class Pair(NamedTuple):
@@ -64,16 +77,46 @@ class Pair(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Pairs found between one column (or None: the whole row) and one key; the best first."""
+    """Pairs found between one column (or None: the whole row) and one key; the best first.
+
+    There are many and few are looked at, so they are kept as columns; ``evidence`` gives the characters of one.
+    """
 
     column: str | None
-    pairs: tuple[Pair, ...]
+    sources: I64
+    targets: I64
+    scores: F64
+    weights: F64
+    evidence: Callable[[int], str]
+
+    @classmethod
+    def of(cls, column: str | None, pairs: Sequence[Pair]) -> Group:
+        sources, targets = (np.array([each[field] for each in pairs], np.int64) for field in (0, 1))
+        scores, weights = (np.array([each[field] for each in pairs], np.float64) for field in (2, 4))
+        return cls(column, sources, targets, scores, weights, lambda place: pairs[place].evidence)
+
+    def __len__(self) -> int:
+        return self.sources.size
+
+    def at(self, places: Sequence[int]) -> list[Pair]:
+        """The pairs at some places."""
+        fields = (self.sources, self.targets, self.scores, self.weights)
+        return [
+            Pair(source, target, score, self.evidence(place), weight)
+            for place, source, target, score, weight in zip(
+                places, *(each[np.array(places, np.int64)].tolist() for each in fields), strict=True
+            )
+        ]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return self.at(range(len(self)))
 
     @property
     def mean(self) -> float:
-        return sum(each.score for each in self.pairs) / len(self.pairs) if self.pairs else 0.0
+        return sum(self.scores.tolist()) / len(self) if len(self) else 0.0
 
 
 def folded(text: str) -> str:
@@ -82,19 +125,42 @@ def folded(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(TO_BARE).translate(TO_SMALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Grams:
-    """The q-grams of a column for one q: by place, and the values that hold each."""
+class Windows(NamedTuple):
+    """The q-grams of a column for one q, by place: their hashes, and where they start."""
 
     hashes: U64
     starts: I64
-    distinct: U64
-    begins: I64
-    owners: I64
+
+
+class Grams:
+    """The distinct q-grams of a column for one q, in the order of their hashes, and the values that hold each."""
+
+    def __init__(self, hashes: U64, owners: I64) -> None:
+        # Hash and value in one number: a plain sort brings equal q-grams together, their values in order.
+        keyed = np.sort((hashes << _BITS) | owners.view(np.uint64))
+        keyed = keyed[_changes(keyed)]
+        ranked = keyed >> _BITS
+        begins = np.flatnonzero(_changes(ranked))
+        self.distinct = ranked[begins]
+        self.begins: I64 = np.append(begins, ranked.size)
+        self.owners = (keyed & _OWNER).view(np.int64)
 
     def counts(self, at: I64) -> I64:
         """How many values hold the distinct q-grams at these places."""
         return self.begins[at + 1] - self.begins[at]
+
+
+class _Sieve:
+    """Tells hashes that are not among some at once, and lets few others pass: a bit for the first bits of each."""
+
+    def __init__(self, distinct: U64) -> None:
+        bits = min(_HASHED, max(10, int(distinct.size).bit_length() + 3))
+        self.shift = np.uint64(_HASHED - bits)
+        self.there = np.zeros(1 << bits, bool)
+        self.there[(distinct >> self.shift).view(np.int64)] = True
+
+    def passed(self, hashes: U64) -> npt.NDArray[np.bool_]:
+        return self.there[(hashes >> self.shift).view(np.int64)]
 
 
 class Column:
@@ -119,19 +185,17 @@ class Column:
         sums = np.cumsum(_mixed(codes) * _powers(_BASE, codes.size), dtype=np.uint64)
         self._sums = np.concatenate([np.zeros(1, np.uint64), sums])
 
-    def grams(self, q: int) -> Grams:
+    def windows(self, q: int) -> Windows:
         """All q-grams of one length: a window's hash is a difference of two sums, moved to the origin."""
         windows = max(0, self.size - q + 1)
         starts = np.flatnonzero(self.owner[:windows] == self.owner[q - 1 :])
         sums = (self._sums[q:] - self._sums[:windows])[starts] if windows else self._sums[:0]
-        hashes = _mixed(sums * self._inverses[starts]) & _HASH
-        # Hash and value in one number: a plain sort brings equal q-grams together, their values in order.
-        keyed = np.sort((hashes << _BITS) | self.owner[starts].astype(np.uint64))
-        keyed = keyed[_changes(keyed)]
-        ranked = keyed >> _BITS
-        begins = np.flatnonzero(_changes(ranked))
-        owners = (keyed & _OWNER).astype(np.int64)
-        return Grams(hashes, starts, ranked[begins], np.append(begins, ranked.size), owners)
+        return Windows(_mixed(sums * self._inverses[starts]) & _HASH, starts)
+
+    def grams(self, q: int) -> Grams:
+        """The distinct q-grams of one length."""
+        hashes, starts = self.windows(q)
+        return Grams(hashes, self.owner[starts])
 
     def gram(self, place: int, q: int) -> str:
         owner = int(self.owner[place])
@@ -147,9 +211,14 @@ def _changes(ranked: U64) -> npt.NDArray[np.bool_]:
 
 
 def _powers(base: int, count: int) -> U64:
-    factors = np.full(count, base, np.uint64)
-    factors[:1] = 1
-    return np.cumprod(factors)
+    """The powers of a number, from the one of zero on; each round makes twice as many."""
+    powers = np.ones(count, np.uint64)
+    done = 1
+    while done < count:
+        fresh = powers[done : 2 * done]
+        np.multiply(powers[: fresh.size], np.uint64(pow(base, done, 1 << 64)), out=fresh)
+        done *= 2
+    return powers
 
 
 def _mixed(hashes: U64) -> U64:
@@ -172,40 +241,57 @@ class _Best:
         #: Places whose longest q-gram that the target has is known.
         self.settled = np.zeros(source.size, bool)
 
-    def look_up(self, q: int, mine: Grams, theirs: Grams) -> None:
+    def look_up(self, q: int, mine: Windows, theirs: Grams, sieve: _Sieve) -> None:
         if not theirs.distinct.size or not mine.starts.size:
             return
-        open_ = ~self.settled[mine.starts]
-        hashes, starts = mine.hashes[open_], mine.starts[open_]
+        passed = np.flatnonzero(sieve.passed(mine.hashes))
+        hashes = mine.hashes[passed]
         order = np.argsort(hashes)  # looked up in order, they find what they look for in the cache
-        hashes, starts = hashes[order], starts[order]
+        hashes, starts = hashes[order], mine.starts[passed[order]]
         at = np.minimum(np.searchsorted(theirs.distinct, hashes), theirs.distinct.size - 1)
-        met = theirs.distinct[at] == hashes
+        met = np.flatnonzero(theirs.distinct[at] == hashes)
         hashes, starts, at = hashes[met], starts[met], at[met]
+        held = Grams(hashes, self.source.owner[starts])
+        open_ = np.flatnonzero(~self.settled[starts])
+        hashes, starts, at = hashes[open_], starts[open_], at[open_]
         self.settled[starts] = True
-        product = mine.counts(np.searchsorted(mine.distinct, hashes)) * theirs.counts(at)
-        few = product <= _PRODUCT
-        at, starts, scores = at[few], starts[few], 1.0 / product[few]
+        product = held.counts(np.searchsorted(held.distinct, hashes)) * theirs.counts(at)
+        few = np.flatnonzero(product <= _PRODUCT)
+        at, starts, product = at[few], starts[few], product[few]
+        best = _smallest(self.source.owner[starts], product)
+        at, starts, scores = at[best], starts[best], 1.0 / product[best]
         owners = self.source.owner[starts]
-        order = np.lexsort((-scores, owners))
-        at, owners, starts, scores = at[order], owners[order], starts[order], scores[order]
-        first = np.ones(owners.size, bool)
-        first[1:] = owners[1:] != owners[:-1]
-        better = first & (scores > self.score[owners])  # of equal scores the longest stays: it came first
+        better = scores > self.score[owners]  # of equal scores the longest stays: it came first
         owners = owners[better]
         self.score[owners], self.place[owners], self.q[owners] = scores[better], starts[better], q
         self.begin[owners], self.end[owners] = theirs.begins[at[better]], theirs.begins[at[better] + 1]
 
-    def pairs(self, q: int, target: Column, theirs: I64) -> list[Pair]:
+    def pairs(self, q: int, target: Column, theirs: I64) -> _Found:
         """The pairs of values whose best q-gram has this length; ``theirs`` are the owners of the target's."""
-        found = []
         values = np.flatnonzero((self.q == q) & (self.place >= 0))
-        fields = (self.source.rows, self.score, self.place, self.begin, self.end)
-        for row, score, place, begin, end in zip(*(each[values].tolist() for each in fields), strict=True):
-            gram = self.source.gram(place, q)
-            for met in target.rows[theirs[begin:end]].tolist():
-                found.append(Pair(row, met, score, gram, float(q)))
-        return found
+        begins = self.begin[values]
+        counts = self.end[values] - begins
+        ends = np.cumsum(counts)
+        every = np.repeat(values, counts)
+        met = theirs[np.arange(every.size) + np.repeat(begins - ends + counts, counts)]
+        return _Found(self.source.rows[every], target.rows[met], self.score[every], self.place[every], self.q[every])
+
+
+class _Found(NamedTuple):
+    """Pairs of rows by column: their scores, and the place and the length of their q-grams in the source."""
+
+    sources: I64
+    targets: I64
+    scores: F64
+    places: I64
+    lengths: I64
+
+
+def _smallest(owners: I64, products: I64) -> I64:
+    """The place of the smallest product of each owner, the first of equal ones; in the order of owners."""
+    keyed = owners.view(np.uint64) << _OF_VALUE | products.astype(np.uint64) << _PLACES
+    keyed = np.sort(keyed | np.arange(owners.size, dtype=np.uint64))
+    return (keyed[_changes(keyed >> _OF_VALUE)] & _PLACE).view(np.int64)
 
 
 def gram_pairs(
@@ -222,22 +308,38 @@ def gram_pairs(
     owners: dict[int, list[I64]] = {}
     for q in reversed(ladder):
         theirs = [target.grams(q) for target in targets]
+        sieves = [_Sieve(grams.distinct) for grams in theirs]
         owners[q] = [grams.owners for grams in theirs]
         for name, column in sources.items():
             if clock is not None and clock.late:
                 break
-            mine = column.grams(q)
-            for best, grams in zip(bests, theirs, strict=True):
-                best[name].look_up(q, mine, grams)
-    pairs: list[dict[str, list[Pair]]] = [{name: [] for name in sources} for _ in targets]
-    for q in ladder:
-        for target, held, best, found in zip(targets, owners[q], bests, pairs, strict=True):
-            for name in sources:
-                found[name] += best[name].pairs(q, target, held)
-    return [
-        [Group(name, tuple(sorted(found, key=lambda each: -each.score))) for name, found in each.items() if found]
-        for each in pairs
-    ]
+            mine = column.windows(q)
+            for best, grams, sieve in zip(bests, theirs, sieves, strict=True):
+                best[name].look_up(q, mine, grams, sieve)
+    found: list[list[Group]] = []
+    for number, (target, best) in enumerate(zip(targets, bests, strict=True)):
+        groups = {name: [best[name].pairs(q, target, owners[q][number]) for q in ladder] for name in sources}
+        found.append([_group(name, sources[name], parts) for name, parts in groups.items() if any(map(_any, parts))])
+    return found
+
+
+def _any(found: _Found) -> bool:
+    return found.sources.size > 0
+
+
+def _group(name: str, source: Column, parts: Sequence[_Found]) -> Group:
+    """Pairs of q-grams of all lengths as a group."""
+    scores = np.concatenate([part.scores for part in parts])
+    order = np.argsort(-scores, kind="stable")
+    sources, targets, places, lengths = (
+        np.concatenate(each)[order]
+        for each in zip(*((part.sources, part.targets, part.places, part.lengths) for part in parts), strict=True)
+    )
+
+    def evidence(place: int) -> str:
+        return source.gram(int(places[place]), int(lengths[place]))
+
+    return Group(name, sources, targets, scores[order], lengths.astype(np.float64), evidence)
 
 
 def _ladder(size: int) -> tuple[int, ...]:
@@ -263,54 +365,74 @@ def _mean_length(cells: Sequence[str | None]) -> float:
 
 def tokens_of(texts: Sequence[str]) -> set[str]:
     """Words and numbers of some cells, in small letters, without accents and leading zeros."""
-    return {token.lstrip("0") or "0" for text in texts for token in _TOKEN.findall(folded(text))}
+    return set(_tokens(texts))
+
+
+def _tokens(texts: Sequence[str]) -> list[str]:
+    """The same as they come, those that occur several times as often as they do."""
+    text = " ".join(map(folded, texts))
+    tokens = _TOKEN.findall(text)
+    return [token.lstrip("0") or "0" for token in tokens] if "0" in text else tokens
 
 
 class TokenIndex:
     """Rows of a table by their tokens, weighed by how rare these are; rows are given as their cells."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
-        postings: dict[str, list[int]] = {}
-        for row, cells in enumerate(rows):
-            for token in tokens_of(cells):
-                postings.setdefault(token, []).append(row)
-        count = max(len(rows), 1)
-        self._rarest = math.log(count)
-        most = max(3, _COMMON * count)
-        self._postings = {token: held for token, held in postings.items() if len(held) <= most}
-        #: Rows and weight of the tokens that were asked for.
-        self._lists: dict[str, tuple[I64, float]] = {}
+        tokens = list(map(_tokens, rows))
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        held = np.fromiter(map(numbers.__getitem__, chain.from_iterable(tokens)), np.uint64)
+        lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+        # Token and row in one number, as above.
+        keyed = np.sort(held << _ROWS | np.repeat(np.arange(len(tokens), dtype=np.uint64), lengths))
+        keyed = keyed[_changes(keyed)]
+        self._numbers = dict(numbers)
+        self._rows = (keyed & _ROW).view(np.int64)
+        self._begins = np.searchsorted(keyed >> _ROWS, np.arange(len(numbers) + 1, dtype=np.uint64)).tolist()
+        self._rarest = math.log(max(len(rows), 1))
+        self._most = max(3, _COMMON * len(rows))
+        #: Of each row the weight of the tokens it shares with the value that is looked at.
+        self._sums = np.zeros(len(rows))
 
-    def _list(self, token: str) -> tuple[I64, float]:
-        if token not in self._lists:
-            held = self._postings[token]
-            self._lists[token] = np.array(held), self._rarest - math.log(len(held))
-        return self._lists[token]
+    def _list(self, token: str) -> tuple[I64, float] | None:
+        """The rows that hold a token, and its weight; None if no row does or too many."""
+        number = self._numbers.get(token)
+        if number is None:
+            return None
+        held = self._rows[self._begins[number] : self._begins[number + 1]]
+        return (held, self._rarest - math.log(held.size)) if held.size <= self._most else None
 
     def pairs(self, target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
         """Pairs of rows that are each other's best: what counts is how much of the target's weight the row holds."""
         best_of_source: dict[int, tuple[float, int]] = {}
         found: list[tuple[float, int, int, str, float]] = []
         for place, value in enumerate(target[:most]):
-            every = tokens_of([value or ""])
-            tokens = [token for token in every if token in self._postings]
-            if not tokens:
+            every = sorted(tokens_of([value or ""]))  # sums are the same in any run only if their order is
+            lists = {token: held for token in every if (held := self._list(token)) is not None}
+            if not lists:
                 continue
-            lists = [self._list(token) for token in tokens]
-            held = np.concatenate([rows for rows, _ in lists])
-            weights = np.repeat([weight for _, weight in lists], [rows.size for rows, _ in lists])
-            sums = np.bincount(held, weights)
-            top = float(sums.max())
-            # Where there is one row only, tokens weigh nothing.
-            winners = np.flatnonzero(sums >= top - 1e-9) if top > 1e-9 else np.unique(held)
-            for row in winners.tolist():
+            top, winners = self._nearest(list(lists.values()))
+            if top <= _NOTHING:  # all rows hold them, as where there is one row only: they tell nothing
+                continue
+            for row in winners:
                 if top > best_of_source.get(row, (0.0, 0))[0]:
                     best_of_source[row] = (top, place)
-            if winners.size == 1:
-                share = top / (sum(weight for _, weight in lists) + self._rarest * (len(every) - len(tokens)))
-                found.append((top, int(winners[0]), place, " ".join(sorted(tokens)), share))
+            if len(winners) == 1:
+                known = sum(weight for _, weight in lists.values())
+                share = top / (known + self._rarest * (len(every) - len(lists)))
+                found.append((top, winners[0], place, " ".join(lists), share))
         return [
             Pair(row, place, 1.0, evidence, share)
             for top, row, place, evidence, share in found
             if best_of_source[row] == (top, place)
         ]
+
+    def _nearest(self, lists: Sequence[tuple[I64, float]]) -> tuple[float, list[int]]:
+        """The largest sum of weights that a row has, and the rows that have it."""
+        for rows, weight in lists:
+            self._sums[rows] += weight
+        held = np.concatenate([rows for rows, _ in lists])
+        sums = self._sums[held]
+        self._sums[held] = 0.0
+        top = float(sums.max())
+        return top, sorted(set(held[sums >= top - _NOTHING].tolist()))

@@ -170,6 +170,8 @@ class Plan:
 
     def unmatched(self, side: Literal["left", "right"], limit: int = _SHOWN) -> pa.Table:
         """Rows of one side that do not join, in order."""
+        if side not in ("left", "right"):
+            raise BadRequest(f"no side {side!r}", hint="use left or right")
         number = 0 if side == "left" else 1
         matched = self.pairs()[f"{side}_row"].to_numpy()
         texts = self._texts[number]

@@ -43,8 +43,7 @@ class Texts:
 
     def taken(self, rows: I64) -> list[dict[str, str]]:
         """Some rows as dictionaries of the cells that are there."""
-        places = pa.array(rows)
-        columns = {name: column.take(places).to_pylist() for name, column in self.columns.items()}
+        columns = {name: _taken(column, rows).to_pylist() for name, column in self.columns.items()}
         return [
             {name: cells[place] for name, cells in columns.items() if cells[place] is not None}
             for place in range(len(rows))
@@ -55,14 +54,28 @@ class Texts:
 
     def at(self, rows: I64) -> Texts:
         """Some rows as a table."""
-        places = pa.array(rows)
-        return Texts({name: column.take(places) for name, column in self.columns.items()}, len(rows))
+        return Texts({name: _taken(column, rows) for name, column in self.columns.items()}, len(rows))
 
     def pieces(self) -> Iterator[Texts]:
         """The table in pieces of bounded size."""
         for start in range(0, self.rows, PIECE):
             count = min(PIECE, self.rows - start)
             yield Texts({name: column.slice(start, count) for name, column in self.columns.items()}, count)
+
+
+def _taken(column: pa.ChunkedArray, rows: I64) -> pa.ChunkedArray:
+    """Cells of some rows; if these are in order, from each chunk its own, since Arrow would put all chunks together."""
+    if column.num_chunks < 2 or (np.diff(rows) < 0).any():
+        return column.take(pa.array(rows))
+    sizes = np.array([len(chunk) for chunk in column.chunks])
+    ends = np.cumsum(sizes)
+    parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    taken = [
+        chunk.take(pa.array(part - start))
+        for chunk, part, start in zip(column.chunks, parts, ends - sizes, strict=True)
+        if part.size
+    ]
+    return pa.chunked_array(taken, column.type)
 
 
 def read(query: Any) -> Texts:
