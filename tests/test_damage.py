@@ -281,6 +281,28 @@ def test_a_contradiction_is_found(copy: Path, kind: str, change: Any, check: str
     assert check in {each.check for each in found}, found
 
 
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of columns that are versions of each other, large enough to have bitmaps."""
+    folder, dice = tmp_path_factory.mktemp("versions"), random.Random(3)
+    rows = [[f"v{row}" if dice.random() < 0.7 else "" for _ in range(12)] for row in range(900)]
+    lines = [",".join(row) for row in [[f"c{column}" for column in range(12)], *rows]]
+    (folder / "lake").mkdir()
+    (folder / "lake" / "t.csv").write_text("\n".join(lines) + "\n")
+    with crashes.without_spark():
+        lakescope.index(folder / "lake", folder / "lake.idx")
+    return folder / "lake.idx"
+
+
+@pytest.mark.parametrize("change", [None, put("bits", 1), swap("bits"), put("pages", 5), swap("page_starts")])
+def test_bitmaps_are_compared_with_their_sets(versions: Path, tmp_path: Path, change: Any) -> None:
+    copy = Path(shutil.copytree(versions, tmp_path / "copy.idx"))
+    if change is not None:
+        rewritten(copy, "sets", change)
+    found = lakescope.open(copy).verify(deep=True)
+    assert [each.detail for each in found] == ["bitmaps that are not those of their groups"] * (change is not None)
+
+
 def test_damage_is_found_deep_as_well(copy: Path) -> None:
     file = files_of(copy)[0]
     data = bytearray((copy / file.path).read_bytes())

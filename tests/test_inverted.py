@@ -28,7 +28,7 @@ from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays
 from lakescope.store.index import Index
-from lakescope.store.inverted import InvertedSegment, QueryGroups
+from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST, PAGE_WORDS, InvertedSegment, QueryGroups
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,6 +173,85 @@ def test_josie_skips_the_lists_of_popular_tokens(place: Path) -> None:
     assert 0 < josie.sets_read < 50
 
 
+def versions(dice: random.Random, count: int) -> Sets:
+    """Versions of one large column, and some small ones: pages of groups of which sets have bitmaps.
+
+    Every fifth value of the first half has a twin that is in the same versions, so that groups there weigh two.
+    """
+    sets: list[list[int]] = []
+    for _ in range(count):
+        share, extra = dice.uniform(0.3, 1.0), dice.choice([0, 0, 40])
+        kept = (
+            [x for x in range(7000) if dice.random() < share] if dice.random() < 0.8 else dice.sample(range(7000), 90)
+        )
+        twins = [100_000 + x for x in kept if x % 5 == 0 and x < 3500]
+        sets.append([token(x) for x in (*kept, *twins, *dice.sample(range(200_000, 200_200), extra))])
+    return sets
+
+
+@pytest.fixture(scope="module")
+def paged() -> Iterator[tuple[Sets, InvertedIndex]]:
+    with tempfile.TemporaryDirectory() as folder:
+        sets = versions(random.Random(11), 40)
+        yield sets, index_of_sets(Path(folder) / "i", sets)
+
+
+def test_bitmaps_say_what_the_sets_say(paged: tuple[Sets, InvertedIndex]) -> None:
+    index = segment_of(paged[1])
+    found = 0
+    for file in index.sets:
+        pages, bits = file["pages"].reshape(-1, 3), file["bits"].reshape(-1, PAGE_WORDS)
+        for local in range(file["page_starts"].size - 1):
+            groups = file["groups"][file["starts"][local] : file["starts"][local + 1]]
+            mine = range(file["page_starts"][local], file["page_starts"][local + 1])
+            held, counts = np.unique(groups >> PAGE_BITS, return_counts=True)
+            assert pages[mine, 0].tolist() == held[counts >= PAGE_LEAST].tolist()
+            for at in mine:
+                number, begin, end = pages[at].tolist()
+                here = np.flatnonzero(np.unpackbits(bits[at].view(np.uint8), bitorder="little"))
+                assert (here + (number << PAGE_BITS)).tolist() == groups[begin:end].tolist()
+                found += 1
+    assert found > 40
+
+
+@pytest.mark.parametrize(
+    "costs", [Costs(), Costs(per_list=1e3), Costs(per_set=0, per_group=0, per_count=0, per_item=0)]
+)
+def test_sets_with_bitmaps_are_found_as_by_brute_force(paged: tuple[Sets, InvertedIndex], costs: Costs) -> None:
+    sets, index = paged
+    search, dice, read = OverlapSearch(index, costs), random.Random(12), 0
+    for _ in range(30):
+        share = dice.choice([0.2, 0.7, 1.0])
+        query = [t for t in dice.choice(sets) if dice.random() < share] + [token(x) for x in range(300_000, 300_050)]
+        k, exclude = dice.choice([1, 4, 10]), dice.sample(range(40), 2)
+        groups = search.query(np.array(sorted(query), np.uint64))
+        truth = dict(brute_force(sets, query, 40))
+        overlaps = search.overlaps_of(groups, np.arange(40, dtype=np.int32))
+        assert overlaps.tolist() == [truth.get(number, 0) for number in range(40)]
+        assert answers(search, query, k, exclude) == dict.fromkeys(ALGORITHMS, brute_force(sets, query, k, exclude))
+        read += search.top(groups, k, exclude).sets_read
+    assert read > 100 or costs == Costs(), "no sets were read: this test says nothing"
+
+
+def test_bitmaps_are_used_and_not_needed(paged: tuple[Sets, InvertedIndex]) -> None:
+    """Nothing but bitmaps tells kernels what a page holds; an index of before has none, and answers the same."""
+    sets, index = paged
+    segment = segment_of(index)
+    everyone = np.arange(40, dtype=np.int32)
+    query = segment.query_of_set(max(everyone.tolist(), key=lambda number: len(sets[number])))
+    found = OverlapSearch(index).overlaps_of(query, everyone).tolist()
+    whole, segment.sets = segment.sets, [dict(file) for file in segment.sets]
+    try:
+        for file in segment.sets:
+            file["bits"] = np.zeros_like(file["bits"])
+        assert OverlapSearch(index).overlaps_of(query, everyone).tolist() != found
+        for file in segment.sets:
+            del file["bits"]
+        assert OverlapSearch(index).overlaps_of(query, everyone).tolist() == found
+    finally:
+        segment.sets = whole
+
+
 def test_sets_that_hold_a_whole_query_are_found_without_reading_lists(place: Path) -> None:
     """Row numbers: most sets hold the first few, and the first ``k`` of them by number are the answer."""
     dice = random.Random(5)
@@ -180,7 +259,7 @@ def test_sets_that_hold_a_whole_query_are_found_without_reading_lists(place: Pat
     for each in sets[::7]:
         if each:
             each.remove(dice.choice(each))
-    search = OverlapSearch(index_of_sets(place / "i", sets), Costs(per_list=5e3))
+    search = OverlapSearch(index_of_sets(place / "i", sets), Costs(per_list=1e4))
     for size in (3, 8, 9, 60, 130):
         query = [token(x) for x in range(size)]
         exclude = dice.sample(range(1500), 40)
@@ -195,7 +274,7 @@ def test_sets_that_hold_a_whole_query_are_found_without_reading_lists(place: Pat
 def test_a_query_of_a_damaged_set_whose_groups_are_in_no_order_is_not_marked(place: Path) -> None:
     search = OverlapSearch(index_of_sets(place / "i", skewed(random.Random(6), 100, 200)))
     disordered = np.array([50, 3, 20, 7], np.int32)
-    assert not kernels._close(disordered, 0, np.zeros(1000, np.int32))
+    assert not kernels._close(disordered, 0, kernels.room_for_marks(1000))
     everyone = np.arange(100, dtype=np.int32)
     search.overlaps_of(QueryGroups(disordered, np.ones(4, np.int32), 4), everyone)
 
@@ -350,13 +429,14 @@ def test_a_damaged_file_is_refused_by_name(place: Path, part: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("part", ["postings", "sets", "tokens"])
+@pytest.mark.parametrize("part", ["postings", "sets", "tokens", "bitmaps"])
 def test_nothing_is_read_beyond_a_damaged_file(
     place: Path, part: str, algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a file too large to be checked: whatever its bytes, a search ends with an answer or the name of the file."""
     monkeypatch.setattr(store_index, "CHECKED_BYTES", 0)
-    sets = skewed(random.Random(6), 100, 200)
+    sets = versions(random.Random(6), 25) if part == "bitmaps" else skewed(random.Random(6), 100, 200)
+    part = "sets" if part == "bitmaps" else part
     index = index_of_sets(place / "i", sets)
     (path,) = [place / "i" / file.path for file in index._index.manifest.of_kind(part)]
     whole = path.read_bytes()

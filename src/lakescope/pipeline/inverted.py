@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BuildFailed
-from lakescope.pipeline.kernels import directory_of, sort_lists, sort_rows, unite_pairs
+from lakescope.pipeline.kernels import bitmaps_of, directory_of, sort_lists, sort_rows, unite_pairs
 from lakescope.pipeline.lists import Lists, group
 from lakescope.pipeline.shipping import Shipped
 from lakescope.pipeline.tokens import TokenCut, column_id, raw_buckets
@@ -30,6 +30,7 @@ from lakescope.sketches.grams import GRAMS as GRAMS_KEPT
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import partition
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
+from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST
 from lakescope.store.manifest import SegmentFile
 from lakescope.values.text import read_only
 
@@ -630,9 +631,18 @@ class Finish:
         return out.close()
 
     def _write_sets(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:
-        """The groups of each set, in order, the number of its tokens, and what its column is known by."""
+        """The groups of each set, in order, the number of its tokens, what its column is known by, and bitmaps."""
         parts = [each for _, each in payloads]
-        fields = {"starts": np.int64, "groups": np.int32, "sizes": np.int64, "ids": np.uint64, "range": np.int64}
+        fields = {
+            "starts": np.int64,
+            "groups": np.int32,
+            "sizes": np.int64,
+            "ids": np.uint64,
+            "range": np.int64,
+            "page_starts": np.int64,
+            "pages": np.int32,
+            "bits": np.uint64,
+        }
         out = ArrayFile(self.staging, PARTS[SETS], fields)
         ids = _read(self.staging, _SET_NUMBERS)["ids"][begin:end]
         sets = np.concatenate([np.empty(0, np.int32), *(each["sets"] for each in parts)]) - np.int32(begin)
@@ -640,6 +650,8 @@ class Finish:
         widths = np.concatenate([np.empty(0, np.int64), *(each["widths"] for each in parts)])
         starts, ordered, sizes = sort_rows(sets, groups, widths, end - begin)
         out.append(starts=starts, groups=ordered, sizes=sizes, ids=ids, range=np.array([begin, end]))
+        page_starts, pages, bits = bitmaps_of(starts, ordered, PAGE_BITS, PAGE_LEAST)
+        out.append(page_starts=page_starts, pages=pages, bits=bits)
         return out.close()
 
     def _write_forest(self, payloads: Iterator[tuple[int, codec.Fields]], begin: int, end: int) -> SegmentFile:

@@ -169,6 +169,35 @@ def sort_rows(rows, items, weights, count):
 
 
 @njit(cache=True)
+def bitmaps_of(starts, items, page_bits, least):
+    """The pages of which rows hold at least so many items: (beginnings by row, pages, bitmaps).
+
+    A page is told by its number and by where its items begin and end within the row. Items are in order.
+    """
+    words = 1 << (page_bits - 6)
+    begins = np.zeros(starts.size, np.int64)
+    pages = np.empty((items.size // least, 3), np.int32)
+    n = 0
+    for row in range(starts.size - 1):
+        at = starts[row]
+        while at < starts[row + 1]:
+            page, first = items[at] >> page_bits, at
+            while at < starts[row + 1] and items[at] >> page_bits == page:
+                at += 1
+            if at - first >= least:
+                pages[n, 0], pages[n, 1], pages[n, 2] = page, first - starts[row], at - starts[row]
+                n += 1
+        begins[row + 1] = n
+    bits = np.zeros((n, words), np.uint64)
+    for row in range(starts.size - 1):
+        for i in range(begins[row], begins[row + 1]):
+            for at in range(starts[row] + pages[i, 1], starts[row] + pages[i, 2]):
+                inside = items[at] - (pages[i, 0] << page_bits)
+                bits[i, inside >> 6] |= np.uint64(1) << np.uint64(inside & 63)
+    return begins, pages[:n], bits
+
+
+@njit(cache=True)
 def directory_of(hashes, shift, low, count):
     """Where the hashes of each of ``count`` equal ranges from ``low`` on begin, among sorted hashes."""
     begins = np.empty(count + 1, np.int64)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST
+
 if TYPE_CHECKING:
     from lakescope.search.josie import SegmentOverlaps
     from lakescope.search.overlaps import OverlapSearch
@@ -38,6 +40,8 @@ _BEGINNING = 8
 #: Items of a set that are worth timing, and what one may cost: the sets may lie too far apart to be marked.
 _LONG = 512
 _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
+#: A page of which a set has a bitmap is compared in the time of so many items.
+OF_PAGE = 48
 _ROUNDS = 3
 _LEAST, _LEAST_GROUP = 0.05, 4.0
 
@@ -103,12 +107,20 @@ def measured(search: SegmentOverlaps) -> Costs:
 
 def _per_item(search: SegmentOverlaps, sets: I32, of_sets: list[I32], marked: I32) -> float:
     """What it costs to read an item beside marks: of the sets that share a range of groups with one that is marked."""
-    items = np.array([np.count_nonzero((each >= marked[0]) & (each <= marked[-1])) for each in of_sets])
+    items = np.array([_effort(each[(each >= marked[0]) & (each <= marked[-1])]) for each in of_sets])
     long = np.flatnonzero(items >= _LONG)
     if items[long].sum() < _ENOUGH_ENTRIES:
         return Costs().per_item
-    spent = _timed(partial(search.time_sets, marked, sets[long], marked=True))
-    return min(_MOST_ITEM, max(_LEAST_ITEM, spent / float(items[long].sum())))
+    parts = long, long[: long.size // 2]
+    spent = [_timed(partial(search.time_sets, marked, sets[part], marked=True)) for part in parts]
+    _, per_item = _fit(np.array([[1.0, items[part].sum()] for part in parts]), spent)
+    return min(_MOST_ITEM, max(_LEAST_ITEM, per_item))
+
+
+def _effort(groups: I32) -> int:
+    """What it takes to read groups of a set, in items: those of a page with a bitmap are compared at once."""
+    counts = np.unique(groups >> PAGE_BITS, return_counts=True)[1]
+    return int(np.where(counts < PAGE_LEAST, counts, OF_PAGE).sum())
 
 
 def _runs(groups: I32, most: int) -> I32:

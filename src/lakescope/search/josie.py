@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.costs import Costs
-from lakescope.store.arrays import Arrays, lazily
-from lakescope.store.inverted import InvertedSegment, QueryGroups
+from lakescope.store.arrays import Array, Arrays, lazily
+from lakescope.store.inverted import PAGE_WORDS, InvertedSegment, QueryGroups
 
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
@@ -50,9 +50,7 @@ class Addresses:
         self.list_starts = _places(index.postings, "starts")
         self.list_items = _places(index.postings, "sets")
         self.list_sizes = _sizes(index.postings, "sets")
-        self.set_starts = _places(index.sets, "starts")
-        self.set_items = _places(index.sets, "groups")
-        self.set_sizes = _sizes(index.sets, "groups")
+        self.set_files = np.array([_of_sets(file, index.partly) for file in index.sets], np.uint64)
         #: What it takes to look tokens up: bits of the directory, its bounds by file, and where everything lies.
         self.of_tokens = (
             int(index.tokens[0]["range"][0]),
@@ -64,14 +62,31 @@ class Addresses:
         )
 
 
+def _of_sets(file: Arrays, partly: bool) -> list[int]:
+    """What kernels know of a file of sets; bitmaps that are not at hand, or were not made yet, are none."""
+    starts, groups = lazily(file, "starts"), lazily(file, "groups")
+    found = [_address(starts), _address(groups), groups.size]
+    if partly or "bits" not in file:
+        return [*found, 0, 0, 0, 0]
+    starts, pages, bits = file["page_starts"], file["pages"], file["bits"]
+    count = bits.size // PAGE_WORDS
+    if starts.size != lazily(file, "starts").size or pages.size != 3 * count:
+        return [*found, 0, 0, 0, 0]
+    return [*found, _address(starts), _address(pages), count, _address(bits)]
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
 def addresses(files: list[Arrays], name: str) -> U64:
     """Where in memory an array of each file lies."""
-    return np.array([file[name].__array_interface__["data"][0] for file in files], np.uint64)
+    return np.array([_address(file[name]) for file in files], np.uint64)
 
 
 def _places(files: list[Arrays], name: str) -> U64:
     """The same, whether or not it is all here: what is looked at is fetched before."""
-    return np.array([lazily(file, name).__array_interface__["data"][0] for file in files], np.uint64)
+    return np.array([_address(lazily(file, name)) for file in files], np.uint64)
 
 
 def _sizes(files: list[Arrays], name: str) -> I64:
@@ -99,7 +114,7 @@ class SegmentOverlaps:
         self._sizes = np.empty(0, np.int32)
         self._counts = np.empty(0, np.int32)
         self._touched = np.empty(0, np.int32)
-        self._marks = np.empty(0, np.int32)
+        self._marks: tuple[Array, ...] = ()
 
     def set_costs(self, costs: Costs) -> None:
         """Decide by these costs from now on."""
@@ -115,7 +130,7 @@ class SegmentOverlaps:
             self._sizes = self.index.sizes.astype(np.int32)
             self._counts = np.zeros(self._sets, np.int32)
             self._touched = np.empty(self._sets, np.int32)
-            self._marks = np.zeros(min(int(self.index.group_bounds[-1]), kernels.MARKS) + 2, np.int32)
+            self._marks = kernels.room_for_marks(int(self.index.group_bounds[-1]))
         return kernels
 
     def load(self) -> None:
@@ -217,11 +232,11 @@ class SegmentOverlaps:
             raise self._damaged()
         return found
 
-    def _stored(self) -> tuple[I64, U64, U64, I64]:
+    def _stored(self) -> tuple[I64, U64]:
         """Where the sets lie, for kernels."""
         at = self._at
         assert at is not None
-        return at.set_bounds, at.set_starts, at.set_items, at.set_sizes
+        return at.set_bounds, at.set_files
 
     def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
         return int(query.weights[self.index.held(query.groups, number)].sum())
@@ -235,7 +250,7 @@ class SegmentOverlaps:
     def time_sets(self, groups: I32, sets: I32, marked: bool = False) -> None:
         """Read sets as a search does: looking for groups one by one, or beside marks if they can be marked."""
         kernels = self._prepare()
-        marks = self._marks if marked else self._marks[:0]
+        marks = self._marks if marked else kernels.room_for_marks(0)
         weights, found = np.ones(groups.size, np.int32), np.empty(sets.size, np.int32)
         kernels.overlaps_of(sets, groups, weights, *self._stored(), marks, 0, found)
 

@@ -13,6 +13,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from lakescope.search.costs import OF_PAGE
+from lakescope.store.inverted import PAGE_BITS, PAGE_WORDS
+
 DAMAGED = -1
 #: What a search read: lists, their entries, sets, decisions.
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
@@ -23,7 +26,7 @@ _LITTLE = 0.1
 #: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
 _SOME = 0.5
 #: What is read between two decisions costs as much as so many of them, at least.
-_LOOKS = 16
+_LOOKS = 24
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
 #: Share of what the lists that are left would cost that sets may cost, to be read instead.
@@ -38,7 +41,7 @@ _TRIES = 16
 _SCANNED = 8
 #: Share of the cost of all lists that is spent on finding sets that hold the whole query, at most, and of the query's
 #: rarest lists those that must agree before a set is read for it.
-_WHOLE, _AGREE = 0.04, 8
+_WHOLE, _AGREE = 0.03, 8
 #: Sets by which the cost of reading many is estimated.
 _PRICED = 64
 #: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
@@ -48,6 +51,9 @@ _APART, _MARKED = 64, 4
 MARKS = 1 << 22
 #: Items of a set between two looks at whether it can still win.
 _ITEMS = 1024
+#: What is known of a file of sets: where its beginnings and its items lie, how many items; the same of its pages, and
+#: where the bitmaps lie.
+_STARTS, _GROUPS, _SIZE, _PAGE_STARTS, _PAGES, _PAGE_COUNT, _BITS = range(7)
 #: Lists that are fetched ahead: a short list is read sooner than memory answers.
 _AHEAD = 8
 #: Counts looked at together.
@@ -96,6 +102,22 @@ def _fetching() -> Any:
 
 
 _prefetch = _fetching()
+
+
+def _counting() -> Any:
+    """Counts the bits of a word that are set."""
+
+    @intrinsic
+    def ones(typing_context, word):
+        def codegen(context, builder, signature, arguments):
+            return builder.ctpop(arguments[0])
+
+        return types.int64(types.uint64), codegen
+
+    return ones
+
+
+_ones = _counting()
 
 
 @njit(inline="always", cache=True)
@@ -435,26 +457,64 @@ def _close(groups, begin, marks):
 
     Those of a set of a damaged file may be in no order: then they are not.
     """
-    return 0 <= np.int64(groups[-1]) - groups[begin] < min(_APART * (groups.size - begin), marks.size - 1)
+    return 0 <= np.int64(groups[-1]) - groups[begin] < min(_APART * (groups.size - begin), marks[0].size - 1)
+
+
+def room_for_marks(groups: int) -> tuple[Any, ...]:
+    """Memory to mark queries in, of a lake of so many groups: what `_mark` fills and `_unmark` empties.
+
+    The weight of each group and a bit, as far from the first group, or from the first of its page, as it is; what the
+    groups of each page and of those that follow weigh; and the groups that weigh more than one, by page.
+    """
+    room = min(groups, MARKS) + 2
+    pages = (room >> PAGE_BITS) + 3
+    return (
+        np.zeros(room, np.int32),
+        np.zeros(pages * PAGE_WORDS, np.uint64),
+        np.zeros(pages + 1, np.int64),
+        np.zeros(pages + 1, np.int32),
+        np.zeros(room, np.int32),
+    )
 
 
 @njit(nogil=True, cache=True)
 def _mark(groups, weights, begin, marks, sets):
-    """Note the weights of the query's groups from its ``begin``-th on, by how far each is from it.
+    """Mark the query's groups from its ``begin``-th on.
 
     Returns whether it did: not if they lie too far apart, or for so few sets that it is not worth it.
     """
     if sets < _MARKED or not _close(groups, begin, marks):
         return False
+    of_group, words, left, heavy_starts, heavy = marks
+    first = groups[begin]
+    base = first & ~((1 << PAGE_BITS) - 1)
+    page, n = 0, 0
+    heavy_starts[0] = 0
     for i in range(begin, groups.size):
-        marks[_place(groups[i], groups[begin], marks.size)] = weights[i]
+        of_group[_place(groups[i], first, of_group.size)] = weights[i]
+        inside = _place(groups[i], base, words.size << 6)
+        words[inside >> 6] |= np.uint64(1) << np.uint64(inside & 63)
+        left[inside >> PAGE_BITS] += weights[i]
+        while page < inside >> PAGE_BITS:
+            page += 1
+            heavy_starts[page] = n
+        if weights[i] > 1:
+            heavy[n] = i
+            n += 1
+    heavy_starts[page + 1] = n
+    for i in range(page, 0, -1):
+        left[i - 1] += left[i]
     return True
 
 
 @njit(nogil=True, cache=True)
 def _unmark(groups, begin, marks):
+    of_group, words, left, _, _ = marks
     for i in range(begin, groups.size):
-        marks[_place(groups[i], groups[begin], marks.size)] = 0
+        of_group[_place(groups[i], groups[begin], of_group.size)] = 0
+    pages = (groups[-1] >> PAGE_BITS) - (groups[begin] >> PAGE_BITS) + 1
+    words[: pages * PAGE_WORDS] = 0
+    left[:pages] = 0
 
 
 @njit(inline="always", cache=True)
@@ -463,30 +523,71 @@ def _place(group, first, size):
     return min(np.uint32(group - first), np.uint32(size - 1))
 
 
-@njit(nogil=True, cache=True)
-def _scan(groups, left_weight, begin, marks, place, size, enough):
-    """As ``_overlap``, by reading all of a set beside the marks of the query; returns how many items it read, too."""
-    first, room = groups[begin], groups[-1] - groups[begin] + 2
+@njit(inline="always", cache=True)
+def _marked_weight(place, begin, end, of_group, first, room):
+    """What the items of a set from one place to another weigh in the query."""
     total = np.int64(0)
-    at = np.int64(0)
+    for j in range(begin, end):
+        total += of_group[_place(_i32(place, j), first, room)]
+    return total
+
+
+@njit(inline="always", cache=True)
+def _common_bits(place, words, begin):
+    """How many groups a page of a set shares with the marks that begin at a word."""
+    total = np.int64(0)
+    for j in range(PAGE_WORDS):
+        total += _ones(_u64(place, j) & words[np.uint64(begin + j)])
+    return total
+
+
+@njit(inline="always", cache=True)
+def _heavier(place, groups, weights, heavy):
+    """What the groups of a page that weigh more than one add to their number, of those that a set holds."""
+    total = np.int64(0)
+    for i in heavy:
+        inside = groups[i] & ((1 << PAGE_BITS) - 1)
+        held = _u64(place, inside >> 6) >> np.uint64(inside & 63) & np.uint64(1)
+        total += np.int64(held) * (weights[i] - 1)
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _scan(groups, weights, begin, marks, stored, enough):
+    """As ``_overlap``, by reading all of a set beside the marks of the query; returns how many items it read, too.
+
+    A page of which the set has a bitmap is compared as a whole.
+    """
+    of_group, words, left, heavy_starts, heavy = marks
+    place, at, size, page, last_page, pages, bits = stored
+    first, room = groups[begin], groups[-1] - groups[begin] + 2
+    base, top = first >> PAGE_BITS, groups[-1] >> PAGE_BITS
+    total, read = np.int64(0), np.int64(0)
     while at < size:
-        end = min(at + _ITEMS, size)
-        for j in range(at, end):
-            total += marks[_place(_i32(place, j), first, room)]
-        at = end
-        last = _i32(place, at - 1)
-        if last >= groups[-1]:
+        # Items up to the next page with a bitmap, not too many at a time.
+        stop = min(at + _ITEMS, size)
+        ended = stop
+        if page < last_page and _i32(pages, 3 * page) <= top:
+            number, begins, ends = _i32(pages, 3 * page) - base, _i32(pages, 3 * page + 1), _i32(pages, 3 * page + 2)
+            if number < 0 or not begins < ends <= size or ends <= at:
+                return np.int64(DAMAGED), 0, 0
+            if begins <= stop:
+                stop, ended = max(at, np.int64(begins)), np.int64(ends)
+                bitmap = bits + np.uint64(8 * PAGE_WORDS * page)
+                few = heavy[heavy_starts[number] : heavy_starts[number + 1]]
+                total += _common_bits(bitmap, words, number * PAGE_WORDS) + _heavier(bitmap, groups, weights, few)
+                read += OF_PAGE + few.size
+                page += 1
+        total += _marked_weight(place, at, stop, of_group, first, room)
+        read += stop - at
+        whole = ended > stop
+        at = ended
+        reached = _i32(place, at - 1)
+        # Of a page that is not read to its end, all counts as if it were left.
+        following = (reached >> PAGE_BITS) + whole
+        if reached >= groups[-1] or total + left[_place(following, base, left.size)] < enough:
             break
-        low, high = np.int64(begin - 1), np.int64(groups.size)
-        while high - low > 1:
-            middle = (low + high) >> 1
-            if groups[middle] <= last:
-                low = middle
-            else:
-                high = middle
-        if total + left_weight[high] < enough:
-            break
-    return total, 0, at
+    return total, 0, read
 
 
 @njit(inline="always", cache=True)
@@ -529,14 +630,24 @@ def _push(heap_overlaps, heap_sets, used, overlap, number):
 
 
 @njit(nogil=True, cache=True)
-def _suffix(number, group, set_bounds, set_starts, set_items, set_sizes):
-    """Where a set goes on from a group of the query on, and how many items follow; ``DAMAGED`` if unreadable."""
+def _suffix(number, group, set_bounds, set_files):
+    """How a set goes on from a group of the query on.
+
+    (where its items lie, the first one, how many there are, the pages with a bitmap from and to, where these and their
+    bitmaps lie), the first item ``DAMAGED`` if unreadable.
+    """
     file = _file_of(set_bounds, number)
-    first = _i64(set_starts[file], number - set_bounds[file])
-    last = _i64(set_starts[file], number - set_bounds[file] + 1)
-    if not 0 <= first <= last <= set_sizes[file]:
-        return np.uint64(0), np.int64(DAMAGED)
-    place = set_items[file] + np.uint64(4 * first)
+    of_file = set_files[file]
+    local = number - set_bounds[file]
+    first, last = _i64(of_file[_STARTS], local), _i64(of_file[_STARTS], local + 1)
+    page, last_page = np.int64(0), np.int64(0)
+    if of_file[_PAGE_COUNT]:
+        page, last_page = _i64(of_file[_PAGE_STARTS], local), _i64(of_file[_PAGE_STARTS], local + 1)
+    pages = of_file[_PAGES]
+    items, count = np.int64(of_file[_SIZE]), np.int64(of_file[_PAGE_COUNT])
+    if not (0 <= first <= last <= items and 0 <= page <= last_page <= count):
+        return np.uint64(0), np.int64(DAMAGED), np.int64(0), page, page, pages, pages
+    place = of_file[_GROUPS] + np.uint64(4 * first)
     low, high = np.int64(-1), last - first
     while high - low > 1:
         middle = (low + high) >> 1
@@ -544,24 +655,35 @@ def _suffix(number, group, set_bounds, set_starts, set_items, set_sizes):
             low = middle
         else:
             high = middle
-    return place + np.uint64(4 * high), last - first - high
+    while page < last_page and _i32(pages, 3 * page + 2) <= high:
+        page += 1
+    return place, high, last - first, page, last_page, pages, of_file[_BITS]
 
 
 @njit(nogil=True, cache=True)
-def _probe(
-    number, groups, weights, left_weight, begin, marks, marked, enough, set_bounds, set_starts, set_items, set_sizes
-):
+def _effort(stored):
+    """What it takes to read a set to its end beside marks, in items."""
+    _, at, size, page, last_page, pages, _ = stored
+    items = size - at
+    for i in range(page, last_page):
+        items -= max(0, _i32(pages, 3 * i + 2) - _i32(pages, 3 * i + 1) - OF_PAGE)
+    return max(items, np.int64(0))
+
+
+@njit(nogil=True, cache=True)
+def _probe(number, groups, weights, left_weight, begin, marks, marked, enough, set_bounds, set_files):
     """Tokens of the query from its ``begin``-th group on that a set of the lake holds; ``DAMAGED`` if unreadable.
 
     Less than ``enough`` need not be exact. Returns how many groups were looked for, and items read, too. ``marks`` are
     the query's, if it was marked.
     """
-    place, size = _suffix(number, groups[begin], set_bounds, set_starts, set_items, set_sizes)
-    if size < 0:
+    stored = _suffix(number, groups[begin], set_bounds, set_files)
+    place, at, size, _, _, _, _ = stored
+    if at < 0:
         return DAMAGED, 0, 0
-    if marked and size < _SCANNED * (groups.size - begin):
-        return _scan(groups, left_weight, begin, marks, place, size, enough)
-    return _overlap(groups, weights, left_weight, begin, place, size, enough)
+    if marked and _effort(stored) < _SCANNED * (groups.size - begin):
+        return _scan(groups, weights, begin, marks, stored, enough)
+    return _overlap(groups, weights, left_weight, begin, place + np.uint64(4 * at), size - at, enough)
 
 
 @njit(nogil=True, cache=True)
@@ -642,13 +764,12 @@ def _note_above(counts, begin, end, below, out, n):
 
 
 @njit(nogil=True, cache=True)
-def _affordable(sets, groups, begin, set_bounds, set_starts, set_items, set_sizes, close, costs, budget, k):
-    """Some of the sets that can be read for so much in all: none that costs more than its share if ``k`` are read."""
-    most = budget / k
+def _affordable(sets, groups, begin, set_bounds, set_files, close, costs, budget, most):
+    """Some of the sets that can be read for so much in all, and none that costs more than ``most``."""
     n = 0
     for s in sets:
-        _, size = _suffix(s, groups[begin], set_bounds, set_starts, set_items, set_sizes)
-        cost = _cost_of_set(size, groups.size - begin, close, costs)
+        effort = _effort(_suffix(s, groups[begin], set_bounds, set_files))
+        cost = _cost_of_set(effort, groups.size - begin, close, costs)
         if cost <= min(most, budget):
             budget -= cost
             sets[n] = s
@@ -657,16 +778,14 @@ def _affordable(sets, groups, begin, set_bounds, set_starts, set_items, set_size
 
 
 @njit(nogil=True, cache=True)
-def _boost(
-    groups, weights, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, marks, best, counts, k, read
-):
+def _boost(groups, weights, left_weight, begin, set_bounds, set_files, marks, best, counts, k, read):
     """The ``k``-th largest overlap among sets with large counts, all of which are read: a floor for the answer."""
     heap = np.zeros(k, np.int32)
     marked = _mark(groups, weights, begin, marks, best.size)
     for s in best:
         more, _, _ = _probe(
             *(s, groups, weights, left_weight, begin, marks, marked, 0),
-            *(set_bounds, set_starts, set_items, set_sizes),
+            *(set_bounds, set_files),
         )
         read[SETS] += 1
         if counts[s] + more > heap[0]:
@@ -694,6 +813,15 @@ def _leaders(sets, counts, kth, out):
 
 
 @njit(nogil=True, cache=True)
+def _count_of(sets, counts, least):
+    """How many of some sets have at least such a count."""
+    n = 0
+    for s in sets:
+        n += counts[s] >= least
+    return n
+
+
+@njit(nogil=True, cache=True)
 def _alive(sets, counts, sizes, left, kth, out):
     """Those of some sets that can still reach the ``k``-th best: enough counted, and large enough. How many."""
     n = 0
@@ -706,17 +834,15 @@ def _alive(sets, counts, sizes, left, kth, out):
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_set(size, groups_left, close, costs):
+def _cost_of_set(effort, groups_left, close, costs):
     """What it costs to read a set to its end: looking for every group of a query that is left, or all in order."""
-    if close and size < _SCANNED * groups_left:
-        return costs[2] + costs[5] * size
+    if close and effort < _SCANNED * groups_left:
+        return costs[2] + costs[5] * effort
     return costs[2] + costs[3] * groups_left
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_sets(
-    candidates, counts, groups, left_weight, begin, set_bounds, set_starts, set_items, set_sizes, kth, k, close, costs
-):
+def _cost_of_sets(candidates, counts, groups, left_weight, begin, set_bounds, set_files, kth, k, close, costs):
     """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5).
 
     Estimated by some of them, if they are many.
@@ -730,10 +856,10 @@ def _cost_of_sets(
     cost = 0.0
     for i in range(0, many, step):
         s = candidates[i]
-        _, size = _suffix(s, groups[begin], set_bounds, set_starts, set_items, set_sizes)
+        effort = _effort(_suffix(s, groups[begin], set_bounds, set_files))
         spare = counts[s] + left - kth
         looked = 1.0 if whole else min(1.0, (spare + 1) / max(1e-9, (1 - counts[s] / seen) * left))
-        cost += costs[2] + looked * (_cost_of_set(size, groups.size - begin, close, costs) - costs[2])
+        cost += costs[2] + looked * (_cost_of_set(effort, groups.size - begin, close, costs) - costs[2])
     return cost * step
 
 
@@ -756,9 +882,7 @@ def _finish(
     left_weight,
     begin,
     set_bounds,
-    set_starts,
-    set_items,
-    set_sizes,
+    set_files,
     marks,
     counts,
     candidates,
@@ -784,7 +908,7 @@ def _finish(
         enough = max(kth, overlaps[0] if used == k else 0) - known
         more, looked, items = _probe(
             *(s, groups, weights, left_weight, begin, marks, marked, enough),
-            *(set_bounds, set_starts, set_items, set_sizes),
+            *(set_bounds, set_files),
         )
         if more < 0:
             read[LISTS] = DAMAGED
@@ -825,9 +949,7 @@ def _holders(
     places,
     lengths,
     set_bounds,
-    set_starts,
-    set_items,
-    set_sizes,
+    set_files,
     marks,
     sizes,
     counts,
@@ -872,7 +994,7 @@ def _holders(
             enough = left_weight[begin]
             more, looked, items = _probe(
                 *(s, groups, weights, left_weight, begin, marks, marked, enough),
-                *(set_bounds, set_starts, set_items, set_sizes),
+                *(set_bounds, set_files),
             )
             if more < 0:
                 read[LISTS] = DAMAGED
@@ -899,9 +1021,7 @@ def josie(
     places,
     lengths,
     set_bounds,
-    set_starts,
-    set_items,
-    set_sizes,
+    set_files,
     marks,
     sizes,
     counts,
@@ -922,7 +1042,7 @@ def josie(
     """
     total = groups.size
     left_weight, left_cost, left_entries = _all_left(weights, lengths, costs)
-    stored = (set_bounds, set_starts, set_items, set_sizes)
+    stored = (set_bounds, set_files)
     holders = _holders(
         *(groups, weights, left_weight, places, lengths, *stored, marks, sizes, counts),
         *(k, costs, _WHOLE * left_cost[0], read),
@@ -969,14 +1089,16 @@ def josie(
                 closing = _closing(kth, seen, left_weight, at)
                 # To know sooner what the best sets hold saves the lists after that, at most.
                 budget = _EARLY * left_cost[closing]
-                tries = int(budget / max(1.0, _cost_of_set(kth, total - at, close, costs)))
+                tries = int(budget / max(1.0, costs[2]))
                 best = met[:0]
                 if tries >= k and seen >= 2 * boosted:
-                    some = met[:n_met] if noting else met[: _at_least(counts, kth, np.uint64(counts.size), met)]
-                    best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
-                    best = _affordable(best, groups, at, *stored, close, costs, budget, k)
-                if best.size >= k:
                     boosted = seen
+                    half = max(np.int64(1), kth >> 1)
+                    some = met[:n_met] if noting else met[: _at_least(counts, half, np.uint64(counts.size), met)]
+                    best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
+                    rivals = _count_of(some, counts, half)
+                    best = _affordable(best, groups, at, *stored, close, costs, budget, min(budget / k, rest / rivals))
+                if best.size >= k:
                     kth = max(
                         kth,
                         _boost(
@@ -1050,7 +1172,7 @@ def look_at(counts, room):
 
 
 @njit(nogil=True, cache=True)
-def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set_sizes, marks, enough, out):
+def overlaps_of(numbers, groups, weights, set_bounds, set_files, marks, enough, out):
     """The overlap of each of some sets, exact if it is ``enough``; False of damage."""
     left_weight = _left(weights.astype(np.int64))
     marked = _mark(groups, weights, 0, marks, numbers.size)
@@ -1058,7 +1180,7 @@ def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set
     for j in range(numbers.size):
         out[j], _, _ = _probe(
             *(numbers[j], groups, weights, left_weight, 0, marks, marked, enough),
-            *(set_bounds, set_starts, set_items, set_sizes),
+            *(set_bounds, set_files),
         )
         whole = whole and out[j] >= 0
     if marked:
@@ -1067,14 +1189,15 @@ def overlaps_of(numbers, groups, weights, set_bounds, set_starts, set_items, set
 
 
 @njit(nogil=True, cache=True)
-def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_items, set_sizes, seen, k, read):
+def probe_sets(groups, weights, places, lengths, set_bounds, set_files, seen, k, read):
     """ProbeSet-D: read every set when it is first met, unless the position filter rules it out (spec 3.4)."""
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
     met = np.empty(seen.size, np.int32)
     n_met = 0
     left_weight = _left(weights.astype(np.int64))
-    marks = np.empty(0, np.int32)
+    nothing = np.empty(0, np.int32)
+    marks = (nothing, np.empty(0, np.uint64), np.empty(0, np.int64), nothing, nothing)
     for i in range(groups.size):
         if read[LISTS] < 0 or (used == k and overlaps[0] > left_weight[i]):
             break
@@ -1101,7 +1224,7 @@ def probe_sets(groups, weights, places, lengths, set_bounds, set_starts, set_ite
             if left:
                 more, _, _ = _probe(
                     *(s, groups, weights, left_weight, i + 1, marks, False, enough),
-                    *(set_bounds, set_starts, set_items, set_sizes),
+                    *(set_bounds, set_files),
                 )
             if more < 0:
                 read[LISTS] = DAMAGED
@@ -1152,15 +1275,6 @@ def agreements(signature, position_bounds, values, sets, count, slots, found, ma
     for j in range(n):
         slots[found[j]] = -1
     return n if whole else DAMAGED
-
-
-@njit(inline="always", cache=True)
-def _ones(word):
-    """Number of bits that are set."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @njit(nogil=True, cache=True)

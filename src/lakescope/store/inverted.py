@@ -39,6 +39,11 @@ class QueryGroups:
     found: tuple[I32 | None, ...] = ()
 
 
+#: A page is a range of so many groups (as a power of two). A set that holds enough groups of one has a bitmap of it,
+#: so that 64 groups are compared at once.
+PAGE_BITS = 12
+PAGE_WORDS = (1 << PAGE_BITS) // 64
+PAGE_LEAST = (1 << PAGE_BITS) // 16
 #: Arrays that have an entry for every number of their file's range, and one more.
 _RULED = {"tokens": ["directory"], "postings": ["starts"], "sets": ["starts"], "forest": [], "grams": []}
 

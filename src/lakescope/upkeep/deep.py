@@ -25,7 +25,7 @@ from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
-from lakescope.store.inverted import InvertedSegment
+from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST, PAGE_WORDS, InvertedSegment, ranges
 from lakescope.store.manifest import MANIFEST, SegmentFile
 from lakescope.store.segment import MAPPED, SCHEMAS
 
@@ -253,6 +253,7 @@ class _Check:
         self._lists(segment, parts, "postings", "sets", int(parts.set_bounds[-1]))
         self._lists(segment, parts, "sets", "groups", int(parts.group_bounds[-1]))
         self._sizes(segment, parts)
+        self._bitmaps(segment, parts)
         self._same_pairs(segment, parts)
         self._widths(segment, parts)
         self._forest(segment, parts)
@@ -325,6 +326,37 @@ class _Check:
                 inner = starts[begin : end + 1] - starts[begin]
                 wrong += int((np.diff(sums[inner]) != file["sizes"][begin:end]).sum())
             self._tell(segment, "sets", "sizes that are not those of their groups", wrong)
+
+    def _bitmaps(self, segment: str, parts: InvertedSegment) -> None:
+        """A set has a bitmap of each page of which it holds enough groups, and it says which these are."""
+        if self._told(segment, "sets"):
+            return
+        for file in parts.sets:
+            if "bits" not in file:  # made before there were any
+                continue
+            starts, page_starts = file["starts"], file["page_starts"]
+            pages, bits = file["pages"].reshape(-1, 3), file["bits"].reshape(-1, PAGE_WORDS)
+            wrong = 0
+            for begin, end in _pieces(starts):
+                owners = np.repeat(np.arange(begin, end), np.diff(starts[begin : end + 1]))
+                groups = file["groups"][starts[begin] : starts[end]]
+                numbers, first, counts = np.unique(
+                    owners << 32 | groups >> PAGE_BITS, return_index=True, return_counts=True
+                )
+                kept = counts >= PAGE_LEAST
+                owners, first, counts = owners[first[kept]], first[kept], counts[kept]
+                first = first + starts[begin] - starts[owners]
+                truth = np.column_stack([numbers[kept] & 0xFFFFFFFF, first, first + counts])
+                ends = np.searchsorted(owners, np.arange(begin, end), "right") + page_starts[begin]
+                here = slice(page_starts[begin], page_starts[end])
+                if (page_starts[begin + 1 : end + 1] != ends).any() or not np.array_equal(pages[here], truth):
+                    wrong += 1
+                    continue
+                held = np.flatnonzero(np.unpackbits(bits[here].view(np.uint8), bitorder="little"))
+                told = np.repeat(truth[:, 0], counts) << PAGE_BITS | held[: counts.sum()] & ((1 << PAGE_BITS) - 1)
+                wanted = groups[ranges(starts[owners] - starts[begin] + first, counts)]
+                wrong += int(held.size != wanted.size or not np.array_equal(told, wanted))
+            self._tell(segment, "sets", "bitmaps that are not those of their groups", wrong)
 
     def _same_pairs(self, segment: str, parts: InvertedSegment) -> None:
         """Groups hold the sets that hold them: the same pairs, as a sum over both says, whatever their order."""
