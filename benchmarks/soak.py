@@ -6,8 +6,8 @@ table. Answers are compared with an oracle that knows the tables and nothing of 
 Python, coefficients of joins done by hand, rows and distinct values counted. While a server follows, an answer may be
 that of any lake that was there within the last minute; at the end it must be that of the last one. Memory is what
 processes hold for themselves: flat if its median of the last fifth of the time exceeds that of the second fifth by at
-most a tenth. Handles are what they have open, each file of each segment among them, so that they come and go with
-segments: they are counted before and after everything, when the index is one segment and every table was asked about;
+most a tenth. Handles are what they have open or mapped, each file of each segment among them, so that they come and go
+with segments: they are counted before and after everything, when the index is one segment and every table was asked about;
 none may be more, nor be of a file that was removed.
 """
 
@@ -239,11 +239,14 @@ def sample(began: float, roots: dict[str, int]) -> Json:
 
 
 def _open_files(pid: int) -> list[str]:
-    """What a process has open."""
+    """What a process has open, and the files of the index that it has mapped."""
     found = []
     for each in Path(f"/proc/{pid}/fd").glob("*"):
         with contextlib.suppress(OSError):  # closed meanwhile
             found.append(os.readlink(each))  # noqa: PTH115
+    with contextlib.suppress(OSError):
+        mapped = (line.split(maxsplit=5)[-1].strip() for line in Path(f"/proc/{pid}/maps").open())
+        found += sorted({name for name in mapped if "/soak/lake.idx/" in name})
     return found
 
 
