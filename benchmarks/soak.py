@@ -7,8 +7,8 @@ Python, coefficients of joins done by hand, rows and distinct values counted. Wh
 that of any lake that was there within the last minute; at the end it must be that of the last one. Memory is what
 processes hold for themselves: flat if its median of the last fifth of the time exceeds that of the second fifth by at
 most a tenth. Handles are what they have open or mapped, each file of each segment among them, so that they come and go
-with segments: they are counted before and after everything, when the index is one segment and every table was asked about;
-none may be more, nor be of a file that was removed.
+with segments: they are counted before and after everything, when the index is one segment and every table was asked
+about; none may be more, nor be of a file that was removed.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _open_files(pid: int) -> list[str]:
         with contextlib.suppress(OSError):  # closed meanwhile
             found.append(os.readlink(each))  # noqa: PTH115
     with contextlib.suppress(OSError):
-        mapped = (line.split(maxsplit=5)[-1].strip() for line in Path(f"/proc/{pid}/maps").open())
+        mapped = (line.split(maxsplit=5)[-1] for line in Path(f"/proc/{pid}/maps").read_text().splitlines())
         found += sorted({name for name in mapped if "/soak/lake.idx/" in name})
     return found
 
