@@ -764,7 +764,7 @@ def test_fuzzyjoin_on_the_command_line(
     [
         (["autojoin", "a.csv", "none.csv"], "none.csv"),
         (["autojoin", "a.csv", "b.csv", "--budget", "soon"], "no time"),
-        (["autojoin", "a.csv", "b.csv", "--code", "cobol"], "no dialect"),
+        (["autojoin", "unread.csv", "b.csv", "--code", "cobol"], "no dialect"),
         (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
         (["autojoin", "index", "a.csv"], "is an index"),

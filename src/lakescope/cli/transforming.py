@@ -96,12 +96,15 @@ def print_autojoin(
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
     from lakescope.search.augment import check_output
+    from lakescope.transforms.code import checked_dialect
     from lakescope.transforms.plan import Plan
 
     if is_index(left):
         raise BadRequest(f"{left} is an index, not a table", hint=f"lakescope autojoin {right} {left}")
     if faces["out"] is not None:
         check_output(faces["out"])
+    if faces["code"] is not None:
+        checked_dialect(faces["code"])
     if faces["plan"] is None:
         with _learning(budget, "30s", quiet=quiet) as clock:
             plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)
@@ -163,7 +166,11 @@ def _print_evidence(plan: Any) -> None:
         write("\n".join(["", "learnt from, among others:", *aligned(["row", "key", "shared"], rows)]))
     told = {name: value for name, value in plan.info.items() if value is not None}
     if told:
-        typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+        typer.echo("; ".join(f"{name}: {_short(value)}" for name, value in told.items()), err=True)
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def print_fuzzyjoin(left: str, right: str, on: str, options: dict[str, Any], out: str | None, form: Format) -> None:

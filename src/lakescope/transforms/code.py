@@ -45,12 +45,12 @@ _LISTED = 1000
 
 def expression_code(expression: Expression, dialect: str) -> str:
     """An expression of a program as an expression of a dialect."""
-    return _written(expression.operators, _checked(dialect))
+    return _written(expression.operators, checked_dialect(dialect))
 
 
 def join_code(plan: Plan, dialect: str) -> str:
     """A plan as code that joins its tables."""
-    _checked(dialect)
+    checked_dialect(dialect)
     if not plan:
         raise BadRequest("an empty plan has no code", hint=plan.reason)
     near, told = _near(plan)
@@ -80,7 +80,8 @@ def _near(plan: Plan) -> tuple[Near, list[str]]:
     return listed, told
 
 
-def _checked(dialect: str) -> str:
+def checked_dialect(dialect: str) -> str:
+    """A dialect that code can be written in; refused if there is no such one."""
     if dialect not in DIALECTS:
         raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
     return dialect
