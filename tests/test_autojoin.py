@@ -25,7 +25,7 @@ from lakescope.demo.words.usa import STATES
 from lakescope.errors import BadRequest, NotFound
 from lakescope.transforms.chance import Met, chance_of, idle
 from lakescope.transforms.clock import Clock
-from lakescope.transforms.fuzzy import Neighbours, constrained, nearest, optimise
+from lakescope.transforms.fuzzy import Neighbours, constrained, contradict, nearest, optimise
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
@@ -658,6 +658,31 @@ def test_a_fuzzy_join_on_one_column() -> None:
     )
     assert json.loads(json.dumps(joined.to_dict())) == joined.to_dict()
     assert "estimated to be right" in joined.words()
+
+
+def test_texts_with_other_numbers_do_not_join_however_alike() -> None:
+    years = [f"Grand Prix of {place} {year}" for place in ("Monaco", "Belgium") for year in range(1990, 2010)]
+    left = {"race": [f"{year[:-5]}, {year[-4:]}" for year in years[::2]]}
+    joined = lakescope.fuzzyjoin(left, {"race": years[1::2]}, "race")
+    assert not joined.pairs().num_rows
+    kept = lakescope.fuzzyjoin(left, {"race": [f"The {year}" for year in years]}, "race").pairs().to_pydict()
+    assert kept["left_row"] == list(range(20))
+    assert kept["right_row"] == list(range(0, 40, 2))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wrong"),
+    [
+        ("Formula 1 1990", "Formula 1 1991", True),
+        ("Formula 1 1990", "Formula 1", False),
+        ("room 007", "room 7", False),
+        ("no number", "7", False),
+        ("7 of 9", "9 of 7", False),
+        ("a 1 b 2", "a 1 c 3", True),
+    ],
+)
+def test_numbers_contradict_if_both_lack_one(one: str, other: str, wrong: bool) -> None:
+    assert contradict(one, other) is contradict(other, one) is wrong
 
 
 def test_what_a_fuzzy_join_refuses() -> None:

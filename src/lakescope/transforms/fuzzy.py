@@ -9,6 +9,7 @@ if there are ``n`` keys within twice the distance, one in ``n`` such meetings is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -40,6 +41,7 @@ MOST_ROWS = 50_000
 _FOREVER = 9.0
 #: Texts whose plain form, words and 3-grams are remembered.
 _REMEMBERED = 1 << 16
+_NUMBER = re.compile(r"[0-9]+")
 _TO_SPACES = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
 
@@ -105,6 +107,18 @@ def words_of(text: str) -> frozenset[str]:
 @lru_cache(_REMEMBERED)
 def _sorted_words(text: str) -> str:
     return " ".join(sorted(plain(text).split()))
+
+
+@lru_cache(_REMEMBERED)
+def _numbers(text: str) -> frozenset[str]:
+    """The numbers of a text, without leading zeros."""
+    return frozenset(number.lstrip("0") or "0" for number in _NUMBER.findall(text))
+
+
+def contradict(a: str, b: str) -> bool:
+    """Whether each of two texts has a number that the other lacks: then they tell of two things, however alike."""
+    one, other = _numbers(a), _numbers(b)
+    return not (one <= other or other <= one)
 
 
 class Distances:
@@ -246,7 +260,8 @@ def nearest(values: Sequence[Sequence[str]], neighbours: Neighbours, distance: s
         best: dict[int, float] = {}
         for text in ways:
             for place in neighbours.of(text).tolist():
-                away = measure(text, neighbours.keys[place])
+                key = neighbours.keys[place]
+                away = _FOREVER if contradict(text, key) else measure(text, key)
                 best[place] = min(away, best.get(place, _FOREVER))
         ranked = sorted((away, place) for place, away in best.items())
         if ranked:
