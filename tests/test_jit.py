@@ -74,14 +74,16 @@ def test_kernels_run_as_they_are_written_until_numba_is_loaded() -> None:
         called = [each for each in made.plain.__globals__.values() if callable(each)]
         assert called
         assert not [each for each in called if isinstance(each, jit.Kernel) or hasattr(each, "signatures")]
-        assert made.signatures is made.compiled.signatures
+        assert hasattr(made.compiled, "signatures")
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 #: White space of every kind around cells, whole and cut in the middle of a character.
-_EDGES = st.sampled_from([b"", b" ", b"\t", b"\x1f", b"\xc2\xa0", b"\xc2\x85", b"\xe2\x80\x83", b"\xe3\x80\x80", b"\xe2\x80",
-                          b"\xa0", b"\xc2", b"\xe1\x9a\x80", b"\xe2\x81\x9f", b"\xe2\x80\xaf"])  # fmt: skip
+_EDGES = st.sampled_from(
+    [b"", b" ", b"\t", b"\x1f", b"\xc2\xa0", b"\xc2\x85", b"\xe2\x80\x83", b"\xe3\x80\x80", b"\xe1\x9a\x80",
+     b"\xe2\x81\x9f", b"\xe2\x80\xaf", b"\xe2\x80", b"\xa0", b"\xc2"]
+)  # fmt: skip
 _CELLS = st.one_of(
     raw_cells,
     st.sampled_from([raw.encode() for raw, _, _ in GOLDEN]),
@@ -281,7 +283,7 @@ assert jit.loaded() == (sys.argv[1] == "loaded"), jit._spent
 """
 
 
-@pytest.mark.parametrize(("rows", "times", "ends"), [(10, 1, "plain"), (60_000, 1, "loaded"), (500, 300, "loaded")])
+@pytest.mark.parametrize(("rows", "times", "ends"), [(10, 1, "plain"), (80_000, 1, "loaded"), (500, 300, "loaded")])
 def test_much_data_is_left_to_kernels_be_it_in_many_files(rows: int, times: int, ends: str, tmp_path: Path) -> None:
     path = tmp_path / "some.csv"
     path.write_text("id,name\n" + "".join(f"{row},n{row % 50}\n" for row in range(rows)))
@@ -292,7 +294,7 @@ def test_much_data_is_left_to_kernels_be_it_in_many_files(rows: int, times: int,
 def test_a_big_file_is_not_begun_without_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even its head: what is spent there would be spent in vain."""
     path = tmp_path / "big.csv"
-    path.write_text("id,name\n" + "".join(f"{row},n{row % 50}\n" for row in range(60_000)))
+    path.write_text("id,name\n" + "".join(f"{row},n{row % 50}\n" for row in range(80_000)))
     assert path.stat().st_size > jit.PATIENCE
     expected: list[int] = []
     spent: list[int] = []

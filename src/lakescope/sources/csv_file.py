@@ -125,7 +125,8 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
-    jit.expect(max(unit.size, len(head)))
+    # The head is looked at twice before it is read: for its dialect, and for its header.
+    jit.expect(unit.size + 2 * len(head))
     dialect = _understand(unit.uri, head, whole, encoding, unit.table)
     _tell_dialect(unit, dialect, head, encoding, report)
     window = _Window(stream, head[encoding.bom :], dialect.data_start, final=whole)
