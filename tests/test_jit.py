@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from cells import text_column
 from corpus import KINDS
+from effort import lines_run
 from lakescope import sources
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
@@ -108,6 +109,13 @@ def test_the_reference_alone_understands_cells_as_kernels_do(column: list[bytes 
         if isinstance(theirs, np.ndarray):
             # Kernels that take these are compiled for one kind of array.
             assert numba.typeof(ours) == numba.typeof(theirs), name
+
+
+def test_trimming_is_one_step_however_much_there_is_to_trim() -> None:
+    cell = "\u00a0 \u3000".encode() * 20_000
+    cells = text_column([cell + b"x" + cell])
+    assert lines_run(lambda: by_reference(cells, "cp1252")) < 200
+    assert told(by_reference(cells, "cp1252")) == told(by_kernels(cells, "cp1252"))
 
 
 @settings(max_examples=60, deadline=None)

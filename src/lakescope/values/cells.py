@@ -6,6 +6,7 @@ kernels all go through the reference.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -157,7 +158,10 @@ def _without_nulls(cells: Cells) -> Cells:
 
 
 _ASCII_SPACES = "".join(filter(str.isascii, SPACES)).encode()
-_WIDE_SPACES = tuple(space.encode() for space in SPACES if not space.isascii())
+#: White space before a cell, and after it as it is met from behind.
+_BEFORE, _AFTER = (
+    re.compile(b"(?:%b)*+" % b"|".join(re.escape(space.encode()[::step]) for space in SPACES)) for step in (1, -1)
+)
 
 
 def by_reference(column: TextColumn, fallback: str) -> Cells:
@@ -231,11 +235,8 @@ def _trimmed(cell: bytes) -> bytes:
     cell = cell.strip(_ASCII_SPACES)
     if cell.isascii():
         return cell
-    while wide := next(filter(cell.startswith, _WIDE_SPACES), b""):
-        cell = cell.removeprefix(wide).lstrip(_ASCII_SPACES)
-    while wide := next(filter(cell.endswith, _WIDE_SPACES), b""):
-        cell = cell.removesuffix(wide).rstrip(_ASCII_SPACES)
-    return cell
+    cell = _BEFORE.sub(b"", cell, 1)
+    return _AFTER.sub(b"", cell[::-1], 1)[::-1]
 
 
 def _decoded(cell: bytes, fallback: str) -> tuple[str, bool]:
