@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
+from lakescope.values import jit
 
 U32 = npt.NDArray[np.uint32]
 U64 = npt.NDArray[np.uint64]
@@ -25,6 +26,8 @@ PERMUTATIONS = 256
 #: What a position of the empty set holds.
 EMPTY = np.uint32(0xFFFFFFFF)
 _NAME, _VERSION = "minhash", 1
+#: Hashes that numpy looks at together: as many as fit beside the positions in a cache.
+_AT_ONCE = 512
 _SEED = 0x6C616B6573636F70
 
 
@@ -58,9 +61,22 @@ class MinHash:
 
     def update_hashes(self, hashes: U64) -> None:
         """Add values by their hashes."""
-        from lakescope.sketches.kernels import minhash_update
+        if not jit.loaded():
+            jit.spend(hashes.nbytes)
+        if jit.loaded():
+            from lakescope.sketches.kernels import minhash_update
 
-        minhash_update(self.values, *functions(self.permutations), hashes)
+            minhash_update(self.values, *functions(self.permutations), hashes)
+        else:
+            self._update_plainly(hashes)
+
+    def _update_plainly(self, hashes: U64) -> None:
+        """The same by numpy, some hashes at a time."""
+        first, second = (factors[:, None] for factors in functions(self.permutations))
+        for begin in range(0, hashes.size, _AT_ONCE):
+            some = hashes[begin : begin + _AT_ONCE]
+            low, high = some.astype(np.uint32), (some >> np.uint64(32)).astype(np.uint32)
+            np.minimum(self.values, (first * low + second * high).min(axis=1), out=self.values)
 
     def merge(self, other: MinHash) -> None:
         """Become the signature of the union."""

@@ -17,6 +17,7 @@ from lakescope.sources import csv_kernel
 from lakescope.sources.encoding import Encoding
 from lakescope.sources.header_rows import AHEAD, SAMPLED, find_header, joined_names
 from lakescope.sources.names import check_width, unique_names
+from lakescope.values import jit
 from lakescope.values.canonical import decode
 from lakescope.values.text import TextColumn
 
@@ -71,6 +72,7 @@ def detect_dialect(
 
     Raises ``SourceError``, which names the ``table``, if there are too many columns.
     """
+    jit.spend(head.size)
     text = head.tobytes()
     newline = _line_end(text)
     quote, escape = _quoting(text)

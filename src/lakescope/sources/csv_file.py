@@ -27,6 +27,7 @@ from lakescope.sources.formats import Name
 from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Problem, Report, TextColumn, Unit
 from lakescope.sources.names import unique_names
+from lakescope.values import jit
 
 if TYPE_CHECKING:
     from lakescope.sources.discover import Found
@@ -124,6 +125,8 @@ def _read_whole(unit: Unit, stream: Stream, report: Report) -> Iterator[Batch]:
         raise SourceError(f"{unit.table} is empty: it holds no cell", code="empty-file")
     if _binary(head):
         raise SourceError(f"{unit.table} is not text but binary data of unknown format", code="unknown-format")
+    # The head is looked at twice before it is read: for its dialect, and for its header.
+    jit.expect(unit.size + 2 * len(head))
     dialect = _understand(unit.uri, head, whole, encoding, unit.table)
     _tell_dialect(unit, dialect, head, encoding, report)
     window = _Window(stream, head[encoding.bom :], dialect.data_start, final=whole)
@@ -244,6 +247,7 @@ def _records(unit: Unit, window: _Window, dialect: Dialect, stop: int | None, re
         limit = window.fill if stop is None else max(0, min(window.fill, stop - window.base))
         long_before = counters[csv_kernel.LONG]
         counters[csv_kernel.BLANK_END] = -1
+        jit.expect(window.fill - window.position)
         rows, position, starved = csv_kernel.tokenise(
             *(window.data, window.position, window.fill, limit, window.final),
             *(dialect.delimiter, dialect.quote, dialect.escape, dialect.newline, LONGEST_RECORD),

@@ -8,9 +8,8 @@ own bytes; only a cell with escaped quotes is unescaped, in place, once its reco
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lakescope.values.kernels import pointer
+from lakescope.values.jit import kernel, pointer
 
 #: How a field ended.
 DELIMITER, RECORD, OPEN = 0, 1, 2
@@ -25,7 +24,7 @@ N_COUNTERS = 8
 _LF, _CR, _SPACE, _BACKSLASH = 10, 13, 32, 92
 
 
-@njit(inline="always", cache=True)
+@kernel(inline="always")
 def _field(data, i, n, delimiter, quote, escape, newline):
     """Read one field: (start, end, next, how it ended, escaped quotes inside?, text after the closing quote?).
 
@@ -94,7 +93,7 @@ def _field(data, i, n, delimiter, quote, escape, newline):
     return start, end, min(i + 1, n), RECORD, False, False
 
 
-@njit(cache=True)
+@kernel()
 def _unescape(data, start, end, quote, escape):
     """Collapse escaped quotes of a field in place; returns its new end."""
     write = start
@@ -110,7 +109,7 @@ def _unescape(data, start, end, quote, escape):
     return write
 
 
-@njit(cache=True)
+@kernel()
 def _record_end(data, after, newline):
     """Where the text of a record ends, if the next one starts at ``after``: before its line end, if it has one."""
     end = after
@@ -121,7 +120,7 @@ def _record_end(data, after, newline):
     return end
 
 
-@njit(cache=True)
+@kernel()
 def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, patience, starts, ends, counters):
     """Cut ``buffer[begin:n]`` into records, up to the first that starts at or after ``stop``.
 
@@ -199,8 +198,8 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
             if n_escaped > 0 and escaped_fields[n_escaped - 1] == columns:
                 n_escaped -= 1
         for k in range(n_escaped):
-            f = escaped_fields[k]
-            ends[f, row] = _unescape(data, starts[f, row], ends[f, row], quote, escape)
+            f = int(escaped_fields[k])
+            ends[f, row] = _unescape(data, int(starts[f, row]), int(ends[f, row]), quote, escape)
         if c + 1 < columns:
             counters[SHORT] += 1
         for k in range(c + 1, columns + 1):
@@ -216,7 +215,7 @@ def tokenise(buffer, begin, n, stop, final, delimiter, quote, escape, newline, p
     return row, i, False
 
 
-@njit(cache=True)
+@kernel()
 def record_widths(buffer, n, final, delimiter, quote, escape, newline, widths, record_starts):
     """Field counts and start positions of the first complete records; blank lines are passed over.
 
@@ -255,7 +254,7 @@ def record_widths(buffer, n, final, delimiter, quote, escape, newline, widths, r
     return records, stray, unclean
 
 
-@njit(cache=True)
+@kernel()
 def _holds_other_delimiter(data, s, e, delimiter):
     for i in range(s, e):
         c = data[i]
@@ -268,7 +267,7 @@ def _holds_other_delimiter(data, s, e, delimiter):
     return False
 
 
-@njit(cache=True)
+@kernel()
 def resync(buffer, n, place, delimiter, quote, escape, newline, columns, records):
     """Find the next record start when reading begins at an arbitrary byte, supposing where that is.
 

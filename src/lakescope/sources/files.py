@@ -20,7 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
-from urllib.request import url2pathname
 
 import pyarrow as pa
 
@@ -127,7 +126,12 @@ def local_path(location: str) -> str | None:
     match = _SCHEME.match(location)
     if match is None:
         return location
-    return url2pathname(urlsplit(location).path) if match[1].lower() == "file" else None
+    if match[1].lower() != "file":
+        return None
+    # It brings all of HTTP along, which few locations are worth.
+    from urllib.request import url2pathname
+
+    return url2pathname(urlsplit(location).path)
 
 
 def readable(text: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from lakescope.values.canonical import Kind
+from lakescope.values.jit import kernel, pointer
 
 #: Outlines that headers mostly have: one word, several words.
 ONE_WORD, WORDS = 1, 2
@@ -22,8 +22,8 @@ _NULL, _INTEGER, _DATE, _CODE, _TEXT = (
 _KINDS = len(Kind)
 _SPACE, _DIGIT, _WORD = 32, 57, 119
 _OUTLINED = 60
-#: FNV-1a, 64 bits.
-_BASIS, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
+#: FNV-1a, 32 bits: within 64 bits nothing wraps around.
+_BASIS, _PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
 
 
 def _by_kind(rest: float, **shares: float) -> tuple[float, ...]:
@@ -41,40 +41,46 @@ _LEAST_DEVIATION = 0.35
 _MOST = 4.0
 
 
-@njit(inline="always", cache=True)
+@kernel(inline="always")
 def _bounded(evidence, most):
     return max(-most, min(most, evidence))
 
 
-@njit(inline="always", cache=True)
+@kernel(inline="always")
 def _density(length, mean, deviation):
     """Log density of the logarithm of a length."""
     away = (length - mean) / deviation
     return -0.5 * away * away - math.log(deviation)
 
 
-@njit(cache=True)
-def outlines(data, starts, ends, found):
+@kernel(inline="always")
+def _hashed(state, symbol):
+    return ((state ^ symbol) * _PRIME) & _BITS
+
+
+@kernel()
+def outlines(buffer, starts, ends, found):
     """Cells with words and numbers as one letter each, as hashes; three words and more are as two."""
+    data = pointer(buffer)
     for cell in range(starts.size):
         state = _BASIS
         symbols = 0
         words = 0
         spaced = False
-        at = starts[cell]
-        end = min(ends[cell], at + _OUTLINED)
+        at = int(starts[cell])
+        end = min(int(ends[cell]), at + _OUTLINED)
         while at < end:
-            symbol = data[at]
+            symbol = int(data[at])
             at += 1
             if symbol >= 128 or 65 <= symbol <= 90 or 97 <= symbol <= 122:
                 while at < end and (data[at] >= 128 or 65 <= data[at] <= 90 or 97 <= data[at] <= 122):
                     at += 1
                 words = words + 1 if spaced else 1
                 if words == 2:
-                    state = ((state ^ np.uint64(_SPACE)) * _PRIME ^ np.uint64(_WORD)) * _PRIME
+                    state = _hashed(_hashed(state, _SPACE), _WORD)
                     symbols += 2
                 elif words == 1:
-                    state = (state ^ np.uint64(_WORD)) * _PRIME
+                    state = _hashed(state, _WORD)
                     symbols += 1
                 spaced = False
                 continue
@@ -86,9 +92,9 @@ def outlines(data, starts, ends, found):
                     at += 1
                 symbol = _DIGIT
             if spaced:
-                state = (state ^ np.uint64(_SPACE)) * _PRIME
+                state = _hashed(state, _SPACE)
                 symbols += 1
-            state = (state ^ np.uint64(symbol)) * _PRIME
+            state = _hashed(state, symbol)
             symbols += 1
             words = 0
             spaced = False
@@ -99,11 +105,11 @@ def outlines(data, starts, ends, found):
             found[cell] = WORDS
 
 
-@njit(cache=True)
-def _numbered(column, codes):
+@kernel()
+def _numbered(column, rows, codes):
     """Numbers for the equal ones among some items, by order of appearance; few items, so they are compared."""
     known = 0
-    for row in range(column.size):
+    for row in range(rows):
         codes[row] = known
         for before in range(row):
             if column[before] == column[row]:
@@ -113,7 +119,7 @@ def _numbered(column, codes):
             known += 1
 
 
-@njit(cache=True)
+@kernel()
 def weigh_rows(kinds, hashes, shapes, lengths, years, lexical, body, ahead, header, preamble):
     """How much more likely cells are of a header, or of a line before it, than one more of those below, as logarithms.
 
@@ -124,24 +130,26 @@ def weigh_rows(kinds, hashes, shapes, lengths, years, lexical, body, ahead, head
     columns, rows = kinds.shape
     values, forms = np.empty(rows, np.int32), np.empty(rows, np.int32)
     for c in range(columns):
-        _numbered(hashes[c], values)
-        _numbered(shapes[c], forms)
+        kind_of, length_of, is_year = pointer(kinds[c]), pointer(lengths[c]), pointer(years[c])
+        shape_of, speaks = pointer(shapes[c]), pointer(lexical[c])
+        _numbered(pointer(hashes[c]), rows, values)
+        _numbered(shape_of, rows, forms)
         kind_counts = np.zeros(_KINDS, np.int32)
         value_counts, form_counts = np.zeros(rows, np.int32), np.zeros(rows, np.int32)
         count = filled = texts = year = once = distinct_forms = 0
         total = squares = 0.0
         for row in range(rows - 1, -1, -1):
             if row < ahead and count > 0:
-                kind = kinds[c, row]
+                kind = kind_of[row]
                 share = (kind_counts[kind] + (0.6 if kind == _TEXT else 0.08)) / (count + 1.2)
-                if years[c, row]:
+                if is_year[row]:
                     said = _bounded(math.log(_HEADER_YEAR / ((year + 0.3) / (count + 1))), 3.5)
                 else:
                     said = _bounded(math.log(_HEADER_KINDS[kind] / share), 3.5)
                 if kind != _NULL:
                     before = _bounded(math.log(_PREAMBLE_KINDS[kind] / share), 2.5)
-                    times = value_counts[values[row]]
-                    said += lexical[c, row]
+                    times = int(value_counts[values[row]])
+                    said += speaks[row]
                     if times > 0:
                         said -= 1.0 + 1.5 * min(1.0, times / count * 5)
                         before -= 2.0
@@ -150,11 +158,11 @@ def weigh_rows(kinds, hashes, shapes, lengths, years, lexical, body, ahead, head
                         novelty = (once + 0.5) / (filled + 1) if filled else 1.0
                         said += _bounded(-math.log(max(novelty, 1 / (count + 2))), 2.0)
                     if kind == _TEXT and texts > 0:
-                        form = shapes[c, row]
+                        form = shape_of[row]
                         usual = 0.45 if form == ONE_WORD else 0.25 if form == WORDS else 0.03
                         likely = (form_counts[forms[row]] + 0.3) / (texts + 0.3 * (distinct_forms + 3))
                         said += _bounded(math.log(usual / likely), 1.5)
-                        length = math.log(1 + lengths[c, row])
+                        length = math.log(1 + length_of[row])
                         mean = total / texts
                         deviation = max(_LEAST_DEVIATION, math.sqrt(max(0.0, squares / texts - mean * mean)))
                         below = _density(length, mean, deviation)
@@ -168,21 +176,21 @@ def weigh_rows(kinds, hashes, shapes, lengths, years, lexical, body, ahead, head
                 if at >= rows:
                     continue
                 step = 1 - 2 * gone
-                kind = kinds[c, at]
+                kind = kind_of[at]
                 count += step
                 kind_counts[kind] += step
-                year += step * years[c, at]
+                year += step * is_year[at]
                 if kind == _NULL:
                     continue
                 filled += step
-                times = value_counts[values[at]]
+                times = int(value_counts[values[at]])
                 once += (times + step == 1) - (times == 1)
                 value_counts[values[at]] = times + step
                 if kind == _TEXT:
                     texts += step
-                    length = math.log(1 + lengths[c, at])
+                    length = math.log(1 + length_of[at])
                     total += step * length
                     squares += step * length * length
-                    held = form_counts[forms[at]]
+                    held = int(form_counts[forms[at]])
                     distinct_forms += (held + step > 0) - (held > 0)
                     form_counts[forms[at]] = held + step
