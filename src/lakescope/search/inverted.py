@@ -70,6 +70,17 @@ class Part:
         found, known = kernels.look_up(tokens, *self._at.of_tokens)
         return found if known else None
 
+    def find(self, tokens: U64) -> tuple[I32, I32, I32] | None:
+        """The groups of some tokens, in order, how many of these each holds, and the group of each token."""
+        if not kernels_are_loaded():
+            found = self.look_up(tokens)
+            return None if found is None else (*_counted(found), found)
+        from lakescope.search import kernels
+
+        self.segment.fetch_tokens(tokens)
+        groups, weights, found = kernels.find_groups(tokens, *self._at.of_tokens)
+        return (groups, weights, found) if groups.size else None
+
     def tokens_of_set(self, number: int) -> U64:
         """The tokens of a set of the segment, in order: the next one is looked up near the last."""
         if self.segment.partly or not kernels_are_loaded():
@@ -250,13 +261,14 @@ class InvertedIndex:
             return self.parts[0].segment.query(tokens)
         groups, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         # Most segments know none of a query's tokens: that is all that is asked of them.
-        found = tuple(part.look_up(tokens) for part in self.parts)
-        for part, each in zip(self.parts, found, strict=True):
-            if each is not None:
-                known, counts = _counted(each)
-                groups.append(known + np.int32(part.first_group))
-                weights.append(counts)
-        return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, found)
+        found: list[I32 | None] = []
+        for part in self.parts:
+            here = part.find(tokens)
+            found.append(None if here is None else here[2])
+            if here is not None:
+                groups.append(here[0] + np.int32(part.first_group))
+                weights.append(here[1])
+        return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, tuple(found))
 
     def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
         """How many sets hold the tokens of a query, and how many tokens are held by so many."""

@@ -153,7 +153,7 @@ class SegmentOverlaps:
         at = self._at
         assert at is not None
         self.index.fetch_tokens(tokens)
-        groups, weights = kernels.find_groups(tokens, *at.of_tokens)
+        groups, weights, _ = kernels.find_groups(tokens, *at.of_tokens)
         return QueryGroups(groups, weights, tokens.size)
 
     def top(

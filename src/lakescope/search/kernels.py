@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from lakescope.search.costs import OF_PAGE
 from lakescope.store.inverted import PAGE_BITS, PAGE_WORDS
 
-DAMAGED = -1
+DAMAGED, TOO_MANY = -1, -2
 #: What a search read: lists, their entries, sets, decisions.
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
 #: Share of the cost of all lists that is read before the first decision.
@@ -227,7 +227,7 @@ def count_sets(groups, bounds, starts, lost, losses, held):
 
 @njit(nogil=True, cache=True)
 def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
-    """The groups of tokens, in order, and how many of the tokens each holds."""
+    """The groups of tokens, in order, how many of the tokens each holds, and the group of each token, as looked up."""
     every, n = look_up(tokens, bits, bounds, directories, hashes, groups, sizes)
     found = np.sort(every[every >= 0])
     weights = np.empty(n, np.int32)
@@ -239,7 +239,7 @@ def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
             found[kept] = found[i]
             weights[kept] = 1
             kept += 1
-    return found[:kept], weights[:kept]
+    return found[:kept], weights[:kept], every
 
 
 @njit(nogil=True, cache=True)
@@ -325,6 +325,51 @@ def merge_lists(places, lengths, weights, begin, end, counts):
             _prefetch(places[i + _AHEAD])
         whole = lengths[i] >= 0 and _read_list(places[i], lengths[i], weights[i], counts) and whole
     return whole
+
+
+@njit(nogil=True, cache=True)
+def merge_files(groups, weights, bounds, files, most, counts, met, read):
+    """MergeList-D over the lists of some files: counts sets by their numbers in the lake, and notes them.
+
+    ``bounds`` says which groups each file holds; ``files`` where its beginnings and its lists lie, how many entries it
+    has, and where the numbers lie that its sets have in the lake, and how many. How many sets are noted; ``TOO_MANY``
+    if there are more entries than ``most``, or ``DAMAGED``.
+    """
+    places, lengths = np.empty(groups.size, np.uint64), np.empty(groups.size, np.int64)
+    of_file = np.empty(groups.size, np.int64)
+    file, entries = 0, np.int64(0)
+    for i in range(groups.size):
+        while file < bounds.shape[0] and groups[i] >= bounds[file, 1]:
+            file += 1
+        if file == bounds.shape[0] or groups[i] < bounds[file, 0]:
+            return DAMAGED
+        local = groups[i] - bounds[file, 0]
+        begin, end = _i64(files[file, 0], local), _i64(files[file, 0], local + 1)
+        if not 0 <= begin <= end <= np.int64(files[file, 2]):
+            return DAMAGED
+        places[i], lengths[i], of_file[i] = files[file, 1] + np.uint64(4 * begin), end - begin, file
+        entries += end - begin
+    read[LISTS], read[ENTRIES] = groups.size, entries
+    if entries > most:
+        return TOO_MANY
+    n = 0
+    for i in range(groups.size):
+        numbers, sets = files[of_file[i], 3], np.int64(files[of_file[i], 4])
+        if i + _AHEAD < groups.size:
+            _prefetch(places[i + _AHEAD])
+        for j in range(lengths[i]):
+            s = np.int64(_i32(places[i], j))
+            if s < 0 or s >= sets:
+                return DAMAGED
+            number = _i32(numbers, s)
+            if number < 0:
+                continue
+            c = counts[number]
+            if c == 0:
+                met[n] = number
+                n += 1
+            counts[number] = c + weights[i]
+    return n
 
 
 @njit(nogil=True, cache=True)

@@ -6,13 +6,15 @@ A set lies in one segment, so that the best of all are among the best of each.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex, Part
-from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps
+from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps, kernels_are_loaded
+from lakescope.search.together import Together
 from lakescope.store.inverted import QueryGroups
 
 I32 = npt.NDArray[np.int32]
@@ -28,15 +30,24 @@ class OverlapSearch:
 
     def __init__(self, index: InvertedIndex, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
+        self._within = within
         self._searches = [
             SegmentOverlaps(part.segment, costs, None if within is None else part.local_range(within))
             for part in index.parts
         ]
 
-    @property
+    @cached_property
     def largest(self) -> SegmentOverlaps:
         """The search of the segment that holds most."""
         return max(self._searches, key=lambda search: int(search.index.sizes.sum()))
+
+    @cached_property
+    def _small(self) -> Together | None:
+        """All segments but the largest, if they can be searched at once."""
+        if self._within is not None or len(self._searches) < 2 or any(each.index.partly for each in self._searches):
+            return None
+        others = [part for part, each in zip(self.index.parts, self._searches, strict=True) if each is not self.largest]
+        return Together(others, self.index.count)
 
     @property
     def costs(self) -> Costs:
@@ -68,22 +79,23 @@ class OverlapSearch:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         if self.index.alone is not None:
             return self._searches[0].top(query, k, np.array(exclude, np.int64), algorithm)
+        best = _Best(k)
+        at_once = self._small if algorithm in (None, "josie") and kernels_are_loaded() and k > 0 else None
+        if at_once is not None:
+            number = self._searches.index(self.largest)
+            part, local = self.index.parts[number], self.index.parts[number].local(query)
+            best.add(self._searches[number].top(local, k, self._left_out(part, exclude), algorithm), part)
+            if (others := at_once.top(query, k, np.array(exclude, np.int64), best.least)) is not None:
+                best.add(others)
+                return best.answer()
         # Where most of the query is known first: few segments can then do better than what is found already.
         known = [(int(local.weights.sum()), part, search, local) for part, search, local in self._asked(query)]
-        found: list[Overlaps] = []
-        sets, overlaps = np.empty(0, np.int32), np.empty(0, np.int32)
         for weight, part, search, local in sorted(known, key=lambda each: -each[0]):
-            least = int(overlaps[-1]) if overlaps.size >= k > 0 else 0
-            if weight < least:
+            if weight < best.least:
                 break
-            here = search.top(local, k, self._left_out(part, exclude), algorithm, least)
-            found.append(here)
-            if here.overlaps.size and here.overlaps[0] >= least:
-                sets = np.concatenate([sets, part.in_lake(here.sets)])
-                overlaps = np.concatenate([overlaps, here.overlaps])
-                order = np.lexsort((sets, -overlaps))[:k]
-                sets, overlaps = sets[order], overlaps[order]
-        return _summed(found, sets, overlaps)
+            if part not in best.asked:
+                best.add(search.top(local, k, self._left_out(part, exclude), algorithm, best.least), part)
+        return best.answer()
 
     def at_least(self, query: QueryGroups, minimum: int, exclude: Sequence[int] = ()) -> Overlaps:
         """All sets with at least this overlap, in order of the sets: every list is read."""
@@ -127,6 +139,36 @@ class OverlapSearch:
     def _together(asked: list[_Asked], found: list[Overlaps]) -> tuple[I32, I32]:
         sets = np.concatenate([part.in_lake(each.sets) for (part, *_), each in zip(asked, found, strict=True)])
         return sets, np.concatenate([each.overlaps for each in found])
+
+
+class _Best:
+    """The best sets of the lake so far."""
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._found: list[Overlaps] = []
+        self._sets, self._overlaps = np.empty(0, np.int32), np.empty(0, np.int32)
+        #: The segments that were searched by themselves.
+        self.asked: list[Part] = []
+
+    @property
+    def least(self) -> int:
+        """What a set must have at least to be among them."""
+        return int(self._overlaps[-1]) if self._overlaps.size >= self._k > 0 else 0
+
+    def add(self, here: Overlaps, part: Part | None = None) -> None:
+        """What was found in a segment, by its numbers, or in the lake."""
+        self._found.append(here)
+        if part is not None:
+            self.asked.append(part)
+        if here.overlaps.size and here.overlaps[0] >= self.least:
+            sets = np.concatenate([self._sets, here.sets if part is None else part.in_lake(here.sets)])
+            overlaps = np.concatenate([self._overlaps, here.overlaps])
+            order = np.lexsort((sets, -overlaps))[: self._k]
+            self._sets, self._overlaps = sets[order], overlaps[order]
+
+    def answer(self) -> Overlaps:
+        return _summed(self._found, self._sets, self._overlaps)
 
 
 def _summed(found: list[Overlaps], sets: I32, overlaps: I32) -> Overlaps:

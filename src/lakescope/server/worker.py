@@ -41,6 +41,8 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._ended: list[LakescopeError] = []
         self._asking = False
+        #: Whether somebody is about to ask, too.
+        self._busy = False
         self._closed = False
         self._old = False
 
@@ -67,11 +69,19 @@ class Worker:
 
     def ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
         """The answer, within so many seconds; refuses with the reason if there is none."""
-        self._ended.clear()
+        with self._lock:
+            self._busy = True
+        try:
+            return self._ask(question, parameters, seconds, progress)
+        finally:
+            with self._lock:
+                self._busy = False
+
+    def _ask(self, question: str, parameters: dict[str, Any], seconds: float, progress: Progress) -> dict[str, Any]:
         if self._old:
             self._old = False
             self.end()
-            self._ended.clear()
+        self._ended.clear()
         self.start()
         with self._lock:
             process, self._asking = self._process, self._process is not None
@@ -114,8 +124,12 @@ class Worker:
         raise reason
 
     def renew(self) -> None:
-        """Open the index anew before the next question."""
-        self._old = True
+        """Open the index anew before the next question; who has none lets go of files that may be removed by now."""
+        with self._lock:
+            self._old = True
+            idle = None if self._busy else self._process
+        if idle is not None:
+            self.end(only=idle)
 
     def close(self) -> None:
         """End the process for good: none is started any more."""

@@ -1,0 +1,88 @@
+"""Overlaps with the sets of several small segments at once.
+
+To search a segment by itself takes some preparation, whatever it holds. An update brings a segment of a few tables, so
+that after twenty of them preparing would take longer than searching: their lists are merged in one go instead, as
+MergeList does (spec-search-and-join 3.4), unless a query has so many entries there that it is worth skipping some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lakescope.search.inverted import Part
+from lakescope.search.josie import Addresses, Overlaps
+from lakescope.store.inverted import QueryGroups
+
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+
+#: Entries of lists that are read in the time it takes to get ready for searching one segment.
+_PREPARED = 50_000
+
+
+class Together:
+    """Merges the lists of some segments, whose sets are numbered as in the lake.
+
+    Not for several threads at once: it counts in memory of its own.
+    """
+
+    def __init__(self, parts: Sequence[Part], sets: int) -> None:
+        at = [Addresses(part.segment) for part in parts]
+        files = [(each, number) for each, addresses in enumerate(at) for number in range(addresses.list_starts.size)]
+        self._first = np.array([part.first_group for part in parts], np.int64)
+        self._end = self._first + [int(part.segment.group_bounds[-1]) for part in parts]
+        #: Sets of the lake by the sets of each segment; -1 of those that are gone.
+        self._numbers = [
+            np.arange(int(part.segment.set_bounds[-1]), dtype=np.int32) if part.numbers is None else part.numbers
+            for part in parts
+        ]
+        self._bounds = np.array([[at[each].group_bounds[n], at[each].group_bounds[n + 1]] for each, n in files])
+        self._bounds += self._first[[each for each, _ in files]][:, None]
+        self._files = np.array(
+            [
+                [
+                    *(at[each].list_starts[n], at[each].list_items[n], at[each].list_sizes[n]),
+                    *(self._numbers[each].__array_interface__["data"][0], self._numbers[each].size),
+                ]
+                for each, n in files
+            ],
+            np.uint64,
+        )
+        self._parts = list(parts)
+        self._counts = np.zeros(sets, np.int32)
+        self._met = np.empty(sets, np.int32)
+
+    def top(self, query: QueryGroups, k: int, exclude: I64, least: int) -> Overlaps | None:
+        """The ``k`` best sets of these segments; some may lack below ``least``. None if lists are too long for it."""
+        from lakescope.search import kernels
+
+        groups, weights = self._known(query)
+        read = np.zeros(4, np.int64)
+        self._counts[exclude] = kernels.EXCLUDED
+        try:
+            n = kernels.merge_files(
+                *(groups, weights, self._bounds, self._files, _PREPARED * len(self._parts)),
+                *(self._counts, self._met, read),
+            )
+        finally:
+            self._counts[exclude] = 0
+        if n == kernels.DAMAGED:
+            self._counts[:] = 0
+            raise self._parts[0].segment.damaged()
+        if n == kernels.TOO_MANY:
+            return None
+        found = self._met[:n].copy()
+        overlaps = self._counts[found]
+        self._counts[found] = 0
+        good = np.flatnonzero(overlaps >= max(least, 1))
+        sets, overlaps = kernels.largest(found[good], overlaps[good], k)
+        return Overlaps(sets, overlaps, "mergelist", *read.tolist())
+
+    def _known(self, query: QueryGroups) -> tuple[I32, I32]:
+        """The groups of these segments among those of a query."""
+        begins, ends = np.searchsorted(query.groups, self._first), np.searchsorted(query.groups, self._end)
+        mine = np.concatenate([np.arange(begin, end) for begin, end in zip(begins, ends, strict=True)])
+        return query.groups[mine], query.weights[mine]
