@@ -194,7 +194,14 @@ class CorrelationSearch:
     def warm(self) -> None:
         """Make ready what many questions share."""
         if self.sketches.count:
-            _ = self.sketches.numbered, self._key_of_set, self.sketches.table_numbers
+            _ = self.sketches.frames, self._single, self.sketches.table_numbers
+
+    @cached_property
+    def _single(self) -> npt.NDArray[np.uint8]:
+        """Which keys consist of a set alone."""
+        found = np.zeros(self.sketches.count, np.uint8)
+        found[self._key_of_set[self._key_of_set >= 0]] = 1
+        return found
 
     @cached_property
     def _key_of_set(self) -> npt.NDArray[np.int64]:
@@ -234,19 +241,51 @@ class CorrelationSearch:
         found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), least).sets] = True
         return found
 
-    def _candidates(self, query: KeyedQuery) -> list[tuple[KeyedQuery, I64]]:
-        """Keys of the lake that share values with the query's, by the order of its columns that fits."""
+    def _framed(self, retrieval: Retrieval) -> bool:
+        """Whether pairs are counted by frames, which need not be told the keys that share values with a query."""
+        return retrieval == "z" and kernels_are_loaded()
+
+    def _candidates(self, query: KeyedQuery, *, framed: bool = False) -> list[tuple[KeyedQuery, I64 | None]]:
+        """Keys of the lake that share values with the query's, by the order of its columns that fits.
+
+        None stands for all keys of one column.
+        """
         if len(query.key) == 1:
+            if framed:
+                return [(query, None)]
             keys = self._key_of_set[self._hits(query.hashes, FEWEST)]
             return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
             return [(query, pairs[:, 0])]
         left, right = (self._hits(part, 1) for part in query.parts)
-        found = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
+        found: list[tuple[KeyedQuery, I64 | None]] = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
         if query.swapped is not None:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
         return found
+
+    def counted(
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
+    ) -> tuple[I64, I64, I64]:
+        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
+
+        Those of the table ``own`` are left out. No keys stand for all of one column, if they are counted by frames.
+        """
+        number = self.sketches.table_number(own)
+        if self._framed(retrieval):
+            allowed = self._single
+            if keys is not None:
+                allowed = np.zeros(self.sketches.count, np.uint8)
+                allowed[keys] = 1
+            above, below = _query_sides(values, retrieval)
+            signs = above + 2 * below.astype(np.uint8)
+            return self.sketches.frames.counted(hashes, signs, allowed, number, FEWEST)
+        if keys is None:
+            keys = np.flatnonzero(self._single)
+        keys = keys[self.sketches.table_numbers[keys] != number]
+        same, other = self.quadrants(hashes, values, keys, retrieval)
+        enough = same + other >= FEWEST
+        return self.sketches.pairs_of(keys)[enough], same[enough], other[enough]
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys, which are in order, goes with a query and how often against it."""
@@ -305,13 +344,9 @@ class CorrelationSearch:
     ) -> list[tuple[KeyedQuery, I64, F64]]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
-        for variant, keys in self._candidates(query):
-            keys = keys[self.sketches.table_numbers[keys] != self.sketches.table_number(own)]
-            pairs = self.sketches.pairs_of(keys)
+        for variant, keys in self._candidates(query, framed=self._framed(request.retrieval)):
             probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            same, other = self.quadrants(*probes, keys, request.retrieval)
-            enough = same + other >= FEWEST
-            pairs, same, other = pairs[enough], same[enough], other[enough]
+            pairs, same, other = self.counted(*probes, keys, request.retrieval, own)
             found.append((variant, pairs, _first_score(same, other, request, variant)))
         return found
 
@@ -495,7 +530,7 @@ def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tup
     """The most promising pairs of all variants together, in order."""
     every = np.concatenate([score for _, _, score in found])
     least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
-    return [(variant, pairs[score >= least]) for variant, pairs, score in found]
+    return [(variant, np.sort(pairs[score >= least])) for variant, pairs, score in found]
 
 
 def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> float | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import IndexDamaged
+from lakescope.search.frames import Frames
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
 from lakescope.store.index import Batch, Index
 from lakescope.store.inverted import ranges
@@ -137,8 +138,16 @@ class KeySketches:
         return int(self.owners.size)
 
     @cached_property
+    def frames(self) -> Frames:
+        """The sketches by frames, by which questions are answered."""
+        return Frames(self, self.__dict__.get("numbered") or self._numbered())
+
+    @cached_property
     def numbered(self) -> NumberedHashes:
-        """The hashes as numbers: 4 bytes of memory for each, worth it where many questions come."""
+        """The hashes as numbers: 4 bytes of memory for each, for the papers' ways to find."""
+        return self._numbered()
+
+    def _numbered(self) -> NumberedHashes:
         sizes = self.sizes
         if self.within is not None:
             sizes = np.zeros_like(sizes)
