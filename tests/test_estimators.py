@@ -47,6 +47,43 @@ def test_coefficients_are_those_of_scipy(data: st.DataObject) -> None:
     assert estimators.rin(samples)[0] == pytest.approx(scipy.stats.pearsonr(*scores)[0], abs=1e-9)
 
 
+def awkward(dice: np.random.Generator, n: int) -> F64:
+    """Numbers with ties, numbers next to each other, both zeros, huge and tiny ones."""
+    near = np.full(n, 1e9)
+    for _ in range(3):
+        near = np.where(dice.random(n) < 0.5, np.nextafter(near, 2e9), near)
+    kinds = [dice.normal(size=n), dice.integers(-3, 3, n).astype(np.float64), near]
+    kinds += [np.where(dice.random(n) < 0.5, -0.0, 0.0), 10.0 ** dice.integers(-300, 300, n), -near]
+    return np.choose(dice.integers(0, 6, n), kinds) if dice.random() < 0.5 else kinds[int(dice.integers(6))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_and_plain_ranks_and_moments_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks to the last bit, counted or sorted or by codes; moments to rounding; with numpy and with kernels."""
+    from lakescope.search import kernels
+
+    assert kernels
+    dice = np.random.default_rng(seed)
+    sizes = [0, 1, 2, 5, 47, 48, 49, 50, 64, 65, 130, 512]
+    pairs = [(awkward(dice, n), awkward(dice, n)) for n in sizes]
+    plain = Samples.of(pairs)
+    codes = np.zeros(plain.x.shape, np.int32)
+    for row, (x, _) in enumerate(pairs):
+        codes[row, : x.size] = np.unique(x, return_inverse=True)[1]
+    coded = Samples(plain.x, plain.y, plain.present, plain.n, codes)
+    some = np.array([3, 9, 11])
+    fast = [each.ranked for each in (plain, coded, plain.take(some), coded.take(some))]
+    moments = [np.array(getattr(plain.moments, name)) for name in ("r", "influence", "fourth", "most")]
+    monkeypatch.setattr(estimators, "kernels_are_loaded", lambda: False)
+    again = Samples.of(pairs)
+    slow = [each.ranked for each in (again, again, again.take(some), again.take(some))]
+    for one_way, other in zip(fast, slow, strict=True):
+        assert np.array_equal(one_way.x, other.x)
+        assert np.array_equal(one_way.y, other.y)
+    for found, name in zip(moments, ("r", "influence", "fourth", "most"), strict=True):
+        assert found == pytest.approx(getattr(again.moments, name), rel=1e-9, abs=1e-12, nan_ok=True)
+
+
 def test_samples_do_not_disturb_each_other() -> None:
     pairs = [drawn(n, 0.4, n) for n in (3, 17, 64, 200)]
     together = Samples.of(pairs)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.results import Results
+from lakescope.results import Results, maker
 from lakescope.search import estimators, intervals
 from lakescope.search.estimators import MEASURES, Samples
 from lakescope.search.inverted import InvertedIndex
@@ -47,6 +48,8 @@ _JOINED, _JOINED_PER_HIT = 100, 2
 _LAST_HASH = np.uint64(2**64 - 1)
 #: Smallest hashes of the query that find keys of the lake.
 _PROBES = 1024
+#: Keys of a query up to which its numbers are put in order once, and not in each sample again.
+_CODED = 4096
 #: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
 _KURTOSIS, _ONE_POINT = 10.0, 0.2
 #: A correlation of which so much is left when a third column is taken out is not explained by it.
@@ -104,6 +107,9 @@ class Correlated:
     verified: float | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+_correlated = maker(Correlated)
 
 
 class Rows(NamedTuple):
@@ -194,7 +200,8 @@ class CorrelationSearch:
     def warm(self) -> None:
         """Make ready what many questions share."""
         if self.sketches.count:
-            _ = self.sketches.frames, self._single, self.sketches.table_numbers
+            _ = self.sketches.frames, self._single, self.sketches.table_numbers, self.sketches.names
+            self.sketches.touch()
 
     @cached_property
     def _single(self) -> npt.NDArray[np.uint8]:
@@ -366,25 +373,24 @@ class CorrelationSearch:
     def _join_compiled(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
     ) -> tuple[Samples, I32, I64, Rows]:
-        from lakescope.search import kernels
+        from lakescope.search import sample_kernels
 
         sketches = self.sketches
-        width = int(min(query.size, sketches.sizes[sketches.owners[pairs]].max(initial=0)))
-        x, y = np.zeros((pairs.size, width)), np.zeros((pairs.size, width))
-        places = np.zeros((pairs.size, width), np.int32)
-        n, common = (np.zeros(pairs.size, np.int64) for _ in range(2))
-        rows = Rows.of(pairs.size)
-        kernels.join_sketches(
-            *(np.ascontiguousarray(query.hashes), query.values, query.rows, bounds, pairs, sketches.owners),
-            *(sketches.hashes.places, sketches.sizes, sketches.rows, sketches.numbers, sketches.aggregates),
-            *(AGGREGATES.index(aggregate), (x, y, places, n, common, *rows)),
+        # Copies: kernels are compiled for arrays that may be written to, as those of other queries are.
+        within = int(np.searchsorted(query.hashes, bounds.max(initial=0), "right"))
+        asked = (np.array(each[:within]) for each in (query.hashes, query.values, query.rows))
+        joined: Any = sample_kernels.join
+        x, y, places, n, common, *rows = joined(
+            *(*asked, bounds, pairs, sketches.owners, sketches.hashes.places, sketches.sizes, sketches.rows),
+            *(sketches.numbers, sketches.aggregates, AGGREGATES.index(aggregate)),
         )
+        present = np.arange(x.shape[1]) < n[:, None]
         if aggregate == "count":
-            alone = sketches.aggregates[pairs] == 1
-            y[alone] = np.where(np.arange(width) < n[alone, None], 1.0, 0.0)
-        widest = int(n.max(initial=0))
-        present = np.arange(widest) < n[:, None]
-        return Samples(x[:, :widest], y[:, :widest], present, n), places[:, :widest], common, rows
+            y = np.where(present & (sketches.aggregates[pairs] == 1)[:, None], 1.0, y)
+        codes = None
+        if within <= _CODED:
+            codes = np.unique(query.values[:within], return_inverse=True)[1].astype(np.int32)[places]
+        return Samples(x, y, present, n, codes), places, common, Rows(*rows)
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
@@ -448,7 +454,8 @@ class CorrelationSearch:
         for variant, pairs in chosen:
             if pairs.size:
                 records += self._judged(variant, self.join(variant, pairs, request.aggregate), request, looked_at)
-        records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
+        if any(one.score <= next_one.score for one, next_one in pairwise(records)):
+            records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
             note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
@@ -484,13 +491,13 @@ class CorrelationSearch:
             else tuple(estimates.reasons[place])
             for place, left in zip(shown.tolist(), partials, strict=True)
         ]
-        owners = self.sketches.owners[joined.pairs[shown]].tolist()
-        keys = [self.sketches.columns[owner] for owner in owners]
-        # Positional, in the order of the fields: this is where a question for many spends its time.
+        sketches = self.sketches
+        owners = sketches.owners[joined.pairs[shown]].tolist()
+        # In the order of the fields.
         fields = (
-            [self.sketches.tables[owner] for owner in owners],
-            [", ".join(columns) for columns in keys],
-            [self.sketches.column_of(pair) for pair in joined.pairs[shown].tolist()],
+            [sketches.tables[owner] for owner in owners],
+            [sketches.names[owner] for owner in owners],
+            sketches.columns_of(joined.pairs[shown]),
             *(each[shown].tolist() for each in (r, low, high, p, q, samples.n)),
             *(each.tolist() for each in _sizes(joined, shown)),
             [estimates.names[place] for place in shown.tolist()],
@@ -500,10 +507,10 @@ class CorrelationSearch:
             partials,
             weighted[shown].tolist(),
             [None] * shown.size,
-            keys,
+            [sketches.columns[owner] for owner in owners],
             told,
         )
-        return [Correlated(*each) for each in zip(*fields, strict=True)]
+        return list(map(_correlated, *fields))
 
     @staticmethod
     def _partials(

@@ -19,6 +19,7 @@ from lakescope.sketches.quadrants import balanced_cut
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.bool_]
 
 MEASURES = ("pearson", "spearman", "rin", "qn", "pm1", "kendall", "qcr")
@@ -27,16 +28,22 @@ RESAMPLES = 599
 _SEED = 599
 #: A column whose spread is this small beside its size is constant.
 _CONSTANT = 1e-12
+#: Values of a sample up to which ranks are counted rather than sorted.
+_COUNTED = 48
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Pairs of numbers, one sample a row; ``present`` says which places are filled, ``n`` how many are."""
+    """Pairs of numbers, one sample a row; ``present`` says which places are filled, ``n`` how many are.
+
+    ``codes`` are the numbers of x by their order from 0 on, equal ones with equal codes, where that is known.
+    """
 
     x: F64
     y: F64
     present: Bits
     n: I64
+    codes: I32 | None = None
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[F64, F64]]) -> Samples:
@@ -51,7 +58,8 @@ class Samples:
 
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         width = int(self.n[rows].max(initial=0))
-        return Samples(self.x[rows, :width], self.y[rows, :width], self.present[rows, :width], self.n[rows])
+        codes = None if self.codes is None else self.codes[rows, :width]
+        return Samples(self.x[rows, :width], self.y[rows, :width], self.present[rows, :width], self.n[rows], codes)
 
     @functools.cached_property
     def standard(self) -> tuple[F64, F64]:
@@ -61,17 +69,24 @@ class Samples:
     @functools.cached_property
     def ranked(self) -> Samples:
         """The same samples with ranks for values."""
-        return _transformed(self, lambda values: ranks(values, self.n))
+        if self.codes is None or not kernels_are_loaded():
+            return _transformed(self, lambda values: ranks(values, self.n))
+        from lakescope.search import sample_kernels
+
+        x = np.empty(self.x.shape)
+        codes = np.ascontiguousarray(self.codes)
+        sample_kernels.coded_ranks(codes, self.n, int(codes.max(initial=-1)) + 1, x)
+        return Samples(x, ranks(self.y, self.n), self.present, self.n)
 
     @functools.cached_property
     def moments(self) -> Moments:
         """What coefficients, errors and doubts rest on."""
         if not kernels_are_loaded():
             return _moments_plainly(self)
-        from lakescope.search import kernels
+        from lakescope.search import sample_kernels
 
         found = np.empty((self.n.size, 4))
-        kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        sample_kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
         return Moments(*found.T)
 
 
@@ -123,15 +138,12 @@ def ranks(values: F64, n: I64) -> F64:
     rows, width = values.shape
     if not width:
         return values
+    if kernels_are_loaded():
+        return _ranks_compiled(np.ascontiguousarray(values), n)
     present = np.arange(width) < n[:, None]
     filled = np.where(present, values, np.inf)
     order = np.argsort(filled, axis=1)
     found = np.zeros((rows, width))
-    if kernels_are_loaded():
-        from lakescope.search import kernels
-
-        kernels.shared_ranks(filled, order, n, found)
-        return found
     sorted_values = np.take_along_axis(filled, order, axis=1)
     places = np.broadcast_to(np.arange(width), (rows, width))
     differs = sorted_values[:, 1:] != sorted_values[:, :-1]
@@ -140,6 +152,19 @@ def ranks(values: F64, n: I64) -> F64:
     ends = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
     np.put_along_axis(found, order, (begins + ends) / 2 + 1, axis=1)
     return np.where(present, found, 0.0)
+
+
+def _ranks_compiled(values: F64, n: I64) -> F64:
+    from lakescope.search import sample_kernels
+
+    found = np.empty(values.shape)
+    sample_kernels.counted_ranks(values, n, _COUNTED, found)
+    rows = np.flatnonzero(n > _COUNTED)
+    if rows.size:
+        keys, low = sample_kernels.sort_keys(values, n, rows)
+        keys.sort(axis=1)
+        sample_kernels.sorted_ranks(values, n, rows, keys, low, found)
+    return found
 
 
 def _transformed(samples: Samples, change: Callable[[F64], F64]) -> Samples:

@@ -87,7 +87,8 @@ class ShardedCorrelations(CorrelationSearch):
     def warm(self) -> None:
         """Make ready what many questions share; frames are the processes' alone."""
         if self.sketches.count:
-            _ = self._key_of_set, self.sketches.table_numbers
+            _ = self._key_of_set, self.sketches.table_numbers, self.sketches.names
+            self.sketches.touch()
 
     def _framed(self, retrieval: Retrieval) -> bool:
         """Whether pairs are counted by frames: the processes have always loaded their kernels."""
