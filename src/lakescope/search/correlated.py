@@ -34,6 +34,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.signedinteger[Any]]
 Rank = Literal["lower", "s1", "s2", "s3", "s4"]
 Retrieval = Literal["z", "qcr", "csk"]
 Mean = Literal["geometric", "arithmetic", "harmonic"]
@@ -200,7 +201,8 @@ class CorrelationSearch:
     def warm(self) -> None:
         """Make ready what many questions share."""
         if self.sketches.count:
-            _ = self.sketches.frames, self._single, self.sketches.table_numbers, self.sketches.names
+            _ = self.sketches.frames, self._single
+            self.sketches.name_all()
             self.sketches.touch()
 
     @cached_property
@@ -273,7 +275,7 @@ class CorrelationSearch:
 
     def counted(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
-    ) -> tuple[I64, I64, I64]:
+    ) -> tuple[I64, Counts, Counts]:
         """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
 
         Those of the table ``own`` are left out. No keys stand for all of one column, if they are counted by frames.
@@ -378,19 +380,20 @@ class CorrelationSearch:
         sketches = self.sketches
         # Copies: kernels are compiled for arrays that may be written to, as those of other queries are.
         within = int(np.searchsorted(query.hashes, bounds.max(initial=0), "right"))
-        asked = (np.array(each[:within]) for each in (query.hashes, query.values, query.rows))
+        asked = [np.array(each[:within]) for each in (query.hashes, query.values, query.rows)]
         joined: Any = sample_kernels.join
         x, y, places, n, common, *rows = joined(
             *(*asked, bounds, pairs, sketches.owners, sketches.hashes.places, sketches.sizes, sketches.rows),
             *(sketches.numbers, sketches.aggregates, AGGREGATES.index(aggregate)),
         )
-        present = np.arange(x.shape[1]) < n[:, None]
+        samples = Samples(x, y, n)
         if aggregate == "count":
-            y = np.where(present & (sketches.aggregates[pairs] == 1)[:, None], 1.0, y)
-        codes = None
+            y[samples.present & (sketches.aggregates[pairs] == 1)[:, None]] = 1.0
         if within <= _CODED:
-            codes = np.unique(query.values[:within], return_inverse=True)[1].astype(np.int32)[places]
-        return Samples(x, y, present, n, codes), places, common, Rows(*rows)
+            codes = np.empty(within, np.int32)
+            sample_kernels.coded(asked[1], np.argsort(asked[1]), codes)
+            samples = Samples(x, y, n, places, codes)
+        return samples, places, common, Rows(*rows)
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
@@ -481,15 +484,16 @@ class CorrelationSearch:
         known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
         order = np.lexsort((-samples.n[known], -np.abs(r[known]), -weighted[known]))
         shown = known[order[: request.k]]
-        some = samples.take(shown)
-        of_ranks = estimators.spearman(some)
-        partials = self._partials(joined, some, shown, request)
+        of_ranks = r[shown]
+        rest = np.flatnonzero(~estimates.of_ranks[shown])
+        of_ranks[rest] = estimators.spearman(samples.take(shown[rest]))
+        partials = self._partials(joined, shown, request)
         what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
         told = [
-            (*estimates.reasons[place], f"{what} explains most of it: {left:+.2f} is left")
-            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > _WEAK
-            else tuple(estimates.reasons[place])
-            for place, left in zip(shown.tolist(), partials, strict=True)
+            (*reasons, f"{what} explains most of it: {left:+.2f} is left")
+            if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
+            else reasons
+            for reasons, coefficient, left in zip(estimates.told(shown), r[shown].tolist(), partials, strict=True)
         ]
         sketches = self.sketches
         owners = sketches.owners[joined.pairs[shown]].tolist()
@@ -500,7 +504,7 @@ class CorrelationSearch:
             sketches.columns_of(joined.pairs[shown]),
             *(each[shown].tolist() for each in (r, low, high, p, q, samples.n)),
             *(each.tolist() for each in _sizes(joined, shown)),
-            [estimates.names[place] for place in shown.tolist()],
+            ["spearman" if of_ranks else request.measure for of_ranks in estimates.of_ranks[shown].tolist()],
             [request.aggregate] * shown.size,
             (joined.keys <= samples.n)[shown].tolist(),
             of_ranks.tolist(),
@@ -513,13 +517,12 @@ class CorrelationSearch:
         return list(map(_correlated, *fields))
 
     @staticmethod
-    def _partials(
-        joined: _Joined, samples: Samples, rows: npt.NDArray[np.intp], request: Request
-    ) -> Sequence[float | None]:
+    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], request: Request) -> Sequence[float | None]:
         """What is left of each correlation without a column that was named, or the trend of the key."""
         numbers = joined.given.get(OWN if request.given is None else request.given)
         if numbers is None:
             return [None] * rows.size
+        samples = joined.samples.take(rows)
         found = estimators.partial(samples, numbers[rows, : samples.x.shape[1]])
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
 
@@ -528,6 +531,11 @@ def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
     """Rows of some joins and the share of the query's keys in them, each with its limits."""
     share = joined.share[shown]
     rows = joined.rows.take(shown)
+    if kernels_are_loaded():
+        from lakescope.search import sample_kernels
+
+        found = sample_kernels.join_sizes(*rows, joined.common[shown], joined.counted[shown], share, intervals.Z)
+        return tuple(found)
     few, many = intervals.of_total(*rows, share)
     least, most = intervals.of_share(joined.common[shown], joined.counted[shown], share)
     return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
@@ -574,8 +582,13 @@ def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool
         return values > filled.mean(), values < filled.mean()
 
 
-def _first_score(same: I64, other: I64, request: Request, query: KeyedQuery) -> F64:
+def _first_score(same: Counts, other: Counts, request: Request, query: KeyedQuery) -> F64:
     """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
+    if request.retrieval == "z" and not request.weight_join and kernels_are_loaded():
+        from lakescope.search import frame_kernels
+
+        scores: F64 = frame_kernels.z_scores(same, other)
+        return scores
     together = (same + other).astype(np.float64)
     if request.retrieval == "csk":
         return together
@@ -611,10 +624,11 @@ def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
 
 @dataclass(frozen=True, slots=True)
 class _Estimates:
-    """Coefficients, their intervals, standard errors of z, names, and what is to be said of each.
+    """Coefficients of samples of ``n`` pairs, their intervals and standard errors of z.
 
-    ``floor`` is how strong a correlation is at least: the end of the interval that is nearer to 0. Where the
-    coefficient of ranks stands for Pearson's it is the weaker of both.
+    Where a tail is heavy (``tails``), or one point makes most of the spread (``points``), the coefficient of ranks
+    stands for that of the ``measure``. ``floor`` is how strong a correlation is at least: the end of the interval that
+    is nearer to 0. Where the coefficient of ranks stands for Pearson's it is the weaker of both.
     """
 
     r: F64
@@ -622,8 +636,26 @@ class _Estimates:
     high: F64
     error: F64
     floor: F64
-    names: list[str]
-    reasons: list[list[str]]
+    n: I64
+    measure: str
+    tails: npt.NDArray[np.bool_]
+    points: npt.NDArray[np.bool_]
+
+    @property
+    def of_ranks(self) -> npt.NDArray[np.bool_]:
+        """Where the coefficient is that of ranks."""
+        return (self.tails | self.points) | (self.measure == "spearman")
+
+    def told(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
+        """What is to be said of some coefficients."""
+        found = []
+        for tail, point, n in zip(*(each[shown].tolist() for each in (self.tails, self.points, self.n)), strict=True):
+            reasons: tuple[str, ...] = ()
+            if tail or point:
+                what = "a heavy tail" if tail else "one point makes most of the spread"
+                reasons = (f"{what}: the coefficient is that of ranks",)
+            found.append((*reasons, f"only {n} keys in common") if n < RELIABLE else reasons)
+        return found
 
 
 def _floor(low: F64, high: F64) -> F64:
@@ -633,8 +665,7 @@ def _floor(low: F64, high: F64) -> F64:
 def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
     r = estimators.estimate(measure, samples)
     n = samples.n
-    reasons: list[list[str]] = [[] for _ in range(n.size)]
-    names = [measure] * n.size
+    tails = points = np.zeros(n.size, np.bool_)
     if measure in ("pearson", "pm1"):
         error = intervals.z_error(samples, r)
     elif measure == "kendall":
@@ -654,19 +685,13 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
             some = samples.take(heavy)
             r[heavy] = estimators.spearman(some)
             error[heavy] = intervals.rank_error(some, r[heavy])
-        for place in heavy.tolist():
-            names[place] = "spearman"
-            what = "a heavy tail" if tails[place] else "one point makes most of the spread"
-            reasons[place].append(f"{what}: the coefficient is that of ranks")
     if measure == "pm1":
         low, high = intervals.pm1(samples)
     elif measure == "qcr":
         low, high = intervals.qcr(r, n)
     else:
         low, high = intervals.limits(r, error * intervals.finite(n, keys))
-    for place in np.flatnonzero(n < RELIABLE).tolist():
-        reasons[place].append(f"only {n[place]} keys in common")
-    return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), names, reasons)
+    return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), n, measure, tails, points)
 
 
 def _scores(samples: Samples, estimates: _Estimates, rank: Rank) -> F64:

@@ -34,15 +34,16 @@ _COUNTED = 48
 
 @dataclass(frozen=True)
 class Samples:
-    """Pairs of numbers, one sample a row; ``present`` says which places are filled, ``n`` how many are.
+    """Pairs of numbers, one sample a row, of which the first ``n`` places are filled.
 
-    ``codes`` are the numbers of x by their order from 0 on, equal ones with equal codes, where that is known.
+    If all take their x from the same numbers, ``places`` says from which, and ``codes`` are these numbers by their
+    order: from 0 on, equal ones with equal codes.
     """
 
     x: F64
     y: F64
-    present: Bits
     n: I64
+    places: I32 | None = None
     codes: I32 | None = None
 
     @classmethod
@@ -54,12 +55,17 @@ class Samples:
         filled = np.zeros((2, len(pairs), width))
         for row, ((x, y), each) in enumerate(zip(pairs, kept, strict=True)):
             filled[0, row, : n[row]], filled[1, row, : n[row]] = x[each], y[each]
-        return cls(filled[0], filled[1], np.arange(width) < n[:, None], n)
+        return cls(filled[0], filled[1], n)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         width = int(self.n[rows].max(initial=0))
-        codes = None if self.codes is None else self.codes[rows, :width]
-        return Samples(self.x[rows, :width], self.y[rows, :width], self.present[rows, :width], self.n[rows], codes)
+        places = None if self.places is None else self.places[rows, :width]
+        return Samples(self.x[rows, :width], self.y[rows, :width], self.n[rows], places, self.codes)
+
+    @functools.cached_property
+    def present(self) -> Bits:
+        """Which places are filled."""
+        return np.arange(self.x.shape[1]) < self.n[:, None]
 
     @functools.cached_property
     def standard(self) -> tuple[F64, F64]:
@@ -69,14 +75,13 @@ class Samples:
     @functools.cached_property
     def ranked(self) -> Samples:
         """The same samples with ranks for values."""
-        if self.codes is None or not kernels_are_loaded():
+        if self.codes is None or self.places is None or not kernels_are_loaded():
             return _transformed(self, lambda values: ranks(values, self.n))
         from lakescope.search import sample_kernels
 
         x = np.empty(self.x.shape)
-        codes = np.ascontiguousarray(self.codes)
-        sample_kernels.coded_ranks(codes, self.n, int(codes.max(initial=-1)) + 1, x)
-        return Samples(x, ranks(self.y, self.n), self.present, self.n)
+        sample_kernels.coded_ranks(np.ascontiguousarray(self.places), self.codes, self.n, x)
+        return Samples(x, ranks(self.y, self.n), self.n)
 
     @functools.cached_property
     def moments(self) -> Moments:
@@ -169,7 +174,7 @@ def _ranks_compiled(values: F64, n: I64) -> F64:
 
 def _transformed(samples: Samples, change: Callable[[F64], F64]) -> Samples:
     x, y = change(samples.x), change(samples.y)
-    return Samples(x, y, samples.present, samples.n)
+    return Samples(x, y, samples.n)
 
 
 def spearman(samples: Samples) -> F64:
@@ -334,5 +339,11 @@ _D = (0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.75440866190
 def normal_cdf(x: F64) -> F64:
     """The normal distribution function."""
     scaled = -np.asarray(x, np.float64) / math.sqrt(2.0)
+    if kernels_are_loaded():
+        from lakescope.search import sample_kernels
+
+        tails = np.empty(scaled.size)
+        sample_kernels.tails(scaled.ravel(), tails)
+        return 0.5 * tails.reshape(scaled.shape)
     found = np.array([math.erfc(each) for each in scaled.ravel().tolist()], np.float64)
     return 0.5 * found.reshape(scaled.shape)

@@ -326,3 +326,12 @@ def enough(keys, firsts, pairs, same, other, least):
                 found[n], same[n], other[n] = first + at, same[at], other[at]
                 n += 1
     return found[:n], same[:n], other[:n]
+
+
+@njit(nogil=True, cache=True)
+def z_scores(same, other):
+    """How surely pairs go together: the difference of both counts in units of its standard deviation (spec 3.9)."""
+    found = np.empty(same.size)
+    for at in range(same.size):
+        found[at] = np.float64(abs(same[at] - other[at])) / np.sqrt(np.float64(same[at] + other[at] + 1))
+    return found

@@ -81,7 +81,7 @@ class Frames:
         """Memory that the frames take."""
         return sum(each.nbytes for each in vars(self).values() if isinstance(each, np.ndarray))
 
-    def counted(self, hashes: U64, signs: U8, allowed: U8, own: int, least: int) -> tuple[I64, I64, I64]:
+    def counted(self, hashes: U64, signs: U8, allowed: U8, own: int, least: int) -> tuple[I64, I32, I32]:
         """Pairs with enough values on a side where a query has one: their numbers, how often the same, how often not.
 
         ``signs`` says of every value of the query whether it is above its cut (1), below (2) or neither. Only keys
@@ -96,14 +96,14 @@ class Frames:
         members = self._bounds, self._members, allowed, sketches.table_numbers
         listed = kernels.list_keys(met, *members, own, pairs)
         keys, _, firsts = listed
-        same, other = np.zeros(int(firsts[-1]), np.int64), np.zeros(int(firsts[-1]), np.int64)
+        same, other = np.zeros(int(firsts[-1]), np.int32), np.zeros(int(firsts[-1]), np.int32)
         stored = pairs, sketches.sides, sketches.sizes, self._blocks, self._widths, self._words, self._partial
 
         def compare(begin: int, end: int) -> None:
             kernels.compare(begin, end, listed, tuple(laid), stored, least, same, other)
 
         in_parts(compare, self._widths[keys])
-        found: tuple[I64, I64, I64] = kernels.enough(keys, firsts, pairs, same, other, least)
+        found: tuple[I64, I32, I32] = kernels.enough(keys, firsts, pairs, same, other, least)
         return found
 
 

@@ -266,7 +266,21 @@ class KeySketches:
 
     def columns_of(self, pairs: I64) -> list[str]:
         """The numeric columns of some pairs."""
-        return self._columns_at(self._order[pairs].tolist())
+        if "_coded_columns" not in self.__dict__:
+            return self._columns_at(self._order[pairs].tolist())
+        names, codes = self._coded_columns
+        return [names[code] for code in codes[pairs].tolist()]
+
+    @cached_property
+    def _coded_columns(self) -> tuple[list[str], npt.NDArray[np.int32]]:
+        """The names of all numeric columns, and which of them every pair has."""
+        columns = [batch.records.column("column").take(pa.array(batch.live)) for batch in self._pairs.batches]
+        coded = pa.chunked_array(columns, pa.string()).combine_chunks().dictionary_encode()
+        return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int32)[self._order]
+
+    def name_all(self) -> None:
+        """Know the names of all keys and columns: for who tells many."""
+        _ = self.table_numbers, self.names, self._coded_columns
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""

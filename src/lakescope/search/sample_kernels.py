@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -276,19 +278,83 @@ def counted_ranks(values, n, most, out):
 
 
 @njit(nogil=True, cache=True)
-def coded_ranks(codes, n, kinds, out):
-    """The same of samples of whole numbers from 0 up to ``kinds``, which are counted."""
+def coded_ranks(places, codes, n, out):
+    """The same of samples that take their values from the same numbers, of which the order is known: they are counted.
+
+    ``places`` says which of the numbers are in each sample, ``codes`` what each number is in their order, from 0 on.
+    """
+    kinds = np.int64(0)
+    for code in codes:
+        kinds = max(kinds, np.int64(code) + 1)
     counts, ranks = np.zeros(kinds, np.int64), np.empty(kinds)
     for row in range(n.size):
         size = n[row]
         for i in range(size):
-            counts[codes[row, i]] += 1
+            counts[codes[places[row, i]]] += 1
         before = np.int64(0)
         for code in range(kinds):
             ranks[code] = (2 * before + counts[code] + 1) / 2
             before += counts[code]
             counts[code] = 0
         for i in range(size):
-            out[row, i] = ranks[codes[row, i]]
+            out[row, i] = ranks[codes[places[row, i]]]
         for i in range(size, out.shape[1]):
             out[row, i] = 0.0
+
+
+@njit(nogil=True, cache=True)
+def coded(values, order, out):
+    """Some numbers by their order, from 0 on, equal ones with equal codes."""
+    code = np.int32(0)
+    for i in range(order.size):
+        if i and values[order[i]] != values[order[i - 1]]:
+            code += np.int32(1)
+        out[order[i]] = code
+
+
+@njit(nogil=True, cache=True)
+def tails(values, out):
+    """The complementary error function of some numbers."""
+    for i in range(values.size):
+        out[i] = math.erfc(values[i])
+
+
+@njit(nogil=True, cache=True)
+def join_sizes(total, squares, most, common, counted, seen, z):
+    """Rows of joins and the share of a query's keys in them, each with its limits: six rows.
+
+    They are those of ``intervals.of_total`` and ``of_share``. Of each join ``total`` rows were seen, ``squares`` is the
+    sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were found; ``seen`` of all
+    hashes were compared.
+    """
+    out = np.empty((6, total.size))
+    for at in range(total.size):
+        share, rows = seen[at], float(total[at])
+        rest = max(1 - share, 1e-15)
+        exact = rows / share
+        low = high = exact
+        if share < 1 and rows:
+            low = max(_gamma(exact, squares[at] * rest / (share * share), -z), rows)
+            more = float(most[at])
+            spread = (squares[at] + more * more) * rest / (share * share)
+            high = max(_gamma((rows + more * rest) / share, spread, z), exact)
+        out[0, at], out[1, at], out[2, at] = np.rint(exact), np.floor(low), np.ceil(high)
+        hits, keys = float(common[at]), float(max(counted[at], 1))
+        held = least = largest = hits / keys
+        if share < 1:
+            square = z * z / (counted[at] / rest)
+            middle = (held + square / 2) / (1 + square)
+            half = np.sqrt(square * (held * (1 - held) + square / 4)) / (1 + square)
+            # What was seen is there, whatever the rest is like.
+            least = min(max(middle - half, hits * share / keys), held)
+            largest = max(min(middle + half, 1 - (counted[at] - hits) * share / keys), held)
+        out[3, at], out[4, at], out[5, at] = held, least, largest
+    return out
+
+
+@njit(nogil=True, cache=True)
+def _gamma(mean, variance, z):
+    """A quantile of the gamma distribution of a mean and variance (Wilson and Hilferty 1931)."""
+    ninth = variance / (9 * mean**2)
+    root = max(1 - ninth + z * np.sqrt(ninth), 0.0)
+    return mean * root**3

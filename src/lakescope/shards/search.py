@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from lakescope.keys.inclusion import Found
 from lakescope.keys.search import KeySearch
-from lakescope.search.correlated import CorrelationSearch, Retrieval
+from lakescope.search.correlated import CorrelationSearch, Counts, Retrieval
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.josie import Algorithm, Overlaps
@@ -87,7 +87,8 @@ class ShardedCorrelations(CorrelationSearch):
     def warm(self) -> None:
         """Make ready what many questions share; frames are the processes' alone."""
         if self.sketches.count:
-            _ = self._key_of_set, self.sketches.table_numbers, self.sketches.names
+            _ = self._key_of_set
+            self.sketches.name_all()
             self.sketches.touch()
 
     def _framed(self, retrieval: Retrieval) -> bool:
@@ -96,7 +97,7 @@ class ShardedCorrelations(CorrelationSearch):
 
     def counted(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
-    ) -> tuple[I64, I64, I64]:
+    ) -> tuple[I64, Counts, Counts]:
         """The pairs of some keys that share enough with a query, how often each goes with it, how often against it."""
         if not self._framed(retrieval):
             return super().counted(hashes, values, keys, retrieval, own)
