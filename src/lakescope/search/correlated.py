@@ -286,9 +286,11 @@ class CorrelationSearch:
             if keys is not None:
                 allowed = np.zeros(self.sketches.count, np.uint8)
                 allowed[keys] = 1
+            if number >= 0:
+                allowed = allowed * (self.sketches.table_numbers != number)
             above, below = _query_sides(values, retrieval)
             signs = above + 2 * below.astype(np.uint8)
-            return self.sketches.frames.counted(hashes, signs, allowed, number, FEWEST)
+            return self.sketches.frames.counted(hashes, signs, allowed, FEWEST)
         if keys is None:
             keys = np.flatnonzero(self._single)
         keys = keys[self.sketches.table_numbers[keys] != number]
@@ -676,21 +678,22 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
         error = 1 / np.sqrt(np.maximum(n, 1))
     else:
         error = intervals.rank_error(samples, r)
+    shrunk = intervals.finite(n, keys)
     asked = np.full(n.size, np.inf)
     if measure == "pearson":
-        asked = _floor(*intervals.limits(r, error * intervals.finite(n, keys)))
         tails, points = _heavy(samples)
         heavy = np.flatnonzero(tails | points)
         if heavy.size:
+            asked[heavy] = _floor(*intervals.limits(r[heavy], error[heavy] * shrunk[heavy]))
             some = samples.take(heavy)
-            r[heavy] = estimators.spearman(some)
+            r[heavy] = np.where(some.n > 1, some.ranked.moments.r, np.nan)
             error[heavy] = intervals.rank_error(some, r[heavy])
     if measure == "pm1":
         low, high = intervals.pm1(samples)
     elif measure == "qcr":
         low, high = intervals.qcr(r, n)
     else:
-        low, high = intervals.limits(r, error * intervals.finite(n, keys))
+        low, high = intervals.limits(r, error * shrunk)
     return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), n, measure, tails, points)
 
 

@@ -83,6 +83,17 @@ class Samples:
         sample_kernels.coded_ranks(np.ascontiguousarray(self.places), self.codes, self.n, x)
         return Samples(x, ranks(self.y, self.n), self.n)
 
+    @property
+    def r(self) -> F64:
+        """Pearson's coefficient alone, which takes less than all moments, unless these are known."""
+        if "moments" in self.__dict__ or not kernels_are_loaded():
+            return self.moments.r
+        from lakescope.search import sample_kernels
+
+        found = np.empty(self.n.size)
+        sample_kernels.pearson(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        return found
+
     @functools.cached_property
     def moments(self) -> Moments:
         """What coefficients, errors and doubts rest on."""
@@ -179,7 +190,7 @@ def _transformed(samples: Samples, change: Callable[[F64], F64]) -> Samples:
 
 def spearman(samples: Samples) -> F64:
     """Spearman's coefficient: that of the ranks."""
-    return pearson(samples.ranked)
+    return np.where(samples.n > 1, samples.ranked.r, np.nan)
 
 
 def scored(samples: Samples) -> Samples:

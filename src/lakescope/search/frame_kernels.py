@@ -13,13 +13,15 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from lakescope.search.kernels import _u64
+from lakescope.search.kernels import _prefetch, _u64
 from lakescope.sketches.quadrants import ABOVE, PRESENT
 
 #: Smallest hashes of a key by which its frame is found, and one of how many of them must be there.
 _VOTES, _AGREE = 32, 8
 #: Places of a frame that a sketch may need for each of its hashes, and some more: it is as long in memory.
 _ROOM, _MORE = 4, 64
+#: Pairs whose words lie side by side, at most: those that are compared at once.
+BLOCK = 256
 #: A key whose sketch is on no frame (yet).
 NOWHERE = -1
 
@@ -134,11 +136,13 @@ def measure(members, ends, numbers, starts, places, room, used, lengths, widths)
 
 
 @njit(nogil=True, cache=True)
-def lay_out(members, ends, numbers, starts, places, room, filled, frames, spots, pairs, sides, blocks, words, partial):
+def lay_out(members, ends, numbers, starts, places, room, filled, frames, spots, pairs, sides, slots, blocks, words):
     """Where on which frame every hash is, and the words of all sketches that share a frame with others.
 
-    ``filled`` is where the next entry of each hash goes. A block is the words of a key, where it has hashes, and of
-    each of its pairs, where it is above its cut; before these, if a number is missing, where it has numbers.
+    ``filled`` is where the next entry of each hash goes, ``slots`` the slot of the first pair of every key, -1 if it is
+    alone on its frame. ``blocks`` are the block of every slot, and of every block its first slot, its number of slots
+    and where its words begin: of each word of the frame first where the pairs of all slots have a number, then where
+    these are above their cut.
     """
     begin = 0
     for frame in range(ends.size):
@@ -149,42 +153,30 @@ def lay_out(members, ends, numbers, starts, places, room, filled, frames, spots,
             entry = filled[room[at]]
             filled[room[at]] = entry + 1
             frames[entry], spots[entry] = frame, at
-        if keys.size > 1:
-            for key in keys:
-                _lay_key(key, numbers, starts, places, pairs, sides, blocks, words, partial)
+        for key in keys:
+            if slots[key] != NOWHERE:
+                _lay_key(key, numbers, starts, places, pairs, sides, slots, blocks, words)
         for at in range(n):
             places[room[at]] = -1
 
 
 @njit(nogil=True, cache=True)
-def _lay_key(key, numbers, starts, places, pairs, sides, blocks, words, partial):
+def _lay_key(key, numbers, starts, places, pairs, sides, slots, blocks, words):
+    of_slot, firsts, counts, begins = blocks
     mine = numbers[starts[key] : starts[key + 1]]
-    width, own = (places[mine[mine.size - 1]] >> 6) + 1, (mine.size + 63) >> 6
-    at = blocks[key]
-    for number in mine:
-        words[at + (places[number] >> 6)] |= np.uint64(1) << np.uint64(places[number] & 63)
-    at += width
+    own = (mine.size + 63) >> 6
     for pair in range(pairs[key], pairs[key + 1]):
-        for row in (PRESENT, ABOVE):
-            if row == PRESENT and not partial[pair]:
-                continue
-            for i in range(mine.size):
-                bit = (_u64(sides[pair], row * own + (i >> 6)) >> np.uint64(i & 63)) & np.uint64(1)
-                words[at + (places[mine[i]] >> 6)] |= bit << np.uint64(places[mine[i]] & 63)
-            at += width
-
-
-@njit(nogil=True, cache=True)
-def missing(starts, pairs, sides, partial):
-    """Which pairs lack a number for some hash of their key."""
-    for key in range(starts.size - 1):
-        size = starts[key + 1] - starts[key]
-        own = (size + 63) >> 6
-        for pair in range(pairs[key], pairs[key + 1]):
-            there = np.int64(0)
-            for w in range(own):
-                there += _ones(_u64(sides[pair], PRESENT * own + w))
-            partial[pair] = there < size
+        slot = slots[key] + pair - pairs[key]
+        block = of_slot[slot]
+        count = counts[block]
+        at = begins[block] + slot - firsts[block]
+        for i in range(mine.size):
+            place = np.int64(places[mine[i]])
+            word, bit = at + (place >> 6) * 2 * count, np.uint64(place & 63)
+            there = (_u64(sides[pair], PRESENT * own + (i >> 6)) >> np.uint64(i & 63)) & np.uint64(1)
+            above = (_u64(sides[pair], ABOVE * own + (i >> 6)) >> np.uint64(i & 63)) & np.uint64(1)
+            words[word] |= there << bit
+            words[word + count] |= above << bit
 
 
 @njit(nogil=True, cache=True)
@@ -198,10 +190,14 @@ def meet(probes, signs, directory, shift, hashes, frames, spots, lengths, least)
     begins, ends = np.zeros(probes.size, np.int64), np.zeros(probes.size, np.int64)
     met, n = np.empty(min(lengths.size, 1 << 10), np.int32), 0
     for i in range(probes.size):
+        place = directory[probes[i] >> shift]
+        _prefetch(np.uint64(hashes.ctypes.data) + np.uint64(8 * place))
+        _prefetch(np.uint64(frames.ctypes.data) + np.uint64(4 * place))
+    for i in range(probes.size):
         if signs[i] == 0:
             continue
         h = probes[i]
-        at, end = directory[h >> shift], directory[(h >> shift) + np.uint64(1)]
+        at, end = np.int64(directory[h >> shift]), np.int64(directory[(h >> shift) + np.uint64(1)])
         while at < end and hashes[at] < h:
             at += 1
         begins[i] = at
@@ -224,10 +220,10 @@ def meet(probes, signs, directory, shift, hashes, frames, spots, lengths, least)
         offsets[slot + 1] = offsets[slot] + ((lengths[met[slot]] + 63) >> 6)
     above, there = np.zeros(offsets[n], np.uint64), np.zeros(offsets[n], np.uint64)
     for i in range(probes.size):
-        for at in range(begins[i], ends[i]):
-            slot = -1 - counts[frames[at]]
+        for entry in range(begins[i], ends[i]):
+            slot = -1 - counts[frames[entry]]
             if slot >= 0:
-                word, bit = np.int64(spots[at] >> 6), np.uint64(1) << np.uint64(spots[at] & 63)
+                word, bit = np.int64(spots[entry] >> 6), np.uint64(1) << np.uint64(spots[entry] & 63)
                 used[slot] = max(used[slot], word + 1)
                 there[offsets[slot] + word] |= bit
                 if signs[i] == 1:
@@ -236,73 +232,83 @@ def meet(probes, signs, directory, shift, hashes, frames, spots, lengths, least)
 
 
 @njit(nogil=True, cache=True)
-def list_keys(met, bounds, members, allowed, tables, own, pairs):
-    """The keys of some frames that may be looked at, the frame of each as its place among these, and its first pair.
+def list_blocks(met, bounds, alone, counts, widths, used, pairs):
+    """The blocks of some frames, the place of the frame of each among these, and how many words it will look at.
 
-    Pairs are counted from 0 on over all keys listed.
+    A frame with one key has no block: that key ``k`` is listed as ``-1 - k``. Returns where the pairs of each begin,
+    too, counted over all that are listed.
     """
-    most = 0
+    most = met.size
     for frame in met:
         most += bounds[frame + 1] - bounds[frame]
-    keys, slots, firsts = np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(most + 1, np.int64)
+    blocks, slots, work = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    firsts = np.zeros(most + 1, np.int64)
     n = 0
     for slot in range(met.size):
-        for at in range(bounds[met[slot]], bounds[met[slot] + 1]):
-            key = members[at]
-            if allowed[key] and tables[key] != own:
-                keys[n], slots[n] = key, slot
-                firsts[n + 1] = firsts[n] + pairs[key + 1] - pairs[key]
-                n += 1
-    return keys[:n], slots[:n], firsts[: n + 1]
+        frame = met[slot]
+        for block in range(bounds[frame], bounds[frame + 1]):
+            blocks[n], slots[n], work[n] = block, slot, counts[block] * min(widths[block], used[slot])
+            firsts[n + 1] = firsts[n] + counts[block]
+            n += 1
+        key = alone[frame]
+        if key != NOWHERE:
+            blocks[n], slots[n], work[n] = -1 - key, slot, (pairs[key + 1] - pairs[key]) * used[slot]
+            firsts[n + 1] = firsts[n] + pairs[key + 1] - pairs[key]
+            n += 1
+    return blocks[:n], slots[:n], firsts[: n + 1], work[:n]
 
 
 @njit(nogil=True, cache=True)
-def compare(begin, end, listed, laid, stored, least, same, other):
-    """How often the pairs of some listed keys are on the same side of their cut as a query, and how often not.
+def compare(begin, end, listed, laid, stored, sketched, allowed, least, out):
+    """Pairs of some listed blocks that have at least so many values on a side where a query has one.
 
-    None of a key that shares fewer than ``least`` values with it. ``listed`` are keys, the frame of each and its first
-    pair, ``laid`` a query as :func:`meet` laid it, ``stored`` where pairs and their words are.
+    ``listed`` are blocks, the frame of each and its first pair, ``laid`` a query as :func:`meet` laid it, ``stored``
+    the blocks, ``sketched`` what sketches say of their keys and pairs. ``out`` gets their numbers, how often each is on
+    the same side as the query and how often not, from where the first of these blocks begins; how many is returned.
     """
-    keys, slots, firsts = listed
+    blocks, slots, firsts = listed
     offsets, used, above, there = laid
-    pairs, sides, sizes, blocks, widths, words, partial = stored
-    both = np.empty(max(np.int64(1), used.max() if used.size else np.int64(0)), np.uint64)
+    slot_pairs, slot_keys, slot_firsts, counts, begins, widths, words = stored
+    shared, differ = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    n = firsts[begin]
     for job in range(begin, end):
-        key, slot, place = keys[job], slots[job], firsts[job]
+        block, slot = blocks[job], slots[job]
         offset = np.uint64(offsets[slot])
-        if blocks[key] == NOWHERE:
-            _compare_alone(key, offset, used[slot], above, there, pairs, sides, sizes, place, same, other)
+        if block < 0:
+            if allowed[-1 - block]:
+                n = _compare_alone(-1 - block, offset, used[slot], above, there, sketched, least, out, n)
             continue
-        width = widths[key]
-        n = min(width, used[slot])
-        at = np.uint64(blocks[key])
-        common = np.int64(0)
-        for w in range(n):
-            both[np.uint64(w)] = words[at + np.uint64(w)] & there[offset + np.uint64(w)]
-            common += _ones(both[np.uint64(w)])
-        at += np.uint64(width)
-        for pair in range(pairs[key], pairs[key + 1]):
-            differ, shared = np.int64(0), common
-            if partial[pair]:
-                here = at
-                at += np.uint64(width)
-                shared = np.int64(0)
-                for w in range(n):
-                    known = words[here + np.uint64(w)] & there[offset + np.uint64(w)]
-                    shared += _ones(known)
-                    differ += _ones((words[at + np.uint64(w)] ^ above[offset + np.uint64(w)]) & known)
-            elif common >= least:
-                for w in range(n):
-                    differ += _ones((words[at + np.uint64(w)] ^ above[offset + np.uint64(w)]) & both[np.uint64(w)])
-            at += np.uint64(width)
-            if common >= least:
-                same[place], other[place] = shared - differ, differ
-            place += 1
+        count = np.uint64(counts[block])
+        _count(
+            *(np.uint64(begins[block]), count, np.uint64(min(widths[block], used[slot])), words),
+            *(offset, above, there, shared, differ),
+        )
+        first = np.uint64(slot_firsts[block])
+        for lane in range(count):
+            out[0][n], out[1][n], out[2][n] = slot_pairs[first + lane], shared[lane] - differ[lane], differ[lane]
+            n += np.int64(shared[lane] >= least) & np.int64(allowed[slot_keys[first + lane]])
+    return n - firsts[begin]
 
 
 @njit(nogil=True, cache=True)
-def _compare_alone(key, offset, used, above, there, pairs, sides, sizes, place, same, other):
+def _count(at, count, width, words, offset, above, there, shared, differ):
+    """Of the pairs of a block, all at once, values where a query has one, and those on the other side of their cut."""
+    for lane in range(count):
+        shared[lane] = differ[lane] = 0
+    for w in range(width):
+        mine, up = there[offset + w], above[offset + w]
+        if mine:
+            for lane in range(count):
+                known = words[at + lane] & mine
+                shared[lane] += _ones(known)
+                differ[lane] += _ones((words[at + count + lane] ^ up) & known)
+        at += np.uint64(2) * count
+
+
+@njit(nogil=True, cache=True)
+def _compare_alone(key, offset, used, above, there, sketched, least, out, n):
     """The same of a key that is alone on its frame: the places of the frame are those of the sketch."""
+    pairs, sides, sizes = sketched
     own = (sizes[key] + 63) >> 6
     for pair in range(pairs[key], pairs[key + 1]):
         differ = shared = np.int64(0)
@@ -310,25 +316,13 @@ def _compare_alone(key, offset, used, above, there, pairs, sides, sizes, place, 
             known = _u64(sides[pair], PRESENT * own + w) & there[offset + np.uint64(w)]
             shared += _ones(known)
             differ += _ones((_u64(sides[pair], ABOVE * own + w) ^ above[offset + np.uint64(w)]) & known)
-        same[place], other[place] = shared - differ, differ
-        place += 1
+        if shared >= least:
+            out[0][n], out[1][n], out[2][n] = pair, shared - differ, differ
+            n += 1
+    return n
 
 
-@njit(nogil=True, cache=True)
-def enough(keys, firsts, pairs, same, other, least):
-    """Of the pairs of listed keys those with at least so many values on a side: their numbers, and both counts."""
-    found = np.empty(same.size, np.int64)
-    n = 0
-    for job in range(keys.size):
-        first = pairs[keys[job]] - firsts[job]
-        for at in range(firsts[job], firsts[job + 1]):
-            if same[at] + other[at] >= least:
-                found[n], same[n], other[n] = first + at, same[at], other[at]
-                n += 1
-    return found[:n], same[:n], other[:n]
-
-
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def z_scores(same, other):
     """How surely pairs go together: the difference of both counts in units of its standard deviation (spec 3.9)."""
     found = np.empty(same.size)
