@@ -1,9 +1,9 @@
 """Which tables hold a column that correlates with mine after the join? Without doing the join (CS, QCR).
 
-First stage: the inverted index tells which keys share values with the query, the sides of the sketched values how
-often each numeric column goes with the query's or against it. Second stage: the sketches of the best are joined, which
-gives a uniform sample of the real join, and every number is told with its interval. What is shown is corrected for
-having looked at much.
+First stage: frames, or the inverted index, tell which keys share values with the query, the sides of the sketched
+values how often each numeric column goes with the query's or against it. Second stage: the sketches of the best are
+joined, which gives a uniform sample of the real join, and every number is told with its interval. What is shown is
+corrected for having looked at much.
 """
 
 from __future__ import annotations
