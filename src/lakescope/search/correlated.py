@@ -386,7 +386,7 @@ class CorrelationSearch:
         joined: Any = sample_kernels.join
         x, y, places, n, common, *rows = joined(
             *(*asked, bounds, pairs, sketches.owners, sketches.hashes.places, sketches.sizes, sketches.rows),
-            *(sketches.numbers, sketches.aggregates, AGGREGATES.index(aggregate)),
+            *(sketches.once, sketches.numbers, sketches.aggregates, AGGREGATES.index(aggregate)),
         )
         samples = Samples(x, y, n)
         if aggregate == "count":

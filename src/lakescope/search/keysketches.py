@@ -102,6 +102,8 @@ class KeySketches:
         self._sides = _Blocks.of(self._pairs.batches, "sides")
         self.count = int(self.hashes.sizes.size)
         self.sizes = self.hashes.sizes // 8
+        #: Keys of which it is known that each of their values has one row.
+        self.once = np.zeros(self.count, np.uint8)
         ids = _numbers(self._keys.batches, "key")
         order = np.argsort(ids)
         owners = _numbers(self._pairs.batches, "key")
@@ -181,6 +183,7 @@ class KeySketches:
         if sum(int(each.sizes.sum()) for each in blocks) <= _TOUCHED:
             for each in blocks:
                 sample_kernels.touch(each.places, each.sizes)
+            self.once = sample_kernels.all_ones(self._rows.places, self._rows.sizes)
 
     @property
     def rows(self) -> U64:

@@ -29,6 +29,18 @@ def touch(places, sizes):
 
 
 @njit(nogil=True, cache=True)
+def all_ones(places, sizes):
+    """Which blocks of eight-byte numbers hold nothing but ones; reads all of them, unless there is another number."""
+    found = np.zeros(places.size, np.uint8)
+    for block in range(places.size):
+        at, size = 0, sizes[block] >> 3
+        while at < size and _i64(places[block], at) == 1:
+            at += 1
+        found[block] = at == size
+    return found
+
+
+@njit(nogil=True, cache=True)
 def _directory(query):
     """Where in a query, whose hashes are in order, those with the same highest bits begin, and how far to shift.
 
@@ -78,10 +90,11 @@ def _fetch(place, size):
 
 
 @njit(nogil=True, cache=True)
-def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, numbers, aggregates, aggregate):
+def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, once, numbers, aggregates, aggregate):
     """Join the sketches of some pairs with a query: common keys up to a bound, with the numbers of both sides.
 
-    ``bounds`` is the largest hash that counts of each pair; ``numbers`` says where the numbers of each pair lie,
+    ``bounds`` is the largest hash that counts of each pair; ``counts`` says where the rows of each key's values lie,
+    ``once`` of which keys it is known that all have one row; ``numbers`` where the numbers of each pair lie,
     ``aggregates`` how many kinds of them there are: 1, or all, of which ``aggregate`` is wanted. Returns (x, y, place
     in the query), 0 beyond the end of a sample, the size of each, its common keys, and rows of their join, the sum of
     the squares of a key's rows, and the most rows of a key; keys without a number on both sides are in no sample.
@@ -102,7 +115,8 @@ def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, numb
             later = pairs[at + _AHEAD]
             size = sizes[owners[later]]
             _fetch(hashes[owners[later]], size)
-            _fetch(counts[owners[later]], size)
+            if not once[owners[later]]:
+                _fetch(counts[owners[later]], size)
             _fetch(numbers[later] + np.uint64(8 * size * (aggregate if aggregates[later] > 1 else 0)), size)
         pair = pairs[at]
         owner = owners[pair]
@@ -111,10 +125,13 @@ def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, numb
             before, before_bound = owner, bounds[at]
         first = aggregate * sizes[owner] if aggregates[pair] > 1 else 0
         common[at] = met
+        single = once[owner] > 0
         begin, total, square, largest = filled, np.int64(0), 0.0, np.int64(0)
         for k in range(met):
             i, j = np.int64(mine[k]), np.int64(theirs[k])
-            product = rows[i] * _i64(counts[owner], j)
+            product = rows[i]
+            if not single:
+                product *= _i64(counts[owner], j)
             total += product
             square += float(product) * product
             largest = max(largest, product)
