@@ -98,6 +98,18 @@ def test_quadrants_by_frames_are_those_one_by_one(seed: int) -> None:
     assert met > 500
 
 
+def test_parts_of_the_work_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    sketches = draw(9)
+    frames, allowed = sketches.frames, np.ones(sketches.count, np.uint8)
+    whole = [frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2) for hashes in sketches.hashes]
+    monkeypatch.setattr("lakescope.search.threads._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("lakescope.search.threads._cores", lambda: 4)
+    assert sum(each[0].size for each in whole) > 1000
+    for hashes, wanted in zip(sketches.hashes, whole, strict=True):
+        found = frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2)
+        assert [each.tolist() for each in found] == [each.tolist() for each in wanted]
+
+
 def test_keys_of_one_domain_share_a_frame() -> None:
     """Parts of one domain are on one frame, parts of disjoint ones are not; words stay few beside the hashes."""
     dice = np.random.default_rng(3)

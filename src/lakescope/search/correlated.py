@@ -23,7 +23,7 @@ from lakescope.search import estimators, intervals
 from lakescope.search.estimators import MEASURES, Samples
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import kernels_are_loaded
-from lakescope.search.keyed import OWN, KeyedQuery
+from lakescope.search.keyed import OWN, KeyedQuery, query_of_pair
 from lakescope.search.keysketches import KeySketches
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
@@ -199,11 +199,12 @@ class CorrelationSearch:
         self._overlaps = overlaps
 
     def warm(self) -> None:
-        """Make ready what many questions share."""
-        if self.sketches.count:
+        """Make ready what many questions share, and ask one: its kernels are loaded then."""
+        if self.sketches.pairs:
             _ = self.sketches.frames, self._single
             self.sketches.name_all()
             self.sketches.touch()
+            self.search(query_of_pair(self.sketches, 0, "mean"), Request())
 
     @cached_property
     def _single(self) -> npt.NDArray[np.uint8]:

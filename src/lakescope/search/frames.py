@@ -93,13 +93,15 @@ class Frames:
 
         def compare(begin: int, end: int) -> None:
             given = tuple(listed), tuple(laid), stored.compared, self._sketched, allowed, least, out
-            found[int(firsts[begin])] = kernels.compare(begin, end, *given)
+            found[begin] = kernels.compare(begin, end, *given)
 
-        in_parts(compare, work)
-        if len(found) == 1:
-            ((begin, n),) = found.items()
+        # Eight words take about a step's time.
+        in_parts(compare, work >> 3)
+        parts = [(int(firsts[begin]), n) for begin, n in sorted(found.items())]
+        if len(parts) == 1:
+            begin, n = parts[0]
             return out[0][begin : begin + n], out[1][begin : begin + n], out[2][begin : begin + n]
-        kept = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in sorted(found.items()))])
+        kept = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in parts)])
         return out[0][kept], out[1][kept], out[2][kept]
 
 
