@@ -84,6 +84,24 @@ def test_compiled_and_plain_ranks_and_moments_agree(seed: int, monkeypatch: pyte
         assert found == pytest.approx(getattr(again.moments, name), rel=1e-9, abs=1e-12, nan_ok=True)
 
 
+def test_compiled_and_plain_sizes_of_joins_agree() -> None:
+    from lakescope.search import sample_kernels
+
+    dice = np.random.default_rng(2)
+    counted = dice.integers(1, 600, 500)
+    common = dice.integers(0, counted + 1)
+    seen = np.where(dice.random(500) < 0.2, 1.0, dice.random(500))
+    most = np.where(common > 0, dice.integers(1, 90, 500), 0)
+    total = most + np.maximum(common - 1, 0)
+    squares = most.astype(np.float64) ** 2 + np.maximum(common - 1, 0)
+    few, many = intervals.of_total(total, squares, most, seen)
+    least, largest = intervals.of_share(common, counted, seen)
+    plain = [np.round(total / seen), np.floor(few), np.ceil(many), common / counted, least, largest]
+    found = sample_kernels.join_sizes(total, squares, most, common, counted, seen, intervals.Z)
+    for one_way, other in zip(found, plain, strict=True):
+        assert one_way == pytest.approx(other, rel=1e-12)
+
+
 def test_samples_do_not_disturb_each_other() -> None:
     pairs = [drawn(n, 0.4, n) for n in (3, 17, 64, 200)]
     together = Samples.of(pairs)
