@@ -47,6 +47,61 @@ def test_coefficients_are_those_of_scipy(data: st.DataObject) -> None:
     assert estimators.rin(samples)[0] == pytest.approx(scipy.stats.pearsonr(*scores)[0], abs=1e-9)
 
 
+def awkward(dice: np.random.Generator, n: int) -> F64:
+    """Numbers with ties, numbers next to each other, both zeros, huge and tiny ones."""
+    near = np.full(n, 1e9)
+    for _ in range(3):
+        near = np.where(dice.random(n) < 0.5, np.nextafter(near, 2e9), near)
+    kinds = [dice.normal(size=n), dice.integers(-3, 3, n).astype(np.float64), near]
+    kinds += [np.where(dice.random(n) < 0.5, -0.0, 0.0), 10.0 ** dice.integers(-300, 300, n), -near]
+    return np.choose(dice.integers(0, 6, n), kinds) if dice.random() < 0.5 else kinds[int(dice.integers(6))]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_compiled_and_plain_ranks_and_moments_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks to the last bit, counted or sorted or by codes; moments to rounding; with numpy and with kernels."""
+    from lakescope.search import kernels
+
+    assert kernels
+    dice = np.random.default_rng(seed)
+    sizes = [0, 1, 2, 5, 47, 48, 49, 50, 64, 65, 130, 512]
+    pairs = [(awkward(dice, n), awkward(dice, n)) for n in sizes]
+    plain = Samples.of(pairs)
+    numbers, codes = np.unique(plain.x, return_inverse=True)
+    places = np.searchsorted(numbers, plain.x).astype(np.int32)
+    coded = Samples(plain.x, plain.y, plain.n, places, np.arange(numbers.size, dtype=np.int32))
+    assert np.array_equal(codes.reshape(places.shape), places)
+    some = np.array([3, 9, 11])
+    fast = [each.ranked for each in (plain, coded, plain.take(some), coded.take(some))]
+    moments = [np.array(getattr(plain.moments, name)) for name in ("r", "influence", "fourth", "most")]
+    monkeypatch.setattr(estimators, "kernels_are_loaded", lambda: False)
+    again = Samples.of(pairs)
+    slow = [each.ranked for each in (again, again, again.take(some), again.take(some))]
+    for one_way, other in zip(fast, slow, strict=True):
+        assert np.array_equal(one_way.x, other.x)
+        assert np.array_equal(one_way.y, other.y)
+    for found, name in zip(moments, ("r", "influence", "fourth", "most"), strict=True):
+        assert found == pytest.approx(getattr(again.moments, name), rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_compiled_and_plain_sizes_of_joins_agree() -> None:
+    from lakescope.search import sample_kernels
+
+    dice = np.random.default_rng(2)
+    counted = dice.integers(1, 600, 500)
+    common = dice.integers(0, counted + 1)
+    seen = np.where(dice.random(500) < 0.2, 1.0, dice.random(500))
+    most = np.where(common > 0, dice.integers(1, 90, 500), 0)
+    total = most + np.maximum(common - 1, 0)
+    squares = most.astype(np.float64) ** 2 + np.maximum(common - 1, 0)
+    few, many = intervals.of_total(total, squares, most, seen)
+    least, largest = intervals.of_share(common, counted, seen)
+    plain = [np.round(total / seen), np.floor(few), np.ceil(many), common / counted, least, largest]
+    found = sample_kernels.join_sizes(total, squares, most, common, counted, seen, intervals.Z)
+    for one_way, other in zip(found, plain, strict=True):
+        assert one_way == pytest.approx(other, rel=1e-12)
+
+
 def test_samples_do_not_disturb_each_other() -> None:
     pairs = [drawn(n, 0.4, n) for n in (3, 17, 64, 200)]
     together = Samples.of(pairs)

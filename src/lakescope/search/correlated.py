@@ -1,9 +1,9 @@
 """Which tables hold a column that correlates with mine after the join? Without doing the join (CS, QCR).
 
-First stage: the inverted index tells which keys share values with the query, the sides of the sketched values how
-often each numeric column goes with the query's or against it. Second stage: the sketches of the best are joined, which
-gives a uniform sample of the real join, and every number is told with its interval. What is shown is corrected for
-having looked at much.
+First stage: frames, or the inverted index, tell which keys share values with the query, the sides of the sketched
+values how often each numeric column goes with the query's or against it. Second stage: the sketches of the best are
+joined, which gives a uniform sample of the real join, and every number is told with its interval. What is shown is
+corrected for having looked at much.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.results import Results
+from lakescope.results import Results, maker
 from lakescope.search import estimators, intervals
 from lakescope.search.estimators import MEASURES, Samples
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import kernels_are_loaded
-from lakescope.search.keyed import OWN, KeyedQuery
+from lakescope.search.keyed import OWN, KeyedQuery, query_of_pair
 from lakescope.search.keysketches import KeySketches
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
@@ -33,6 +34,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.signedinteger[Any]]
 Rank = Literal["lower", "s1", "s2", "s3", "s4"]
 Retrieval = Literal["z", "qcr", "csk"]
 Mean = Literal["geometric", "arithmetic", "harmonic"]
@@ -47,6 +49,8 @@ _JOINED, _JOINED_PER_HIT = 100, 2
 _LAST_HASH = np.uint64(2**64 - 1)
 #: Smallest hashes of the query that find keys of the lake.
 _PROBES = 1024
+#: Keys of a query up to which its numbers are put in order once, and not in each sample again.
+_CODED = 4096
 #: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
 _KURTOSIS, _ONE_POINT = 10.0, 0.2
 #: A correlation of which so much is left when a third column is taken out is not explained by it.
@@ -104,6 +108,9 @@ class Correlated:
     verified: float | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+_correlated = maker(Correlated)
 
 
 class Rows(NamedTuple):
@@ -192,9 +199,19 @@ class CorrelationSearch:
         self._overlaps = overlaps
 
     def warm(self) -> None:
-        """Make ready what many questions share."""
-        if self.sketches.count:
-            _ = self.sketches.numbered, self._key_of_set, self.sketches.table_numbers
+        """Make ready what many questions share, and ask one: its kernels are loaded then."""
+        if self.sketches.pairs:
+            _ = self.sketches.frames, self._single
+            self.sketches.name_all()
+            self.sketches.touch()
+            self.search(query_of_pair(self.sketches, 0, "mean"), Request())
+
+    @cached_property
+    def _single(self) -> npt.NDArray[np.uint8]:
+        """Which keys consist of a set alone."""
+        found = np.zeros(self.sketches.count, np.uint8)
+        found[self._key_of_set[self._key_of_set >= 0]] = 1
+        return found
 
     @cached_property
     def _key_of_set(self) -> npt.NDArray[np.int64]:
@@ -234,19 +251,53 @@ class CorrelationSearch:
         found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), least).sets] = True
         return found
 
-    def _candidates(self, query: KeyedQuery) -> list[tuple[KeyedQuery, I64]]:
-        """Keys of the lake that share values with the query's, by the order of its columns that fits."""
+    def _framed(self, retrieval: Retrieval) -> bool:
+        """Whether pairs are counted by frames, which need not be told the keys that share values with a query."""
+        return retrieval == "z" and kernels_are_loaded()
+
+    def _candidates(self, query: KeyedQuery, *, framed: bool = False) -> list[tuple[KeyedQuery, I64 | None]]:
+        """Keys of the lake that share values with the query's, by the order of its columns that fits.
+
+        None stands for all keys of one column.
+        """
         if len(query.key) == 1:
+            if framed:
+                return [(query, None)]
             keys = self._key_of_set[self._hits(query.hashes, FEWEST)]
             return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
             return [(query, pairs[:, 0])]
         left, right = (self._hits(part, 1) for part in query.parts)
-        found = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
+        found: list[tuple[KeyedQuery, I64 | None]] = [(query, pairs[left[pairs[:, 1]] & right[pairs[:, 2]], 0])]
         if query.swapped is not None:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
         return found
+
+    def counted(
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
+    ) -> tuple[I64, Counts, Counts]:
+        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
+
+        Those of the table ``own`` are left out. No keys stand for all of one column, if they are counted by frames.
+        """
+        number = self.sketches.table_number(own)
+        if self._framed(retrieval):
+            allowed = self._single
+            if keys is not None:
+                allowed = np.zeros(self.sketches.count, np.uint8)
+                allowed[keys] = 1
+            if number >= 0:
+                allowed = allowed * (self.sketches.table_numbers != number)
+            above, below = _query_sides(values, retrieval)
+            signs = above + 2 * below.astype(np.uint8)
+            return self.sketches.frames.counted(hashes, signs, allowed, FEWEST)
+        if keys is None:
+            keys = np.flatnonzero(self._single)
+        keys = keys[self.sketches.table_numbers[keys] != number]
+        same, other = self.quadrants(hashes, values, keys, retrieval)
+        enough = same + other >= FEWEST
+        return self.sketches.pairs_of(keys)[enough], same[enough], other[enough]
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys, which are in order, goes with a query and how often against it."""
@@ -305,13 +356,9 @@ class CorrelationSearch:
     ) -> list[tuple[KeyedQuery, I64, F64]]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
-        for variant, keys in self._candidates(query):
-            keys = keys[self.sketches.table_numbers[keys] != self.sketches.table_number(own)]
-            pairs = self.sketches.pairs_of(keys)
+        for variant, keys in self._candidates(query, framed=self._framed(request.retrieval)):
             probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            same, other = self.quadrants(*probes, keys, request.retrieval)
-            enough = same + other >= FEWEST
-            pairs, same, other = pairs[enough], same[enough], other[enough]
+            pairs, same, other = self.counted(*probes, keys, request.retrieval, own)
             found.append((variant, pairs, _first_score(same, other, request, variant)))
         return found
 
@@ -331,25 +378,25 @@ class CorrelationSearch:
     def _join_compiled(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
     ) -> tuple[Samples, I32, I64, Rows]:
-        from lakescope.search import kernels
+        from lakescope.search import sample_kernels
 
         sketches = self.sketches
-        width = int(min(query.size, sketches.sizes[sketches.owners[pairs]].max(initial=0)))
-        x, y = np.zeros((pairs.size, width)), np.zeros((pairs.size, width))
-        places = np.zeros((pairs.size, width), np.int32)
-        n, common = (np.zeros(pairs.size, np.int64) for _ in range(2))
-        rows = Rows.of(pairs.size)
-        kernels.join_sketches(
-            *(np.ascontiguousarray(query.hashes), query.values, query.rows, bounds, pairs, sketches.owners),
-            *(sketches.hashes.places, sketches.sizes, sketches.rows, sketches.numbers, sketches.aggregates),
-            *(AGGREGATES.index(aggregate), (x, y, places, n, common, *rows)),
+        # Copies: kernels are compiled for arrays that may be written to, as those of other queries are.
+        within = int(np.searchsorted(query.hashes, bounds.max(initial=0), "right"))
+        asked = [np.array(each[:within]) for each in (query.hashes, query.values, query.rows)]
+        joined: Any = sample_kernels.join
+        x, y, places, n, common, *rows = joined(
+            *(*asked, bounds, pairs, sketches.owners, sketches.hashes.places, sketches.sizes, sketches.rows),
+            *(sketches.once, sketches.numbers, sketches.aggregates, AGGREGATES.index(aggregate)),
         )
+        samples = Samples(x, y, n)
         if aggregate == "count":
-            alone = sketches.aggregates[pairs] == 1
-            y[alone] = np.where(np.arange(width) < n[alone, None], 1.0, 0.0)
-        widest = int(n.max(initial=0))
-        present = np.arange(widest) < n[:, None]
-        return Samples(x[:, :widest], y[:, :widest], present, n), places[:, :widest], common, rows
+            y[samples.present & (sketches.aggregates[pairs] == 1)[:, None]] = 1.0
+        if within <= _CODED:
+            codes = np.empty(within, np.int32)
+            sample_kernels.coded(asked[1], np.argsort(asked[1]), codes)
+            samples = Samples(x, y, n, places, codes)
+        return samples, places, common, Rows(*rows)
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
@@ -413,7 +460,8 @@ class CorrelationSearch:
         for variant, pairs in chosen:
             if pairs.size:
                 records += self._judged(variant, self.join(variant, pairs, request.aggregate), request, looked_at)
-        records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
+        if any(one.score <= next_one.score for one, next_one in pairwise(records)):
+            records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
             note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
@@ -439,45 +487,45 @@ class CorrelationSearch:
         known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
         order = np.lexsort((-samples.n[known], -np.abs(r[known]), -weighted[known]))
         shown = known[order[: request.k]]
-        some = samples.take(shown)
-        of_ranks = estimators.spearman(some)
-        partials = self._partials(joined, some, shown, request)
+        of_ranks = r[shown]
+        rest = np.flatnonzero(~estimates.of_ranks[shown])
+        of_ranks[rest] = estimators.spearman(samples.take(shown[rest]))
+        partials = self._partials(joined, shown, request)
         what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
         told = [
-            (*estimates.reasons[place], f"{what} explains most of it: {left:+.2f} is left")
-            if left is not None and abs(left) < _LEFT * abs(r[place]) and abs(r[place]) > _WEAK
-            else tuple(estimates.reasons[place])
-            for place, left in zip(shown.tolist(), partials, strict=True)
+            (*reasons, f"{what} explains most of it: {left:+.2f} is left")
+            if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
+            else reasons
+            for reasons, coefficient, left in zip(estimates.told(shown), r[shown].tolist(), partials, strict=True)
         ]
-        owners = self.sketches.owners[joined.pairs[shown]].tolist()
-        keys = [self.sketches.columns[owner] for owner in owners]
-        # Positional, in the order of the fields: this is where a question for many spends its time.
+        sketches = self.sketches
+        owners = sketches.owners[joined.pairs[shown]].tolist()
+        # In the order of the fields.
         fields = (
-            [self.sketches.tables[owner] for owner in owners],
-            [", ".join(columns) for columns in keys],
-            [self.sketches.column_of(pair) for pair in joined.pairs[shown].tolist()],
+            [sketches.tables[owner] for owner in owners],
+            [sketches.names[owner] for owner in owners],
+            sketches.columns_of(joined.pairs[shown]),
             *(each[shown].tolist() for each in (r, low, high, p, q, samples.n)),
             *(each.tolist() for each in _sizes(joined, shown)),
-            [estimates.names[place] for place in shown.tolist()],
+            ["spearman" if of_ranks else request.measure for of_ranks in estimates.of_ranks[shown].tolist()],
             [request.aggregate] * shown.size,
             (joined.keys <= samples.n)[shown].tolist(),
             of_ranks.tolist(),
             partials,
             weighted[shown].tolist(),
             [None] * shown.size,
-            keys,
+            [sketches.columns[owner] for owner in owners],
             told,
         )
-        return [Correlated(*each) for each in zip(*fields, strict=True)]
+        return list(map(_correlated, *fields))
 
     @staticmethod
-    def _partials(
-        joined: _Joined, samples: Samples, rows: npt.NDArray[np.intp], request: Request
-    ) -> Sequence[float | None]:
+    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], request: Request) -> Sequence[float | None]:
         """What is left of each correlation without a column that was named, or the trend of the key."""
         numbers = joined.given.get(OWN if request.given is None else request.given)
         if numbers is None:
             return [None] * rows.size
+        samples = joined.samples.take(rows)
         found = estimators.partial(samples, numbers[rows, : samples.x.shape[1]])
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
 
@@ -486,6 +534,11 @@ def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
     """Rows of some joins and the share of the query's keys in them, each with its limits."""
     share = joined.share[shown]
     rows = joined.rows.take(shown)
+    if kernels_are_loaded():
+        from lakescope.search import sample_kernels
+
+        found = sample_kernels.join_sizes(*rows, joined.common[shown], joined.counted[shown], share, intervals.Z)
+        return tuple(found)
     few, many = intervals.of_total(*rows, share)
     least, most = intervals.of_share(joined.common[shown], joined.counted[shown], share)
     return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
@@ -495,7 +548,7 @@ def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tup
     """The most promising pairs of all variants together, in order."""
     every = np.concatenate([score for _, _, score in found])
     least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
-    return [(variant, pairs[score >= least]) for variant, pairs, score in found]
+    return [(variant, np.sort(pairs[score >= least])) for variant, pairs, score in found]
 
 
 def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> float | None:
@@ -532,8 +585,13 @@ def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool
         return values > filled.mean(), values < filled.mean()
 
 
-def _first_score(same: I64, other: I64, request: Request, query: KeyedQuery) -> F64:
+def _first_score(same: Counts, other: Counts, request: Request, query: KeyedQuery) -> F64:
     """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
+    if request.retrieval == "z" and not request.weight_join and kernels_are_loaded():
+        from lakescope.search import frame_kernels
+
+        scores: F64 = frame_kernels.z_scores(same, other)
+        return scores
     together = (same + other).astype(np.float64)
     if request.retrieval == "csk":
         return together
@@ -569,10 +627,11 @@ def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
 
 @dataclass(frozen=True, slots=True)
 class _Estimates:
-    """Coefficients, their intervals, standard errors of z, names, and what is to be said of each.
+    """Coefficients of samples of ``n`` pairs, their intervals and standard errors of z.
 
-    ``floor`` is how strong a correlation is at least: the end of the interval that is nearer to 0. Where the
-    coefficient of ranks stands for Pearson's it is the weaker of both.
+    Where a tail is heavy (``tails``), or one point makes most of the spread (``points``), the coefficient of ranks
+    stands for that of the ``measure``. ``floor`` is how strong a correlation is at least: the end of the interval that
+    is nearer to 0. Where the coefficient of ranks stands for Pearson's it is the weaker of both.
     """
 
     r: F64
@@ -580,8 +639,26 @@ class _Estimates:
     high: F64
     error: F64
     floor: F64
-    names: list[str]
-    reasons: list[list[str]]
+    n: I64
+    measure: str
+    tails: npt.NDArray[np.bool_]
+    points: npt.NDArray[np.bool_]
+
+    @property
+    def of_ranks(self) -> npt.NDArray[np.bool_]:
+        """Where the coefficient is that of ranks."""
+        return (self.tails | self.points) | (self.measure == "spearman")
+
+    def told(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
+        """What is to be said of some coefficients."""
+        found = []
+        for tail, point, n in zip(*(each[shown].tolist() for each in (self.tails, self.points, self.n)), strict=True):
+            reasons: tuple[str, ...] = ()
+            if tail or point:
+                what = "a heavy tail" if tail else "one point makes most of the spread"
+                reasons = (f"{what}: the coefficient is that of ranks",)
+            found.append((*reasons, f"only {n} keys in common") if n < RELIABLE else reasons)
+        return found
 
 
 def _floor(low: F64, high: F64) -> F64:
@@ -591,8 +668,7 @@ def _floor(low: F64, high: F64) -> F64:
 def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
     r = estimators.estimate(measure, samples)
     n = samples.n
-    reasons: list[list[str]] = [[] for _ in range(n.size)]
-    names = [measure] * n.size
+    tails = points = np.zeros(n.size, np.bool_)
     if measure in ("pearson", "pm1"):
         error = intervals.z_error(samples, r)
     elif measure == "kendall":
@@ -603,28 +679,23 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
         error = 1 / np.sqrt(np.maximum(n, 1))
     else:
         error = intervals.rank_error(samples, r)
+    shrunk = intervals.finite(n, keys)
     asked = np.full(n.size, np.inf)
     if measure == "pearson":
-        asked = _floor(*intervals.limits(r, error * intervals.finite(n, keys)))
         tails, points = _heavy(samples)
         heavy = np.flatnonzero(tails | points)
         if heavy.size:
+            asked[heavy] = _floor(*intervals.limits(r[heavy], error[heavy] * shrunk[heavy]))
             some = samples.take(heavy)
-            r[heavy] = estimators.spearman(some)
+            r[heavy] = np.where(some.n > 1, some.ranked.moments.r, np.nan)
             error[heavy] = intervals.rank_error(some, r[heavy])
-        for place in heavy.tolist():
-            names[place] = "spearman"
-            what = "a heavy tail" if tails[place] else "one point makes most of the spread"
-            reasons[place].append(f"{what}: the coefficient is that of ranks")
     if measure == "pm1":
         low, high = intervals.pm1(samples)
     elif measure == "qcr":
         low, high = intervals.qcr(r, n)
     else:
-        low, high = intervals.limits(r, error * intervals.finite(n, keys))
-    for place in np.flatnonzero(n < RELIABLE).tolist():
-        reasons[place].append(f"only {n[place]} keys in common")
-    return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), names, reasons)
+        low, high = intervals.limits(r, error * shrunk)
+    return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), n, measure, tails, points)
 
 
 def _scores(samples: Samples, estimates: _Estimates, rank: Rank) -> F64:

@@ -19,6 +19,7 @@ from lakescope.sketches.quadrants import balanced_cut
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.bool_]
 
 MEASURES = ("pearson", "spearman", "rin", "qn", "pm1", "kendall", "qcr")
@@ -27,16 +28,23 @@ RESAMPLES = 599
 _SEED = 599
 #: A column whose spread is this small beside its size is constant.
 _CONSTANT = 1e-12
+#: Values of a sample up to which ranks are counted rather than sorted.
+_COUNTED = 48
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Pairs of numbers, one sample a row; ``present`` says which places are filled, ``n`` how many are."""
+    """Pairs of numbers, one sample a row, of which the first ``n`` places are filled.
+
+    If all take their x from the same numbers, ``places`` says from which, and ``codes`` are these numbers by their
+    order: from 0 on, equal ones with equal codes.
+    """
 
     x: F64
     y: F64
-    present: Bits
     n: I64
+    places: I32 | None = None
+    codes: I32 | None = None
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[F64, F64]]) -> Samples:
@@ -47,11 +55,17 @@ class Samples:
         filled = np.zeros((2, len(pairs), width))
         for row, ((x, y), each) in enumerate(zip(pairs, kept, strict=True)):
             filled[0, row, : n[row]], filled[1, row, : n[row]] = x[each], y[each]
-        return cls(filled[0], filled[1], np.arange(width) < n[:, None], n)
+        return cls(filled[0], filled[1], n)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Samples:
         width = int(self.n[rows].max(initial=0))
-        return Samples(self.x[rows, :width], self.y[rows, :width], self.present[rows, :width], self.n[rows])
+        places = None if self.places is None else self.places[rows, :width]
+        return Samples(self.x[rows, :width], self.y[rows, :width], self.n[rows], places, self.codes)
+
+    @functools.cached_property
+    def present(self) -> Bits:
+        """Which places are filled."""
+        return np.arange(self.x.shape[1]) < self.n[:, None]
 
     @functools.cached_property
     def standard(self) -> tuple[F64, F64]:
@@ -61,17 +75,34 @@ class Samples:
     @functools.cached_property
     def ranked(self) -> Samples:
         """The same samples with ranks for values."""
-        return _transformed(self, lambda values: ranks(values, self.n))
+        if self.codes is None or self.places is None or not kernels_are_loaded():
+            return _transformed(self, lambda values: ranks(values, self.n))
+        from lakescope.search import sample_kernels
+
+        x = np.empty(self.x.shape)
+        sample_kernels.coded_ranks(np.ascontiguousarray(self.places), self.codes, self.n, x)
+        return Samples(x, ranks(self.y, self.n), self.n)
+
+    @property
+    def r(self) -> F64:
+        """Pearson's coefficient alone, which takes less than all moments, unless these are known."""
+        if "moments" in self.__dict__ or not kernels_are_loaded():
+            return self.moments.r
+        from lakescope.search import sample_kernels
+
+        found = np.empty(self.n.size)
+        sample_kernels.pearson(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        return found
 
     @functools.cached_property
     def moments(self) -> Moments:
         """What coefficients, errors and doubts rest on."""
         if not kernels_are_loaded():
             return _moments_plainly(self)
-        from lakescope.search import kernels
+        from lakescope.search import sample_kernels
 
         found = np.empty((self.n.size, 4))
-        kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        sample_kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
         return Moments(*found.T)
 
 
@@ -123,15 +154,12 @@ def ranks(values: F64, n: I64) -> F64:
     rows, width = values.shape
     if not width:
         return values
+    if kernels_are_loaded():
+        return _ranks_compiled(np.ascontiguousarray(values), n)
     present = np.arange(width) < n[:, None]
     filled = np.where(present, values, np.inf)
     order = np.argsort(filled, axis=1)
     found = np.zeros((rows, width))
-    if kernels_are_loaded():
-        from lakescope.search import kernels
-
-        kernels.shared_ranks(filled, order, n, found)
-        return found
     sorted_values = np.take_along_axis(filled, order, axis=1)
     places = np.broadcast_to(np.arange(width), (rows, width))
     differs = sorted_values[:, 1:] != sorted_values[:, :-1]
@@ -142,14 +170,27 @@ def ranks(values: F64, n: I64) -> F64:
     return np.where(present, found, 0.0)
 
 
+def _ranks_compiled(values: F64, n: I64) -> F64:
+    from lakescope.search import sample_kernels
+
+    found = np.empty(values.shape)
+    sample_kernels.counted_ranks(values, n, _COUNTED, found)
+    rows = np.flatnonzero(n > _COUNTED)
+    if rows.size:
+        keys, low = sample_kernels.sort_keys(values, n, rows)
+        keys.sort(axis=1)
+        sample_kernels.sorted_ranks(values, n, rows, keys, low, found)
+    return found
+
+
 def _transformed(samples: Samples, change: Callable[[F64], F64]) -> Samples:
     x, y = change(samples.x), change(samples.y)
-    return Samples(x, y, samples.present, samples.n)
+    return Samples(x, y, samples.n)
 
 
 def spearman(samples: Samples) -> F64:
     """Spearman's coefficient: that of the ranks."""
-    return pearson(samples.ranked)
+    return np.where(samples.n > 1, samples.ranked.r, np.nan)
 
 
 def scored(samples: Samples) -> Samples:
@@ -309,5 +350,11 @@ _D = (0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.75440866190
 def normal_cdf(x: F64) -> F64:
     """The normal distribution function."""
     scaled = -np.asarray(x, np.float64) / math.sqrt(2.0)
+    if kernels_are_loaded():
+        from lakescope.search import sample_kernels
+
+        tails = np.empty(scaled.size)
+        sample_kernels.tails(scaled.ravel(), tails)
+        return 0.5 * tails.reshape(scaled.shape)
     found = np.array([math.erfc(each) for each in scaled.ravel().tolist()], np.float64)
     return 0.5 * found.reshape(scaled.shape)

@@ -18,7 +18,7 @@ I64 = npt.NDArray[np.int64]
 
 #: Default level: 95% intervals.
 ALPHA = 0.05
-_Z = 1.959963984540054
+Z = 1.959963984540054
 #: Order statistics of 599 re-samples that bound the interval, by size of the sample (Wilcox 1996).
 _PM1 = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585), (1 << 60, 15, 584))
 
@@ -32,7 +32,7 @@ def finite(n: I64, rows: F64) -> F64:
 def limits(r: F64, error: F64) -> tuple[F64, F64]:
     """Limits by Fisher's z for a standard error of z."""
     z = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
-    return np.tanh(z - _Z * error), np.tanh(z + _Z * error)
+    return np.tanh(z - Z * error), np.tanh(z + Z * error)
 
 
 def fisher_error(n: I64) -> F64:
@@ -119,7 +119,7 @@ def of_share(hits: I64, n: I64, seen: F64) -> tuple[F64, F64]:
     trials = n / np.maximum(1 - seen, 1e-15)
     share = hits / np.maximum(n, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        square = _Z * _Z / trials
+        square = Z * Z / trials
         middle = (share + square / 2) / (1 + square)
         half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
         # What was seen is there, whatever the rest is like.
@@ -137,8 +137,8 @@ def of_total(total: I64, squares: F64, most: I64, seen: F64) -> tuple[F64, F64]:
     """
     rest = np.maximum(1 - seen, 1e-15)
     with np.errstate(invalid="ignore", divide="ignore"):
-        low = _gamma(total / seen, squares * rest / seen**2, -_Z)
-        high = _gamma((total + most * rest) / seen, (squares + most.astype(np.float64) ** 2) * rest / seen**2, _Z)
+        low = _gamma(total / seen, squares * rest / seen**2, -Z)
+        high = _gamma((total + most * rest) / seen, (squares + most.astype(np.float64) ** 2) * rest / seen**2, Z)
     whole = (seen >= 1) | (total == 0)
     exact = total / seen
     return np.where(whole, exact, np.maximum(low, total)), np.where(whole, exact, np.maximum(high, exact))

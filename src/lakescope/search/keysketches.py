@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import IndexDamaged
+from lakescope.search.frames import Frames
 from lakescope.sketches.quadrants import AGGREGATES, ROWS
 from lakescope.store.index import Batch, Index
 from lakescope.store.inverted import ranges
@@ -24,6 +25,8 @@ U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 _LAST_HASH = np.uint64(2**64 - 1)
+#: Bytes of sketches that are read beforehand, at most: 1 GB.
+_TOUCHED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,8 @@ class KeySketches:
         self._sides = _Blocks.of(self._pairs.batches, "sides")
         self.count = int(self.hashes.sizes.size)
         self.sizes = self.hashes.sizes // 8
+        #: Keys of which it is known that each of their values has one row.
+        self.once = np.zeros(self.count, np.uint8)
         ids = _numbers(self._keys.batches, "key")
         order = np.argsort(ids)
         owners = _numbers(self._pairs.batches, "key")
@@ -137,8 +142,16 @@ class KeySketches:
         return int(self.owners.size)
 
     @cached_property
+    def frames(self) -> Frames:
+        """The sketches by frames, by which questions are answered."""
+        return Frames(self, self.__dict__.get("numbered") or self._numbered())
+
+    @cached_property
     def numbered(self) -> NumberedHashes:
-        """The hashes as numbers: 4 bytes of memory for each, worth it where many questions come."""
+        """The hashes as numbers: 4 bytes of memory for each, for the papers' ways to find."""
+        return self._numbered()
+
+    def _numbered(self) -> NumberedHashes:
         sizes = self.sizes
         if self.within is not None:
             sizes = np.zeros_like(sizes)
@@ -161,6 +174,16 @@ class KeySketches:
         sizes = self.sizes[np.minimum(self.owners, max(0, self.count - 1))]
         found: I64 = self._values.sizes[self._order] // (8 * np.maximum(1, sizes))
         return found
+
+    def touch(self) -> None:
+        """Have the numbers and rows of all sketches mapped, unless they are many: who reads a page first must wait."""
+        from lakescope.search import sample_kernels
+
+        blocks = self._rows, self._values
+        if sum(int(each.sizes.sum()) for each in blocks) <= _TOUCHED:
+            for each in blocks:
+                sample_kernels.touch(each.places, each.sizes)
+            self.once = sample_kernels.all_ones(self._rows.places, self._rows.sizes)
 
     @property
     def rows(self) -> U64:
@@ -201,6 +224,11 @@ class KeySketches:
         return [tuple(each) for each in self._keys.all_of("columns")]
 
     @cached_property
+    def names(self) -> list[str]:
+        """The columns of every key as they are told."""
+        return [", ".join(each) for each in self.columns]
+
+    @cached_property
     def saturated(self) -> npt.NDArray[np.bool_]:
         """Which tables have more keys than their sketch."""
         return np.array(self._keys.all_of("saturated"), np.bool_)
@@ -232,12 +260,30 @@ class KeySketches:
         return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
 
     @cached_property
-    def _column_at(self) -> Callable[[int], str]:
+    def _columns_at(self) -> Callable[[list[int]], list[str]]:
         return self._pairs.texts("column")
 
     def column_of(self, number: int) -> str:
         """The numeric column of a pair."""
-        return self._column_at(int(self._order[number]))
+        return self._columns_at([int(self._order[number])])[0]
+
+    def columns_of(self, pairs: I64) -> list[str]:
+        """The numeric columns of some pairs."""
+        if "_coded_columns" not in self.__dict__:
+            return self._columns_at(self._order[pairs].tolist())
+        names, codes = self._coded_columns
+        return [names[code] for code in codes[pairs].tolist()]
+
+    @cached_property
+    def _coded_columns(self) -> tuple[list[str], npt.NDArray[np.int32]]:
+        """The names of all numeric columns, and which of them every pair has."""
+        columns = [batch.records.column("column").take(pa.array(batch.live)) for batch in self._pairs.batches]
+        coded = pa.chunked_array(columns, pa.string()).combine_chunks().dictionary_encode()
+        return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.int32)[self._order]
+
+    def name_all(self) -> None:
+        """Know the names of all keys and columns: for who tells many."""
+        _ = self.table_numbers, self.names, self._coded_columns
 
     def values_of(self, number: int, aggregate: str) -> F64:
         """One number for each value of the pair's key; NaN where there is none."""
@@ -274,22 +320,29 @@ class _Batches:
             found += values if len(values) == batch.live.size else [values[row] for row in batch.live.tolist()]
         return found
 
-    def texts(self, name: str) -> Callable[[int], str]:
-        """A reader of a field of text, by the number of a record: read in place, since an answer has many."""
+    def texts(self, name: str) -> Callable[[list[int]], list[str]]:
+        """A reader of a field of text, by the numbers of records: read in place, since an answer has many."""
         found = []
         for batch in self.batches:
             column = batch.records.column(name)
             _, offsets, data = column.buffers()
             ends = memoryview(offsets).cast("i")[column.offset :] if offsets else memoryview(b"").cast("i")
-            found.append((ends, memoryview(data or b""), batch.live))
+            whole = batch.live.size == len(column)
+            found.append((ends, memoryview(data or b""), None if whole else batch.live))
+        starts = self._starts
 
-        def text(number: int) -> str:
-            at = bisect_right(self._starts, number) - 1
-            ends, data, live = found[at]
-            row = int(live[number - self._starts[at]])
-            return str(data[ends[row] : ends[row + 1]], "utf-8")
+        def texts(numbers: list[int]) -> list[str]:
+            told = []
+            for number in numbers:
+                at = bisect_right(starts, number) - 1
+                ends, data, live = found[at]
+                row = number - starts[at]
+                if live is not None:
+                    row = int(live[row])
+                told.append(str(data[ends[row] : ends[row + 1]], "utf-8"))
+            return told
 
-        return text
+        return texts
 
     def locate(self, number: int) -> tuple[pa.RecordBatch, int]:
         at = bisect_right(self._starts, number) - 1

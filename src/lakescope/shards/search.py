@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from lakescope.keys.inclusion import Found
 from lakescope.keys.search import KeySearch
-from lakescope.search.correlated import CorrelationSearch, Retrieval
+from lakescope.search.correlated import CorrelationSearch, Counts, Retrieval
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.josie import Algorithm, Overlaps
@@ -30,6 +30,7 @@ from lakescope.store.inverted import QueryGroups
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
+_COUNTED = ("pairs", "same", "other")
 
 
 class ShardedOverlaps(OverlapSearch):
@@ -84,9 +85,26 @@ class ShardedCorrelations(CorrelationSearch):
         self._pool = pool
 
     def warm(self) -> None:
-        """Make ready what many questions share; the table of all hashes is the processes' alone."""
+        """Make ready what many questions share; frames are the processes' alone."""
         if self.sketches.count:
-            _ = self._key_of_set, self.sketches.table_numbers
+            _ = self._key_of_set
+            self.sketches.name_all()
+            self.sketches.touch()
+
+    def _framed(self, retrieval: Retrieval) -> bool:
+        """Whether pairs are counted by frames: the processes have always loaded their kernels."""
+        return retrieval == "z"
+
+    def counted(
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
+    ) -> tuple[I64, Counts, Counts]:
+        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it."""
+        if not self._framed(retrieval):
+            return super().counted(hashes, values, keys, retrieval, own)
+        arrays = {"hashes": hashes, "values": values, "keys": np.empty(0, np.int64) if keys is None else keys}
+        found = self._pool.ask("counted", {"retrieval": retrieval, "own": own, "every": keys is None}, arrays)
+        pairs, same, other = (np.concatenate([each.arrays[name] for each in found]) for name in _COUNTED)
+        return pairs, same, other
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys goes with the query and how often against it."""

@@ -87,6 +87,15 @@ class Shard:
         read = [found.lists, found.entries, found.sets_read, found.decisions]
         return {"algorithm": found.algorithm, "read": read}, {"sets": found.sets, "overlaps": found.overlaps}
 
+    def counted(self, asked: Message) -> Answer:
+        """Columns that share enough keys with a query, how often each goes with it, how often against."""
+        given, about = asked.arrays, asked.fields
+        keys = None if about["every"] else given["keys"]
+        pairs, same, other = self.correlations.counted(
+            given["hashes"], given["values"], keys, about["retrieval"], about["own"]
+        )
+        return {}, {"pairs": pairs, "same": same, "other": other}
+
     def quadrants(self, asked: Message) -> Answer:
         """How often columns go with a query, and against it."""
         given = asked.arrays
