@@ -68,6 +68,8 @@ class OverlapSearch:
         for search in self._searches:
             search.warm()
         self.query(np.zeros(1, np.uint64))
+        if self.index.count:
+            self.top(self.index.query_of_set(0), 1)
 
     def query(self, tokens: U64) -> QueryGroups:
         """A query of distinct tokens."""
