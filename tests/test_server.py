@@ -35,11 +35,12 @@ import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
+from lakescope.report.text import shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
 from lakescope.server.downloads import csv_pieces, guarded
-from lakescope.server.graph import lake_map
+from lakescope.server.graph import lake_map, short_names
 from lakescope.server.jobs import Jobs
 from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
@@ -946,6 +947,34 @@ def check_map(found: dict[str, Any]) -> None:
     assert all(radius <= x <= width - radius and radius <= y <= height - radius for x, y, radius in circles)
     for (x, y, radius), (u, v, other) in combinations(circles, 2):
         assert math.hypot(x - u, y - v) >= radius + other, "one circle on another"
+
+
+def test_names_on_the_map_are_what_tells_tables_apart() -> None:
+    alike = [f"g/ddf--datapoints--{name}--by--geo--time.csv" for name in ("gdp", "oil_use", "births", "snow", "gas")]
+    assert short_names([*alike, "g/ddf--entities.csv"])[:5] == ["gdp", "oil_use", "births", "snow", "gas"]
+    plain_names = ["shop/orders.csv", "shop/customers.csv", "a/b.csv", "top.csv"]
+    assert short_names(plain_names) == ["orders.csv", "customers.csv", "b.csv", "top.csv"]
+    same = ["d/long_begin_x_end.csv", "d/long_begin_x.csv", *(f"d/long_begin_{n}_end.csv" for n in range(5))]
+    assert len(set(short_names(same))) == len(same), "no two are called the same"
+    assert short_names([]) == []
+
+
+def test_names_are_cut_inside() -> None:
+    assert shorten_inside("short.csv", 20) == "short.csv"
+    cut = shorten_inside("fivethirtyeight/trump-world-trust__issue-1.csv", 30)
+    assert len(cut) == 30
+    assert cut.startswith("fivethirty")
+    assert cut.endswith("issue-1.csv")
+    assert shorten_inside("x" * 9 + "\u202e" * 99, 10).isprintable()
+
+
+def test_a_join_that_chance_explains_is_not_called_good(client: TestClient) -> None:
+    good = client.get("/search/joins", params={"query": "table:shop/orders.csv", "on": "customer_id"}).text
+    assert ">fit " in good
+    found = sent(client, "ids.csv", "\n".join(["id", *(str(n) for n in range(1, 41))]).encode())
+    text = client.get("/search/joins", params={"query": found, "on": "id"}).text
+    assert "no more than chance" in text
+    assert "may be chance" in text
 
 
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:

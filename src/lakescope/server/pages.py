@@ -27,7 +27,8 @@ from starlette.concurrency import run_in_threadpool
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.lake import meaningless
-from lakescope.report.text import percent, printable, shorten, size_text
+from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
+from lakescope.search.significance import LEVEL
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
 from lakescope.server.catalog import Sort
@@ -67,10 +68,12 @@ def _environment() -> Environment:
         "percent": lambda share: "" if share is None else percent(share),
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
-        "parts": lambda name, width=60: _parts(shorten(str(name), width)),
+        "parts": lambda name, width=100: _parts(shorten_inside(str(name), width)),
+        "signed": lambda number: f"{number:+.2f}".replace("-", "\N{MINUS SIGN}"),
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
+        "rows_range": charts.rows_range,
         "bar": charts.bar,
         "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
         "day": lambda text: str(text)[:10],
@@ -82,6 +85,7 @@ def _environment() -> Environment:
         "static": _static,
         "api": PREFIX,
         "aggregates": AGGREGATES,
+        "chance": LEVEL,
     }
     return environment
 
@@ -294,7 +298,7 @@ async def interface(request: Request) -> Response:
 async def table(request: Request, service: Served, name: Text = "") -> Response:
     """One table."""
     profile = await run_in_threadpool(service.table, name)
-    alerts = [(column["name"], alert) for column in profile["columns"] for alert in column["alerts"]]
+    alerts = [(at, column["name"], word) for at, column in enumerate(profile["columns"]) for word in column["alerts"]]
     versions = await run_in_threadpool(service.lake.versions, name)
     return render(
         request,
@@ -448,6 +452,7 @@ async def search(
         answer=answer,
         columns=columns,
         chosen=chosen,
+        guessed={each["name"] for each in columns if each["role"]} if not key else set(),
         nameless=any(meaningless(each["name"]) for each in columns),
         few=_is_small(service),
         job=job_record(service, visitor, described),
@@ -643,14 +648,6 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         left=left,
         right=right,
     )
-
-
-@router.get("/charts/sizes.json")
-async def sizes(service: Served) -> Response:
-    """The chart of how many tables have how many rows."""
-    overview = await run_in_threadpool(service.overview)
-    spec = await run_in_threadpool(charts.sizes, overview["distribution"])
-    return Response(json.dumps(spec), media_type="application/json")
 
 
 # --- files of ours ----------------------------------------------------------------------------------------------------
