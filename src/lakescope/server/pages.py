@@ -434,7 +434,7 @@ async def search(
     }
     key = [each for each in key or [] if each]
     if not query:
-        return render(request, "search_start.html", **shown)
+        return render(request, "search_start.html", json=f"{PREFIX}/uploads", **shown)
     asked = await run_in_threadpool(service.query, visitor, query)
     chosen = {"query": query, "key": key, "target": target, "agg": agg}
     described = await run_in_threadpool(service.describe, visitor, query)
@@ -608,17 +608,25 @@ async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormTex
 @router.get("/pair")
 async def pair(request: Request, service: Served, visitor: Visitor, left: Text = "", right: Text = "") -> Response:
     """Two tables side by side."""
-    sides = {}
+    sides: dict[str, Any] = {}
+    wrong = {}
     for side, reference in (("left", left), ("right", right)):
+        sides[side] = None
         reference = reference if not reference or ":" in reference.partition("/")[0] else f"table:{reference}"
-        sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
+        try:
+            sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
+        except LakescopeError as error:  # what was written stays, to be corrected
+            wrong[side] = error
     names = service.catalog.tables
     few = names if len(names) <= 2_000 else []
     both = {side: query.reference for side, query in sides.items() if query}
-    json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else ""
+    json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else f"{PREFIX}/tables"
     return render(
         request,
         "pair.html",
+        int(status_of(next(iter(wrong.values())))) if wrong else 200,
+        written={"left": left, "right": right},
+        wrong={side: told(error) for side, error in wrong.items()},
         left=sides["left"],
         right=sides["right"],
         mine=service.uploads.of_visitor(visitor),
