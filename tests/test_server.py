@@ -35,7 +35,7 @@ import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
-from lakescope.report.text import shorten_inside
+from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
@@ -990,6 +990,11 @@ def test_names_on_the_map_are_what_tells_tables_apart() -> None:
     same = ["d/long_begin_x_end.csv", "d/long_begin_x.csv", *(f"d/long_begin_{n}_end.csv" for n in range(5))]
     assert len(set(short_names(same))) == len(same), "no two are called the same"
     assert short_names([]) == []
+
+
+def test_white_space_does_not_look_like_damage() -> None:
+    assert printable("two\r\nlines\nand\ta\xa0tab\r") == "two↵lines↵and⇥a tab↵"
+    assert printable("\x1b[2J\u202e\x00") == "�[2J��"
 
 
 def test_names_are_cut_inside() -> None:

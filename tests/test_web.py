@@ -636,6 +636,20 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     page.wait_for_url("**/find?q=customer")
 
 
+def test_a_table_is_chosen_on_the_map_by_keyboard(page: Page) -> None:
+    page.goto("/map")
+    settled(page)
+    page.get_by_label("Name contains").focus()
+    page.keyboard.type("shop/orders")
+    page.keyboard.press("Enter")
+    expect(page.locator("#map-panel")).to_contain_text("refers to")
+    expect(page).to_have_url(re.compile("table=shop%2Forders.csv"))
+    page.keyboard.press("Tab")
+    page.locator("#map").focus()
+    page.keyboard.press("Escape")
+    expect(page.locator("#map-panel")).to_be_hidden()
+
+
 def test_a_theme_is_kept(page: Page) -> None:
     page.goto("/")
     page.get_by_role("button", name="Switch between light and dark").click()

@@ -288,7 +288,12 @@ svg.addEventListener("keydown", (event) => {
   if (event.key === "Escape") choose(null);
 });
 tools.addEventListener("input", filter);
-tools.addEventListener("submit", (event) => event.preventDefault());
+// Without a mouse: Enter chooses the table that is meant, the one with the most links first.
+tools.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const meant = (ranked ?? []).find((node) => node.meant && !node.gone);
+  if (meant) choose(meant.table);
+});
 tools.addEventListener("click", (event) => {
   const wanted = event.target.closest("[data-zoom]")?.dataset.zoom;
   if (wanted === "in") zoom(1.3);
