@@ -1006,13 +1006,15 @@ def test_names_are_cut_inside() -> None:
     assert shorten_inside("x" * 9 + "\u202e" * 99, 10).isprintable()
 
 
-def test_a_join_that_chance_explains_is_not_called_good(client: TestClient) -> None:
+def test_a_join_that_chance_explains_is_not_green(client: TestClient) -> None:
     good = client.get("/search/joins", params={"query": "table:shop/orders.csv", "on": "customer_id"}).text
-    assert ">fit " in good
+    coloured = re.compile('class="chip (good|info|warn)">fit ')
+    assert coloured.search(good)
     found = sent(client, "ids.csv", "\n".join(["id", *(str(n) for n in range(1, 41))]).encode())
     text = client.get("/search/joins", params={"query": found, "on": "id"}).text
     assert "no more than chance" in text
-    assert "may be chance" in text
+    assert ">fit " in text
+    assert not coloured.search(text)
 
 
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:
