@@ -1122,6 +1122,8 @@ KNOWN: dict[str, list[Any]] = {
     "on": ["customer_id", "date", "order_id"],
     "key": [["date"], ["customer_id"], ["date", "rides"]],
     "target": ["rides", "total", "status"],
+    "agg": ["mean", "count", "sum"],
+    "measure": ["pearson", "spearman"],
     "table": ["shop/customers.csv", "weather/daily_weather.parquet"],
     "column": ["customer_id", "mean_temp_c"],
     "finds": [[{"table": "weather/daily_weather.parquet", "key": "date", "column": "mean_temp_c"}]],
