@@ -559,6 +559,7 @@ def test_paths_lead_from_join_to_join(demo_index: Lake) -> None:
     )
     with pytest.raises(BadRequest, match="depth"):
         demo_index.join_paths("shop/orders.csv", depth=0)
+    assert list(demo_index.join_paths(pa.table({"x": ["7"]}))) == [], "nothing that others could hold"
 
 
 @pytest.mark.parametrize(

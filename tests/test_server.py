@@ -35,11 +35,12 @@ import lakescope
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
+from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
-from lakescope.server.downloads import csv_pieces, guarded
-from lakescope.server.graph import lake_map
+from lakescope.server.downloads import csv_pieces, guarded, plain_name
+from lakescope.server.graph import lake_map, short_names
 from lakescope.server.jobs import Jobs
 from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
@@ -224,6 +225,36 @@ def test_inclusions_are_the_facades_in_pages(client: TestClient, demo_index: Lak
         found, _ = paged(client, "/inclusions", minimum=0.9, limit=1000, **of_table)
         assert found == plain(demo_index.inclusions(0.9, table=table).to_dicts())
     refused(client, 404, "not-found", f"{API}/inclusions", table="shop/order.csv")
+
+
+def test_keys_are_the_facades_in_pages(client: TestClient, demo_index: Lake) -> None:
+    foreign, body = paged(client, "/keys", limit=7)
+    assert foreign == plain(demo_index.foreign_keys().to_dicts())
+    assert body["meta"]["notes"] == list(demo_index.foreign_keys().notes)
+    primary, _ = paged(client, "/keys", kind="primary", limit=40)
+    assert primary == plain(demo_index.primary_keys().to_dicts())
+
+
+def test_a_pair_that_is_not_there_can_be_corrected(client: TestClient) -> None:
+    response = client.get("/pair", params={"left": "shop/orders.csv", "right": "shop/customer.csv"})
+    assert response.status_code == 404
+    assert 'value="shop/customer.csv"' in response.text
+    assert "did you mean" in response.text
+    assert 'value="shop/orders.csv"' in response.text
+
+
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("mine-joined.parquet", "mine-joined"),
+        ('a"b\r\nset-cookie: x.parquet', "a-b-set-cookie-x"),
+        ("../../x.csv", "x"),
+        ("漢字.csv", "joined"),
+        ("x" * 500, "x" * 80),
+    ],
+)
+def test_downloads_have_plain_names(name: str, called: str) -> None:
+    assert plain_name(name) == called
 
 
 def test_join_paths_are_the_facades(client: TestClient, demo_index: Lake) -> None:
@@ -554,8 +585,9 @@ def test_queues_are_bounded(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -
 def test_work_for_everybody_goes_on_while_somebody_waits(monkeypatch: pytest.MonkeyPatch, demo_index: Lake) -> None:
     begun, done = threading.Event(), threading.Event()
 
-    def ask(*_: Any) -> dict[str, Any]:
-        begun.set()
+    def ask(_: Worker, question: str, *__: Any) -> dict[str, Any]:
+        if question == "held up":  # workers of other tests are asked as well
+            begun.set()
         return {"waited": done.wait(30)}
 
     monkeypatch.setattr(Worker, "ask", ask)
@@ -564,13 +596,13 @@ def test_work_for_everybody_goes_on_while_somebody_waits(monkeypatch: pytest.Mon
     jobs = Jobs(demo_index.path, MEMORY)
     shared: dict[str, Any] = {"lane": "long", "limit": 30}
     try:
-        first = jobs.submit("", "graph", {}, asker="me", **shared)
-        assert jobs.submit("", "graph", {}, asker="you", **shared) is first
+        first = jobs.submit("", "held up", {}, asker="me", **shared)
+        assert jobs.submit("", "held up", {}, asker="you", **shared) is first
         assert begun.wait(10)
         jobs.cancel(first, "me")
         assert (first.state, first.state_for("me"), first.state_for("you")) == ("running", "cancelled", "running")
         assert jobs.find("me", first.id).state_for("me") == "cancelled", "to look at it is not to wait for it"
-        assert jobs.submit("", "graph", {}, asker="me", **shared).state_for("me") == "running", "asked again"
+        assert jobs.submit("", "held up", {}, asker="me", **shared).state_for("me") == "running", "asked again"
         jobs.cancel(first, "you")
         assert ended == []
         now = time.monotonic()
@@ -761,7 +793,9 @@ def test_pages_are_clean(path: str, client: TestClient) -> None:
 
 
 def test_every_page_has_its_json(client: TestClient) -> None:
-    for path in ("/", "/find?q=Berlin", "/problems", "/map", "/table?name=shop/orders.csv"):
+    both = "left=table:shop/orders.csv&right=table:shop/customers.csv"
+    pages = ("/", "/find?q=Berlin", "/problems", "/map", "/table?name=shop/orders.csv", "/search", "/pair", "/api")
+    for path in (*pages, "/search?query=table:shop/orders.csv", f"/pair?{both}"):
         found = re.search(r'rel="alternate" type="application/json" href="([^"]+)"', client.get(path).text)
         assert found is not None, path
         address = found[1].replace("&amp;", "&")
@@ -948,6 +982,41 @@ def check_map(found: dict[str, Any]) -> None:
         assert math.hypot(x - u, y - v) >= radius + other, "one circle on another"
 
 
+def test_names_on_the_map_are_what_tells_tables_apart() -> None:
+    alike = [f"g/ddf--datapoints--{name}--by--geo--time.csv" for name in ("gdp", "oil_use", "births", "snow", "gas")]
+    assert short_names([*alike, "g/ddf--entities.csv"])[:5] == ["gdp", "oil_use", "births", "snow", "gas"]
+    plain_names = ["shop/orders.csv", "shop/customers.csv", "a/b.csv", "top.csv"]
+    assert short_names(plain_names) == ["orders.csv", "customers.csv", "b.csv", "top.csv"]
+    same = ["d/long_begin_x_end.csv", "d/long_begin_x.csv", *(f"d/long_begin_{n}_end.csv" for n in range(5))]
+    assert len(set(short_names(same))) == len(same), "no two are called the same"
+    assert short_names([]) == []
+
+
+def test_white_space_does_not_look_like_damage() -> None:
+    assert printable("two\r\nlines\nand\ta\xa0tab\r") == "two↵lines↵and⇥a tab↵"
+    assert printable("\x1b[2J\u202e\x00") == "�[2J��"
+
+
+def test_names_are_cut_inside() -> None:
+    assert shorten_inside("short.csv", 20) == "short.csv"
+    cut = shorten_inside("fivethirtyeight/trump-world-trust__issue-1.csv", 30)
+    assert len(cut) == 30
+    assert cut.startswith("fivethirty")
+    assert cut.endswith("issue-1.csv")
+    assert shorten_inside("x" * 9 + "\u202e" * 99, 10).isprintable()
+
+
+def test_a_join_that_chance_explains_is_not_green(client: TestClient) -> None:
+    good = client.get("/search/joins", params={"query": "table:shop/orders.csv", "on": "customer_id"}).text
+    coloured = re.compile('class="chip (good|info|warn)">fit ')
+    assert coloured.search(good)
+    found = sent(client, "ids.csv", "\n".join(["id", *(str(n) for n in range(1, 41))]).encode())
+    text = client.get("/search/joins", params={"query": found, "on": "id"}).text
+    assert "no more than chance" in text
+    assert ">fit " in text
+    assert not coloured.search(text)
+
+
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -1033,6 +1102,9 @@ def test_every_operation_is_described(client: TestClient) -> None:
         assert path.startswith(API)
         for method, about in methods.items():
             assert about["description"], (method, path)
+            for status, response in about["responses"].items():
+                for form, content in response["content"].items():
+                    assert form == "application/octet-stream" or "example" in content, (method, path, status)
             if path.endswith("/download"):
                 continue
             good = about["responses"].get("200") or about["responses"]["201"]
@@ -1050,6 +1122,8 @@ KNOWN: dict[str, list[Any]] = {
     "on": ["customer_id", "date", "order_id"],
     "key": [["date"], ["customer_id"], ["date", "rides"]],
     "target": ["rides", "total", "status"],
+    "agg": ["mean", "count", "sum"],
+    "measure": ["pearson", "spearman"],
     "table": ["shop/customers.csv", "weather/daily_weather.parquet"],
     "column": ["customer_id", "mean_temp_c"],
     "finds": [[{"table": "weather/daily_weather.parquet", "key": "date", "column": "mean_temp_c"}]],

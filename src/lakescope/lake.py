@@ -339,6 +339,8 @@ class Lake:
             raise BadRequest(f"the depth must be at least 1, not {depth}", hint="ask for paths of up to 3 joins")
         columns, table = self._query(query, on)
         starts = [column for column in columns if column.plausible or on is not None]
+        if not starts:  # no rows, or nothing that others could hold
+            return Results(JoinPath, [])
         return join_paths(self._joins, table or "query", starts, depth, threshold)
 
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
@@ -774,7 +776,7 @@ class Lake:
         schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
         records = schema.withheld if withheld else schema.foreign
         info = {"primary": len(schema.primary), "foreign": len(schema.foreign), "withheld": len(schema.withheld)}
-        notes = [] if withheld or not schema.withheld else [f"{len(schema.withheld):,} others were withheld"]
+        notes = [] if withheld or not schema.withheld else [_withheld(len(schema.withheld))]
         notes += schema.notes
         return foreign_results(records, notes, info)
 
@@ -1123,3 +1125,8 @@ def _known(name: str, columns: Mapping[str, object]) -> str:
     if name not in columns:
         raise NotFound.among("column", name, list(columns))
     return name
+
+
+def _withheld(count: int) -> str:
+    what = "inclusion was" if count == 1 else "inclusions were"
+    return f"{count:,} other {what} withheld: no reference, for a reason that is told with each"

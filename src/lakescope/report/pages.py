@@ -11,7 +11,7 @@ from typing import Any
 
 from lakescope.report.charts import histogram_chart
 from lakescope.report.markup import Html, el, joined
-from lakescope.report.text import cell_text, percent, shorten, size_text
+from lakescope.report.text import cell_text, percent, shorten, shorten_inside, size_text
 
 Summary = Mapping[str, Any]
 #: The address of a table's page as seen from the page that is written; None for a table without one.
@@ -328,7 +328,7 @@ def table_head(table: Summary, link: Link) -> Html:
         *([f"changed {table['modified'][:16].replace('T', ' ')}"] if table["modified"] else []),
     ]
     return joined(
-        el("h1", shorten(table["table"], NAME)),
+        el("h1", shorten_inside(table["table"], NAME)),
         el("p", " · ".join(facts), class_="soft"),
         el("p", shorten(table["uri"], SENTENCE), class_="soft code"),
         None if table["complete"] else el("p", "Only part of this table could be read.", class_="notice bad"),
@@ -651,7 +651,7 @@ def _chip(word: str, tone: str, title: str) -> Html:
 
 def _linked(table: str, link: Link) -> Html:
     address = link(table)
-    name = shorten(table, NAME)
+    name = shorten_inside(table, NAME)
     return el("a", name, href=address) if address else el("span", name)
 
 

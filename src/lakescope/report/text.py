@@ -52,16 +52,36 @@ def sparkline(counts: Sequence[int]) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that stays on its line and moves no cursor."""
+    """Text that stays on its line and moves no cursor.
+
+    White space is no damage and does not look like it: line breaks and tabs are signs, other spaces are spaces.
+    """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(char if char.isprintable() else _seen(char) for char in text.replace("\r\n", "\n"))
+
+
+def _seen(char: str) -> str:
+    if char in "\n\r\x85\u2028\u2029":
+        return "↵"
+    if char == "\t":
+        return "⇥"
+    return " " if unicodedata.category(char) == "Zs" else "\N{REPLACEMENT CHARACTER}"
 
 
 def shorten(text: str, width: int) -> str:
     """Printable text cut to a width."""
     flat = printable(text[: 2 * width])
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def shorten_inside(text: str, width: int) -> str:
+    """Printable text cut to a width in its middle: names of tables begin alike more often than they end alike."""
+    flat = printable(text[:width] + text[width:][-width:])
+    if len(text) <= width:
+        return flat
+    end = (width - 1) * 3 // 5
+    return f"{flat[: width - 1 - end]}…{flat[-end:]}"
 
 
 def columns_of(text: str) -> int:

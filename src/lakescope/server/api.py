@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.server.catalog import Sort
-from lakescope.server.downloads import csv_pieces
+from lakescope.server.downloads import csv_pieces, plain_name
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import Asked, Service, keys_of
@@ -107,15 +107,39 @@ def _responses(example: Any, *, job: bool = False) -> dict[int | str, dict[str, 
     """What an operation answers, for its description."""
     answer = {"data": example, "meta": {"seconds": 0.004, "notes": []}}
     found: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": answer}}}}
-    for status, code in ((400, "bad-request"), (404, "not-found"), (422, "invalid")):
-        error = {"error": {"code": code, "message": "what is wrong", "hint": "what to do"}}
-        found[status] = {"model": ErrorEnvelope, "content": {"application/json": {"example": error}}}
+    found |= {status: _error(status) for status in (400, 404, 422)}
     if job:
-        found[202] = {"model": Envelope, "description": "It takes longer: here is the job."}
-        found[409] = {"model": ErrorEnvelope, "description": "The work was cancelled."}
-        found[429] = {"model": ErrorEnvelope, "description": "Too many questions are waiting."}
-        found[504] = {"model": ErrorEnvelope, "description": "There was no answer in time."}
+        told = {"data": _JOB, "meta": {"seconds": 10.002, "notes": []}}
+        found[202] = {
+            **{"model": Envelope, "description": "It takes longer: here is the job."},
+            "content": {"application/json": {"example": told}},
+        }
+        found |= {status: _error(status) for status in (409, 429, 504)}
     return found
+
+
+def _error(status: int) -> dict[str, Any]:
+    """What an error looks like, for the description of an operation."""
+    about, *told = _ERRORS[status]
+    example = {"error": dict(zip(("code", "message", "hint"), told, strict=True))}
+    return {"model": ErrorEnvelope, "description": about, "content": {"application/json": {"example": example}}}
+
+
+#: Errors as they are told: about, code, message, hint.
+_ERRORS: dict[int, tuple[str, str, str, str | None]] = {
+    400: ("The question makes no sense.", "bad-request", "no column named 'date'", "did you mean 'day'?"),
+    404: ("What is asked about is not there.", "not-found", "no table named 'a.csv'", "did you mean 'b.csv'?"),
+    409: ("The work was cancelled.", "cancelled", "the work was cancelled", "ask again"),
+    413: ("The file is too large.", "too-large", "the file is larger than 50.0 MB", "send a part of it"),
+    422: ("A parameter is not valid.", "invalid", "limit: Input should be a valid integer", "see /api/v1/openapi.json"),
+    429: ("Too much is going on.", "busy", "too many questions are waiting", "try again in a moment"),
+    504: ("There was no answer in time.", "late", "no answer within 180 seconds", "ask for less"),
+}
+_FILE = {"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0", "name": "mine.csv", "bytes": 4096}
+_JOB = {
+    **{"id": "Zk1xkY5r0c0", "question": "keys", "state": "running", "doing": "looking for keys", "share": 0.4},
+    **{"seconds": 10.0, "limit": 180.0, "before": 0, "error": None},
+}
 
 
 _NAME = {"example": "shop/orders.csv"}
@@ -502,11 +526,36 @@ async def correlated(
 
 
 @router.get(
-    "/keys", response_model=Envelope, tags=["lake"], responses=_responses({"records": [], "primary": []}, job=True)
+    "/keys",
+    response_model=Envelope,
+    tags=["lake"],
+    responses=_responses(
+        {
+            "records": [
+                {
+                    **{"child_table": "shop/orders.csv", "child_columns": ["customer_id"], "inclusion": 1.0},
+                    **{"parent_table": "shop/customers.csv", "parent_columns": ["customer_id"], "score": 0.98},
+                }
+            ]
+        },
+        job=True,
+    ),
 )
-async def keys(service: Served, visitor: Visitor, budget: Budget = 10.0) -> Response:
-    """Primary and foreign keys of the lake."""
-    return await _answer(service, visitor, lambda: service.keys(visitor), budget)
+async def keys(
+    service: Served,
+    visitor: Visitor,
+    page: Paged,
+    kind: Annotated[
+        Literal["foreign", "primary"], Query(description="What refers, or what is referred to.")
+    ] = "foreign",
+    budget: Budget = 10.0,
+) -> Response:
+    """Foreign keys of the lake with the evidence for each, or the primary keys of its tables."""
+
+    def some(answer: dict[str, Any]) -> dict[str, Any]:
+        return {"records": answer["records" if kind == "foreign" else "primary"], "notes": answer["notes"]}
+
+    return await _answer(service, visitor, lambda: service.keys(visitor), budget, some, page)
 
 
 @router.get(
@@ -714,8 +763,12 @@ async def autojoin(
     tags=["files"],
     responses={
         **_responses({"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"}),
-        413: {"model": ErrorEnvelope},
-        429: {"model": ErrorEnvelope},
+        201: {
+            **{"model": Envelope, "description": "The file was taken."},
+            "content": {"application/json": {"example": {"data": _FILE, "meta": {"seconds": 0.004, "notes": []}}}},
+        },
+        413: _error(413),
+        429: _error(429),
     },
 )
 async def send(
@@ -758,9 +811,15 @@ async def forget(service: Served, visitor: Visitor, number: Number) -> Response:
     tags=["files"],
     response_class=Response,
     responses={
-        404: {"model": ErrorEnvelope},
-        422: {"model": ErrorEnvelope},
-        200: {"content": {"text/csv": {}, "application/octet-stream": {}}},
+        404: _error(404),
+        422: _error(422),
+        200: {
+            "description": "The file.",
+            "content": {
+                "text/csv": {"example": '"day","rides"\r\n"2024-01-01",812\r\n'},
+                "application/octet-stream": {},
+            },
+        },
     },
 )
 async def download(
@@ -770,7 +829,7 @@ async def download(
     found = service.uploads.find(visitor, number)
     if not found.made:
         raise NotFound("only results of joins are given back", hint="you have the file that you sent")
-    name = f"joined.{format}"
+    name = f"{plain_name(found.name)}.{format}"
     if format == "parquet":
         return FileResponse(found.path, filename=name, media_type="application/octet-stream")
     return StreamingResponse(

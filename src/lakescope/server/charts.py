@@ -36,8 +36,8 @@ def script() -> str:
 
 
 @cache
-def _described() -> dict[str, Record]:
-    """Charts without data, as altair describes them."""
+def _described() -> Record:
+    """The chart of a sample without its data, as altair describes it."""
     import altair as alt
 
     def axis(field: str) -> Any:
@@ -55,27 +55,16 @@ def _described() -> dict[str, Record]:
         )
         .properties(width="container", height=180)
     )
-    counts = (
-        alt.Chart({"values": []})
-        .mark_bar(cornerRadiusEnd=3)
-        .encode(
-            x=alt.X("rows:N", title="rows", sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("tables:Q", title="tables", axis=alt.Axis(tickMinStep=1, tickCount=4), scale=alt.Scale(nice=4)),
-            tooltip=[alt.Tooltip("rows:N"), alt.Tooltip("tables:Q")],
-        )
-        .properties(width="container", height=120, description="How many tables have how many rows")
-    )
-    specs = {"points": dict(points.to_dict()), "counts": dict(counts.to_dict())}
-    for spec in specs.values():
-        spec.pop("datasets", None)  # where altair puts data; ours come with each answer
-    return specs
+    spec = dict(points.to_dict())
+    spec.pop("datasets", None)  # where altair puts data; ours come with each answer
+    return spec
 
 
 def prepare() -> None:
-    """Describe all charts, once.
+    """Describe the chart, once.
 
     altair looks whether pandas is there, and fails where another thread is just importing it, as Arrow does when it is
-    first given a list. So charts are described before anybody does that.
+    first given a list. So it is described before anybody does that.
     """
     with _PREPARING:
         _described()
@@ -84,7 +73,7 @@ def prepare() -> None:
 def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
     """The sample behind a correlation: one point a key."""
     prepare()
-    spec = deepcopy(_described()["points"])
+    spec = deepcopy(_described())
     spec["data"] = {"values": [{"x": point[0], "y": point[1]} for point in points]}
     spec["description"] = f"{_label(y)} against {_label(x)}, {len(points)} keys"
     for number, (name, label) in enumerate((("x", x), ("y", y))):
@@ -112,15 +101,9 @@ def _powers(low: float, high: float, most: int = 5) -> list[float]:
     return [10.0**power for power in range(first, last + 1, 1 + (last - first) // most)]
 
 
-def sizes(distribution: Sequence[Record]) -> Record:
-    """How many tables have how many rows."""
-    prepare()
-    values = [{"rows": _range(each), "tables": each["tables"], "order": at} for at, each in enumerate(distribution)]
-    return {**_described()["counts"], "data": {"values": values}}
-
-
-def _range(each: Record) -> str:
-    return f"{_short(each['low'])}–{_short(each['high'])}"
+def rows_range(each: Record) -> str:
+    """How many rows the tables of a bar have."""
+    return f"{_short(each['low'])} to {_short(each['high'])}"
 
 
 def _short(number: int) -> str:

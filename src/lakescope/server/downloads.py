@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,12 @@ def guarded(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Texts with an apostrophe before what would be a formula."""
     risky = pc.and_(pc.match_substring_regex(texts, _FORMULA), pc.invert(pc.match_substring_regex(texts, _NUMBER)))
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def plain_name(name: str) -> str:
+    """What a download of a file is called: no more than letters, digits and signs that mean nothing anywhere."""
+    stem = name.rpartition(".")[0] or name
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-")[:80] or "joined"
 
 
 def csv_pieces(path: Path) -> Iterator[bytes]:

@@ -8,8 +8,10 @@ same.
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,11 @@ _BETWEEN = 5.0
 _LETTER, LETTERS, _LINE = 6.3, 24, 15.0
 #: Share of the picture that tables and their names may take; of more, names get less room.
 _FULL = 0.5
+#: Tables that keep room for their whole name: the ones with the most links, if they have as many as this.
+_CHIEF, _CHIEF_LINKS = 12, 5
+#: Tables of a folder, and share of them, that must begin (or end) alike for that to be left out of their names, and
+#: letters that this must spare.
+_ALIKE, _ALIKE_SHARE, _SPARED = 4, 0.2, 6
 #: Times that tables are pushed apart at most, and the share of the way that they go at a time.
 _ROUNDS_APART, _STEP = 400, 0.35
 
@@ -54,19 +61,22 @@ def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequen
     ends = np.array([(number[edge["child"]], number[edge["parent"]]) for edge in kept], np.int64).reshape(-1, 2)
     weights = np.array([1.0 if edge["kind"] == "foreign key" else 0.35 * edge["strength"] for edge in kept], np.float64)
     radii = np.array([min(17.0, 4.0 + 1.8 * np.log10(1 + tables[name]["rows"])) for name in chosen], np.float64)
-    places = _places(chosen, ends, weights, radii)
+    names = short_names(chosen)
+    counts = np.bincount(ends.ravel(), minlength=len(chosen))
+    places = _places(names, ends, weights, radii, _chief(counts))
     nodes = [
         {
             "table": name,
+            "name": short,
             "folder": name.rpartition("/")[0],
             "rows": tables[name]["rows"],
             "columns": tables[name]["columns"],
-            "links": sum(name in (edge["child"], edge["parent"]) for edge in kept),
+            "links": int(count),
             "x": round(float(x), 1),
             "y": round(float(y), 1),
             "radius": round(float(radius), 1),
         }
-        for name, (x, y), radius in zip(chosen, places, radii, strict=True)
+        for name, short, count, (x, y), radius in zip(chosen, names, counts, places, radii, strict=True)
     ]
     return {
         "size": [WIDTH, HEIGHT],
@@ -75,6 +85,55 @@ def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequen
         "alone": len(tables) - len(links),
         "left_out": len(ranked) - len(chosen),
     }
+
+
+def short_names(tables: Sequence[str]) -> list[str]:
+    """Names of tables as they are drawn: without their folder, and without what many in it begin or end with.
+
+    Who exports a hundred tables calls them all alike: what tells them apart is what is worth the room.
+    """
+    folders: dict[str, list[str]] = {}
+    for table in tables:
+        folder, _, name = table.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    short = {
+        (folder, name): each
+        for folder, names in folders.items()
+        for name, each in zip(names, _bare(names), strict=True)
+    }
+    return [short[folder, name] for folder, _, name in (table.rpartition("/") for table in tables)]
+
+
+def _bare(names: Sequence[str]) -> list[str]:
+    """Names of one folder without what many begin or end with."""
+    least = max(_ALIKE, _ALIKE_SHARE * len(names))
+    words = [re.split(r"(?<=[-_ .])(?=[^-_ .])", name) for name in names]
+    begins = Counter(part for each in words for part in _growing(each))
+    ends = Counter(part for each in words for part in _growing([word[::-1] for word in each[::-1]]))
+    bare = []
+    for name in names:
+        begin = max((part for part in _prefixes(name, begins) if begins[part] >= least), key=len, default="")
+        end = max((part for part in _prefixes(name[::-1], ends) if ends[part] >= least), key=len, default="")
+        middle = name[len(begin) : len(name) - len(end)].strip("-_ .")
+        bare.append(middle if middle and len(name) - len(middle) >= _SPARED else name)
+    counted = Counter(bare)
+    return [each if counted[each] == 1 else name for each, name in zip(bare, names, strict=True)]
+
+
+def _growing(words: Sequence[str]) -> Iterator[str]:
+    """The first word, the first two, and so on; never all."""
+    for count in range(1, len(words)):
+        yield "".join(words[:count])
+
+
+def _prefixes(name: str, known: Counter[str]) -> Iterator[str]:
+    return (name[:size] for size in range(1, len(name)) if name[:size] in known)
+
+
+def _chief(links: I64) -> I64:
+    """Tables that are looked at first: the ones with the most links."""
+    order = np.argsort(-links, kind="stable")[:_CHIEF]
+    return order[links[order] >= _CHIEF_LINKS]
 
 
 def _edges(foreign: Sequence[Any], pairs: Sequence[Any]) -> list[Record]:
@@ -126,7 +185,7 @@ def _edges(foreign: Sequence[Any], pairs: Sequence[Any]) -> list[Record]:
     return edges
 
 
-def _places(names: Sequence[str], ends: I64, weights: F64, radii: F64) -> F64:
+def _places(names: Sequence[str], ends: I64, weights: F64, radii: F64, chief: I64) -> F64:
     """A place for each name in the picture: parts without a link between them side by side, nothing on another."""
     places = np.zeros((len(names), 2))
     parts = _parts(len(names), ends)
@@ -141,7 +200,7 @@ def _places(names: Sequence[str], ends: I64, weights: F64, radii: F64) -> F64:
     room = np.array([WIDTH, HEIGHT]) - 2 * _MARGIN
     flat = high - low < 1e-9
     unit = np.where(flat, 0.5, (places - low) / np.where(flat, 1.0, high - low))
-    return _apart(_MARGIN + unit * room, names, radii)
+    return _apart(_MARGIN + unit * room, names, radii, chief)
 
 
 def _corners(boxes: Sequence[tuple[float, float]], shape: float) -> list[tuple[float, float]]:
@@ -173,16 +232,19 @@ def _shelved(boxes: Sequence[tuple[float, float]], width: float) -> tuple[float,
     return right, bottom, corners
 
 
-def _apart(at: F64, names: Sequence[str], radii: F64) -> F64:
+def _apart(at: F64, names: Sequence[str], radii: F64, chief: I64) -> F64:
     """Places at which no circle lies on another, and, as far as there is room, none on another's name.
 
     A table is a box, its circle above its name. Boxes that overlap are moved apart by half of the way each, along the
     side where that is shorter; at last circles alone, which always find room.
     """
-    letters = np.array([min(LETTERS, len(name.rpartition("/")[2])) for name in names], np.float64)
+    letters = np.array([min(LETTERS, len(name)) for name in names], np.float64)
     wide, high = np.maximum(radii, _LETTER * letters / 2) + 2, radii + _LINE / 2 + 2
+    whole = wide[chief]
     taken = float((4 * wide * high).sum()) / (WIDTH * HEIGHT)
     wide = np.maximum(radii + 2, wide * min(1.0, _FULL / max(taken, 1e-9)))
+    # Above or below its circle a name has room if nothing comes nearer than its line.
+    wide[chief], high[chief] = whole, radii[chief] + _LINE + 2
     sides = np.minimum(wide, WIDTH / 2)
     low = np.column_stack([sides, radii + _BETWEEN])
     end = np.array([WIDTH, HEIGHT]) - np.column_stack([sides, radii + _LINE + _BETWEEN])

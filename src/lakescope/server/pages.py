@@ -27,7 +27,8 @@ from starlette.concurrency import run_in_threadpool
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.lake import meaningless
-from lakescope.report.text import percent, printable, shorten, size_text
+from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
+from lakescope.search.significance import LEVEL
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
 from lakescope.server.catalog import Sort
@@ -67,10 +68,12 @@ def _environment() -> Environment:
         "percent": lambda share: "" if share is None else percent(share),
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
-        "parts": lambda name, width=60: _parts(shorten(str(name), width)),
+        "parts": lambda name, width=100: _parts(shorten_inside(str(name), width)),
+        "signed": lambda number: f"{number:+.2f}".replace("-", "\N{MINUS SIGN}"),
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
+        "rows_range": charts.rows_range,
         "bar": charts.bar,
         "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
         "day": lambda text: str(text)[:10],
@@ -82,6 +85,7 @@ def _environment() -> Environment:
         "static": _static,
         "api": PREFIX,
         "aggregates": AGGREGATES,
+        "chance": LEVEL,
     }
     return environment
 
@@ -294,7 +298,7 @@ async def interface(request: Request) -> Response:
 async def table(request: Request, service: Served, name: Text = "") -> Response:
     """One table."""
     profile = await run_in_threadpool(service.table, name)
-    alerts = [(column["name"], alert) for column in profile["columns"] for alert in column["alerts"]]
+    alerts = [(at, column["name"], word) for at, column in enumerate(profile["columns"]) for word in column["alerts"]]
     versions = await run_in_threadpool(service.lake.versions, name)
     return render(
         request,
@@ -430,7 +434,7 @@ async def search(
     }
     key = [each for each in key or [] if each]
     if not query:
-        return render(request, "search_start.html", **shown)
+        return render(request, "search_start.html", json=f"{PREFIX}/uploads", **shown)
     asked = await run_in_threadpool(service.query, visitor, query)
     chosen = {"query": query, "key": key, "target": target, "agg": agg}
     described = await run_in_threadpool(service.describe, visitor, query)
@@ -448,6 +452,7 @@ async def search(
         answer=answer,
         columns=columns,
         chosen=chosen,
+        guessed={each["name"] for each in columns if each["role"]} if not key else set(),
         nameless=any(meaningless(each["name"]) for each in columns),
         few=_is_small(service),
         job=job_record(service, visitor, described),
@@ -603,17 +608,25 @@ async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormTex
 @router.get("/pair")
 async def pair(request: Request, service: Served, visitor: Visitor, left: Text = "", right: Text = "") -> Response:
     """Two tables side by side."""
-    sides = {}
+    sides: dict[str, Any] = {}
+    wrong = {}
     for side, reference in (("left", left), ("right", right)):
+        sides[side] = None
         reference = reference if not reference or ":" in reference.partition("/")[0] else f"table:{reference}"
-        sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
+        try:
+            sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
+        except LakescopeError as error:  # what was written stays, to be corrected
+            wrong[side] = error
     names = service.catalog.tables
     few = names if len(names) <= 2_000 else []
     both = {side: query.reference for side, query in sides.items() if query}
-    json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else ""
+    json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else f"{PREFIX}/tables"
     return render(
         request,
         "pair.html",
+        int(status_of(next(iter(wrong.values())))) if wrong else 200,
+        written={"left": left, "right": right},
+        wrong={side: told(error) for side, error in wrong.items()},
         left=sides["left"],
         right=sides["right"],
         mine=service.uploads.of_visitor(visitor),
@@ -643,14 +656,6 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         left=left,
         right=right,
     )
-
-
-@router.get("/charts/sizes.json")
-async def sizes(service: Served) -> Response:
-    """The chart of how many tables have how many rows."""
-    overview = await run_in_threadpool(service.overview)
-    spec = await run_in_threadpool(charts.sizes, overview["distribution"])
-    return Response(json.dumps(spec), media_type="application/json")
 
 
 # --- files of ours ----------------------------------------------------------------------------------------------------

@@ -444,7 +444,7 @@ def keys_of(answer: Record, table: str) -> Record:
         "primary": [each for each in answer["primary"] if each["table"] == table],
         "refers": [each for each in answer["records"] if each["child_table"] == table],
         "referred": [each for each in answer["records"] if each["parent_table"] == table],
-        "notes": answer["notes"],
+        "notes": [f"In the whole lake: {note}" for note in answer["notes"]],
     }
 
 

@@ -100,11 +100,6 @@ document.addEventListener("click", async (event) => {
   }
   const copy = event.target.closest("[data-copy]");
   if (copy) copyCode(copy);
-  const named = event.target.closest("[data-column]");
-  if (named) {
-    const target = [...document.querySelectorAll("[data-named]")].find((each) => each.dataset.named === named.dataset.column);
-    if (target) { event.preventDefault(); target.scrollIntoView({ block: "center" }); target.closest("tr").classList.add("pointed"); }
-  }
   if (event.target.closest("[data-theme-toggle]")) switchTheme();
 });
 

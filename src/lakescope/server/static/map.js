@@ -59,7 +59,7 @@ function draw() {
   [width, height] = graph.size;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const hue = colours();
-  nodes = new Map(graph.nodes.map((node) => [node.table, { ...node, short: cut(node.table.split("/").pop()) }]));
+  nodes = new Map(graph.nodes.map((node) => [node.table, { ...node, short: cut(node.name) }]));
   ranked = [...nodes.values()].sort((a, b) => b.links - a.links || (a.table < b.table ? -1 : 1));
   for (const edge of graph.edges) {
     edge.line = make("path", { class: `edge ${edge.kind === "joinable" ? "joinable" : "foreign"}`, "stroke-width": edge.kind === "joinable" ? 0.6 + edge.inclusion : 1.2 + edge.strength });
@@ -76,6 +76,9 @@ function draw() {
     dots.append(node.mark);
     names.append(node.name);
   }
+  // How wide names are is up to the font; an estimate where nothing is drawn yet.
+  names.setAttribute("font-size", SIZE);
+  for (const node of ranked) node.wide = node.name.getComputedTextLength() || LETTER * node.short.length;
 }
 
 const cut = (text) => (text.length <= LETTERS ? text : `${text.slice(0, LETTERS - 1)}…`);
@@ -134,7 +137,7 @@ function label() {
   const urgent = (node) => (node.table === chosen ? 2 : node.near || node.meant ? 1 : 0);
   const taken = shown.map(boxOf);
   for (const node of shown.slice().sort((a, b) => urgent(b) - urgent(a))) {
-    const wide = LETTER * unit * node.short.length / 2, line = LINE * unit;
+    const wide = unit * (node.wide + 2) / 2, line = LINE * unit;
     const places = [[0, node.radius + line * 0.5], [0, -node.radius - line * 0.5], [node.radius + wide + 3 * unit, 0], [-node.radius - wide - 3 * unit, 0]];
     node.box = null;
     for (const [dx, dy] of places) {
@@ -285,7 +288,12 @@ svg.addEventListener("keydown", (event) => {
   if (event.key === "Escape") choose(null);
 });
 tools.addEventListener("input", filter);
-tools.addEventListener("submit", (event) => event.preventDefault());
+// Without a mouse: Enter chooses the table that is meant, the one with the most links first.
+tools.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const meant = (ranked ?? []).find((node) => node.meant && !node.gone);
+  if (meant) choose(meant.table);
+});
 tools.addEventListener("click", (event) => {
   const wanted = event.target.closest("[data-zoom]")?.dataset.zoom;
   if (wanted === "in") zoom(1.3);
