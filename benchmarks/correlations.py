@@ -697,7 +697,7 @@ def real(shared: Path, name: str, folder: str, key: list[str], scratch: Path) ->
 
 def main() -> None:
     parser = common.arguments(__doc__)
-    parser.add_argument("--tables", type=int, default=600, help="SBN: pairs of tables")
+    parser.add_argument("--tables", type=int, default=2_000, help="SBN: pairs of tables")
     parser.add_argument("--rows", type=int, default=100_000, help="SBN: rows of a table, at most")
     parser.add_argument("--queries", type=int, default=10, help="STC: queries of each distribution")
     parser.add_argument("--sizes", type=int, nargs="+", default=[256, 512, 1024], help="STC: keys of a sketch")
