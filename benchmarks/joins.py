@@ -50,8 +50,6 @@ from sets import U64, Collection, build, dense, lake_like, together
 Section = tuple[str, Json, list[Aim]]
 SIZES = ((10, 100), (100, 1000), (1000, 10_000), (10_000, 100_000))
 ALGORITHMS: list[Algorithm] = ["josie", "mergelist", "probeset", "numpy"]
-#: JOSIE is what a user gets who names no algorithm: very short lists are merged.
-PLANNED: dict[Algorithm, None] = {"josie": None}
 THRESHOLDS = [round(0.1 * i, 1) for i in range(1, 11)]
 #: Times that every query is answered: a time is the median of its rounds.
 ROUNDS = 3
@@ -130,7 +128,7 @@ def _answers(
     """Times of every algorithm, and what JOSIE read. ``paired`` times are those of queries that a slow one answered."""
     for number in chosen[:3]:
         for algorithm in ALGORITHMS:
-            search.top(search.query(sets[number]), k, [number], PLANNED.get(algorithm, algorithm))
+            search.top(search.query(sets[number]), k, [number], algorithm)
     times: dict[str, list[float]] = {}
     read = []
     for place, number in enumerate(chosen):
@@ -142,8 +140,7 @@ def _answers(
             for algorithm in common.alternated(ALGORITHMS, place + round_):
                 if algorithm in SLOW and place % SELDOM:
                     continue
-                planned = PLANNED.get(algorithm, algorithm)
-                top = _timed(rounds, algorithm, partial(search.top, query, k, [number], planned))
+                top = _timed(rounds, algorithm, partial(search.top, query, k, [number], algorithm))
                 answers[algorithm] = top.overlaps.tolist()
                 if algorithm == "josie" and round_ == 0:
                     read.append((top.lists, top.entries, top.sets_read))

@@ -366,7 +366,7 @@ class JoinSearch:
         top = self.overlaps.top(query.groups, k, exclude)
         info = {
             "engine": top.algorithm,
-            "why": f"exact top {k}" + (", lists too short to skip any" if top.algorithm == "mergelist" else ""),
+            "why": f"exact top {k}",
             "groups": int(query.groups.groups.size),
             "lists": top.lists,
             "entries": top.entries,

@@ -1,9 +1,9 @@
 """Exact overlap search: the top k sets, or all above a threshold (JOSIE; spec-search-and-join 3).
 
 Three algorithms give the same answer: JOSIE, which reads lists or sets by what each is worth, MergeList, which reads
-all lists, and ProbeSet, which reads every set it meets. The first two are for users, MergeList where lists are so short
-that deciding would cost more than it saves; the third is what the others are measured against. Compiled kernels do the
-work once they are loaded; before that, a plain numpy merge of the lists gives the same answer sooner than they load.
+all lists, and ProbeSet, which reads every set it meets. The first two are for users, the third is what the others are
+measured against. Compiled kernels do the work once they are loaded; before that, a plain numpy merge of the lists
+gives the same answer sooner than they load.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ U64 = npt.NDArray[np.uint64]
 Algorithm = Literal["josie", "mergelist", "probeset", "numpy"]
 
 _KERNELS = "lakescope.search.kernels"
-#: Nanoseconds that lists may cost which are merged without a thought: to decide what to skip takes some of them.
-_NOT_WORTH = 50_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,6 @@ class SegmentOverlaps:
     ) -> Overlaps:
         """The ``k`` sets with the largest overlap, without those to be left out; some may lack below ``least``."""
         k = min(k, self._sets)
-        planned = algorithm is None
         algorithm = algorithm or ("josie" if kernels_are_loaded() else "numpy")
         if self.index.partly and algorithm in ("josie", "probeset"):
             # Which lists a question reads is known beforehand, which sets is not.
@@ -179,8 +176,6 @@ class SegmentOverlaps:
             return self._merge_plainly(query, k, exclude)
         kernels = self._prepare()
         places, lengths = self._located(query)
-        if planned and self._cost_of_lists(lengths) < _NOT_WORTH:
-            algorithm = "mergelist"
         sets = self._stored()
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
@@ -275,10 +270,6 @@ class SegmentOverlaps:
         if self._within is not None:
             kernels.narrow(places, lengths, self._within.start, self._within.stop)
         return places, lengths
-
-    def _cost_of_lists(self, lengths: I64) -> float:
-        """What it costs to read lists, in nanoseconds."""
-        return self.costs.per_list * lengths.size + self.costs.per_entry * float(lengths.sum())
 
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
         read[:2] = places.size, lengths.sum()
