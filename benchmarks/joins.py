@@ -3,7 +3,7 @@
 Two collections of sets stand for lakes. One is like open data: numbers of which the small ones are everywhere, ranges
 of days, and text in versions of the same column. The other is the hardest there is for any search that wants to skip:
 thousands of random samples of the same few domains, which all overlap alike. Every algorithm answers the same queries,
-sets of the collection by size, three times in another order each, of which the median counts; all answers must be
+sets of the collection by size, five times in another order each, of which the median counts; all answers must be
 equal. Times are of one thread, warm (all lists were read just before), without looking the values up, which is shown by
 itself. The indexes are built by the tasks of a build in this process, without Spark.
 
@@ -52,7 +52,7 @@ SIZES = ((10, 100), (100, 1000), (1000, 10_000), (10_000, 100_000))
 ALGORITHMS: list[Algorithm] = ["josie", "mergelist", "probeset", "numpy"]
 THRESHOLDS = [round(0.1 * i, 1) for i in range(1, 11)]
 #: Times that every query is answered: a time is the median of its rounds.
-ROUNDS = 3
+ROUNDS = 5
 #: Slow algorithms answer one query in so many.
 SELDOM = 10
 SLOW = ("probeset", "numpy", "duckdb")
