@@ -9,6 +9,7 @@ import math
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -32,6 +33,7 @@ from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
+from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
 from lakescope.lake import Lake
@@ -1070,6 +1072,11 @@ def test_elsewhere_a_token_is_made(demo_index: Lake) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert re.search(r"\?token=[\w-]{32}$", address)
+
+
+def test_an_address_can_be_opened_as_soon_as_it_is_told() -> None:
+    with _listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname(), timeout=5):
+        pass
 
 
 def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None:

@@ -69,6 +69,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(where)
+        # Whoever opens the address as soon as it is told waits instead of being refused.
+        listening.listen()
     except OSError as error:
         reason = error.strerror or str(error)
         raise BadRequest(
