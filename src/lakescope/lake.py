@@ -32,6 +32,7 @@ from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
+from lakescope.search.significance import LEVEL
 from lakescope.search.query import QueryColumn, range_of
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -66,6 +67,9 @@ if TYPE_CHECKING:
     from lakescope.transforms.discover import TransformJoin
     from lakescope.transforms.lake_wide import TransformSearch
     from lakescope.upkeep.deep import Finding
+
+#: Chances of an overlap above this are told as such: chance explains it.
+CHANCE = LEVEL
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]

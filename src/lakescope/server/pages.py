@@ -26,9 +26,8 @@ from starlette.concurrency import run_in_threadpool
 
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
-from lakescope.lake import meaningless
+from lakescope.lake import CHANCE, meaningless
 from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
-from lakescope.search.significance import LEVEL
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
 from lakescope.server.catalog import Sort
@@ -85,7 +84,7 @@ def _environment() -> Environment:
         "static": _static,
         "api": PREFIX,
         "aggregates": AGGREGATES,
-        "chance": LEVEL,
+        "chance": CHANCE,
     }
     return environment
 
