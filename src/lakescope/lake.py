@@ -32,8 +32,8 @@ from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.search.paths import JoinPath, join_paths
-from lakescope.search.significance import LEVEL
 from lakescope.search.query import QueryColumn, range_of
+from lakescope.search.significance import LEVEL
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
