@@ -151,10 +151,14 @@ def test_tables_of_the_catalog(catalog: str, tmp_path: Path, spark: SparkSession
     try:
         names = [f"spark:{catalog}.facade_good", "spark:facade_view"]
         lake = lakescope.index(names, tmp_path / "x.idx", spark=spark)
+        of_database = lakescope.index(f"spark:{catalog}.*", tmp_path / "y.idx", spark=spark)
+        of_session = lakescope.index("spark:facade_v*", tmp_path / "z.idx", spark=spark)
     finally:
         spark.catalog.dropTempView("facade_view")
     assert lake.tables()["table"].to_pylist() == ["facade.facade_good", "facade_view"]
     assert lake.tables()["uri"].to_pylist() == ["spark:facade.facade_good", "spark:facade_view"]
+    assert of_database.tables()["table"].to_pylist() == ["facade.facade_good"]
+    assert of_session.tables()["table"].to_pylist() == ["facade_view"]
     for table in lake.tables()["table"].to_pylist():
         assert lake.profile(table).columns == frames.profile("spark").columns
 

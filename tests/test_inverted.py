@@ -279,6 +279,28 @@ def test_a_query_of_a_damaged_set_whose_groups_are_in_no_order_is_not_marked(pla
     search.overlaps_of(QueryGroups(disordered, np.ones(4, np.int32), 4), everyone)
 
 
+def test_marks_of_a_query_in_no_order_are_all_taken_back() -> None:
+    """A set of a damaged file as a query: whatever it holds, the next query finds nothing marked."""
+    room = kernels.room_for_marks(50_000)
+    for groups in ([3, 40_000, 20, 700], [5, 9, 49_000, 4_097, 6], [8, 9, 10, 30_000]):
+        query, weights = np.array(groups, np.int32), np.full(len(groups), 2, np.int32)
+        many = np.concatenate([query[:1], np.repeat(query[1:-1], 400), query[-1:]])
+        assert kernels._mark(many, np.resize(weights, many.size), 0, room, 100)
+        kernels._unmark(many, 0, room)
+        assert not any(part.any() for part in room[:3])
+
+
+def test_no_rival_of_what_was_found_elsewhere(paged: tuple[Sets, InvertedIndex]) -> None:
+    """Another segment holds more than any set here: nothing of this one is wanted, and nothing goes wrong."""
+    sets, index = paged
+    (search,) = OverlapSearch(index, Costs(per_list=1e3, per_set=0, per_group=0, per_item=0))._searches
+    query = segment_of(index).query_of_set(max(range(40), key=lambda number: len(sets[number])))
+    for least in (query.size // 4, query.size // 2, query.size - 1, query.size, query.size + 1, 10 * query.size):
+        found = search.top(query, 3, algorithm="josie", least=least)
+        truth = [each for each in search.top(query, 3, algorithm="mergelist").overlaps.tolist() if each >= least]
+        assert [each for each in found.overlaps.tolist() if each >= least] == truth
+
+
 def segment_of(index: InvertedIndex) -> InvertedSegment:
     assert index.alone is not None
     return index.alone

@@ -187,7 +187,10 @@ def _is_spark_frame(thing: object) -> bool:
 
 
 def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
-    """Names of the catalog's tables that a name or a pattern like ``sales.*`` means."""
+    """Names of the catalog's tables that a name or a pattern like ``sales.*`` means.
+
+    Spark lists the session's temporary views with every database; they are no table of the one that is named.
+    """
     if "*" not in pattern:
         if not session.catalog.tableExists(_quoted(pattern)):
             raise BadRequest(
@@ -199,7 +202,8 @@ def _catalog_tables(session: SparkSession, pattern: str) -> list[str]:
         raise BadRequest(
             f"Spark's catalog has no database {database!r}", hint="spark:DATABASE.* names all of its tables"
         )
-    found = [entry for entry in session.catalog.listTables(database or None) if fnmatchcase(entry.name, table)]
+    listed = session.catalog.listTables(database or None)
+    found = [entry for entry in listed if fnmatchcase(entry.name, table) and not (database and entry.isTemporary)]
     if not found:
         raise BadRequest(f"no table of Spark's catalog matches {pattern!r}", hint="check the name of the database")
     return [".".join([*(entry.namespace or []), entry.name]) for entry in found]

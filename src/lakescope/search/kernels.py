@@ -522,6 +522,12 @@ def room_for_marks(groups: int) -> tuple[Any, ...]:
     )
 
 
+@njit(inline="always", cache=True)
+def _pages(groups, begin):
+    """How many pages the query's groups from its ``begin``-th on reach over, if they are in order."""
+    return (groups[-1] >> PAGE_BITS) - (groups[begin] >> PAGE_BITS) + 1
+
+
 @njit(nogil=True, cache=True)
 def _mark(groups, weights, begin, marks, sets):
     """Mark the query's groups from its ``begin``-th on.
@@ -532,12 +538,12 @@ def _mark(groups, weights, begin, marks, sets):
         return False
     of_group, words, left, heavy_starts, heavy = marks
     first = groups[begin]
-    base = first & ~((1 << PAGE_BITS) - 1)
+    base, room = first & ~((1 << PAGE_BITS) - 1), _pages(groups, begin) << PAGE_BITS
     page, n = 0, 0
     heavy_starts[0] = 0
     for i in range(begin, groups.size):
         of_group[_place(groups[i], first, of_group.size)] = weights[i]
-        inside = _place(groups[i], base, words.size << 6)
+        inside = _place(groups[i], base, room)
         words[inside >> 6] |= np.uint64(1) << np.uint64(inside & 63)
         left[inside >> PAGE_BITS] += weights[i]
         while page < inside >> PAGE_BITS:
@@ -557,7 +563,7 @@ def _unmark(groups, begin, marks):
     of_group, words, left, _, _ = marks
     for i in range(begin, groups.size):
         of_group[_place(groups[i], groups[begin], of_group.size)] = 0
-    pages = (groups[-1] >> PAGE_BITS) - (groups[begin] >> PAGE_BITS) + 1
+    pages = _pages(groups, begin)
     words[: pages * PAGE_WORDS] = 0
     left[:pages] = 0
 
