@@ -19,7 +19,7 @@ from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
 from lakescope.store.manifest import MANIFEST, Manifest
 from lakescope.store.records import records_of
-from lakescope.store.segment import SCHEMAS, ShardWriter, record_batch, rows_of
+from lakescope.store.segment import SCHEMAS, ShardWriter, read_parts, record_batch, rows_of
 
 SUMMARY = {"tables": 1, "columns": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
 
@@ -281,6 +281,21 @@ def test_shards_are_bounded_row_groups_and_rows_are_found(tmp_path: Path) -> Non
     assert rows_of(catalog, "t0123").num_rows == 3
     assert rows_of(catalog, "nowhere").num_rows == 0
     assert rows_of(catalog, "").num_rows == 0
+
+
+def test_small_batches_share_a_row_group_in_order(tmp_path: Path) -> None:
+    shard = ShardWriter(tmp_path, "problems")
+    for i in range(300):
+        shard.add_batch(record_batch([problem(f"t{(37 * i) % 300:03d}")] * 4, SCHEMAS["problems"]))
+    shard.add(problem("last"))
+    file = shard.close()
+    assert file is not None
+    source = pq.ParquetFile(tmp_path / file.path)
+    groups = [source.metadata.row_group(number).num_rows for number in range(source.num_row_groups)]
+    assert groups == [512, 512, 177]
+    for number in range(300):
+        found = read_parts(tmp_path / file.path, table=f"t{number:03d}")
+        assert found["table"].to_pylist() == [f"t{number:03d}"] * 4
 
 
 def test_records_become_arrow_as_pyarrow_would_make_them() -> None:

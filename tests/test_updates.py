@@ -19,6 +19,7 @@ from lakescope.pipeline import update as update_module
 from lakescope.pipeline.build import build
 from lakescope.pipeline.progress import Progress
 from lakescope.store.index import Index
+from lakescope.store.manifest import SegmentFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -297,6 +298,25 @@ def test_many_segments_are_advised_against(small: Lake, tmp_path: Path, monkeypa
         done = small.update()
     assert done.segments == 4
     assert "compact" in (done.advice or "")
+
+
+def test_a_profile_reads_columns_of_one_segment(small: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dice = random.Random(5)
+    for name in ("new", "newer", "newest"):
+        write_table(tmp_path / "lake" / f"{name}.csv", dice)
+        small.update()
+    assert len(small._index.manifest.segments) == 4
+    read, checked = list[str](), Index._checked
+
+    def counted(index: Index, file: SegmentFile, **which: Any) -> pa.Table:
+        read.append(file.kind)
+        return checked(index, file, **which)
+
+    monkeypatch.setattr(Index, "_checked", counted)
+    for name in small.tables()["table"].to_pylist():
+        read.clear()
+        assert Lake.open(small.path).profile(name).columns
+        assert read.count("columns") == 1
 
 
 def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ class Part:
         return sets if self.numbers is None else self.numbers[sets]
 
     @cached_property
-    def _at(self) -> Addresses:
+    def addresses(self) -> Addresses:
+        """Where its files lie, for kernels."""
         return Addresses(self.segment)
 
     def look_up(self, tokens: U64) -> I32 | None:
@@ -67,7 +68,7 @@ class Part:
         from lakescope.search import kernels
 
         self.segment.fetch_tokens(tokens)
-        found, known = kernels.look_up(tokens, *self._at.of_tokens)
+        found, known = kernels.look_up(tokens, *self.addresses.of_tokens)
         return found if known else None
 
     def find(self, tokens: U64) -> tuple[I32, I32, I32] | None:
@@ -78,7 +79,7 @@ class Part:
         from lakescope.search import kernels
 
         self.segment.fetch_tokens(tokens)
-        groups, weights, found = kernels.find_groups(tokens, *self._at.of_tokens)
+        groups, weights, found = kernels.find_groups(tokens, *self.addresses.of_tokens)
         return (groups, weights, found) if groups.size else None
 
     def tokens_of_set(self, number: int) -> U64:
@@ -137,7 +138,7 @@ class Part:
             return
         from lakescope.search import kernels
 
-        at = self._at
+        at = self.addresses
         if not kernels.count_sets(groups, at.group_bounds, at.list_starts, *self._lost, held):
             raise self.segment.damaged()
 

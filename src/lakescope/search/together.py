@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.search.inverted import Part
-from lakescope.search.josie import Addresses, Overlaps
+from lakescope.search.josie import Overlaps
 from lakescope.store.inverted import QueryGroups
 
 I32 = npt.NDArray[np.int32]
@@ -30,7 +30,7 @@ class Together:
     """
 
     def __init__(self, parts: Sequence[Part], sets: int) -> None:
-        at = [Addresses(part.segment) for part in parts]
+        at = [part.addresses for part in parts]
         files = [(each, number) for each, addresses in enumerate(at) for number in range(addresses.list_starts.size)]
         self._first = np.array([part.first_group for part in parts], np.int64)
         self._end = self._first + [int(part.segment.group_bounds[-1]) for part in parts]

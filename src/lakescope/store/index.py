@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 
@@ -30,6 +29,8 @@ from lakescope.store.segment import (
     ROWS_PER_WRITE,
     SCHEMAS,
     chosen,
+    first_row,
+    order_of,
     ordered,
     read_catalog,
     read_parts,
@@ -75,6 +76,14 @@ def _mapped(path: Path) -> pa.Buffer:
         return source.read_buffer()
 
 
+def _together(parts: Sequence[pa.Table], kind: str, fields: Sequence[str] | None = None) -> pa.Table:
+    """Records of a kind, or some fields of them, that were read from several files, or none."""
+    if parts:
+        return pa.concat_tables(parts)
+    empty = SCHEMAS[kind].empty_table()
+    return empty if fields is None else empty.select(list(fields))
+
+
 class Index:
     """One generation of an index, as its manifest named it when it was opened."""
 
@@ -82,6 +91,8 @@ class Index:
         location = os.fspath(path)
         self._cache: dict[str, pa.Table] = {}
         self._names: dict[str, set[str]] = {}
+        #: Once the tables are known: the segment of each.
+        self._segments: list[str] = []
         self._remote: RemoteFiles | None = None
         local = local_path(location)
         if local is not None:
@@ -179,8 +190,7 @@ class Index:
         every = pa.concat_tables(parts.values())
         dead = [self._dead.get(segment, frozenset()) for segment, part in parts.items() for _ in range(part.num_rows)]
         alive = np.array([table not in gone for table, gone in zip(every["table"].to_pylist(), dead, strict=True)])
-        indices = pc.sort_indices(every, [(name, "ascending") for name in _ORDER])
-        order = np.frombuffer(indices.buffers()[1], np.uint64, len(indices)).astype(np.int64)
+        order = order_of(every, _ORDER)
         order = order[alive[order]]
         found = np.full(every.num_rows, -1, np.int32)
         found[order] = np.arange(order.size, dtype=np.int32)
@@ -192,7 +202,7 @@ class Index:
         files = self.manifest.of_kind("columns", segment)
         parts = [self._checked(file, fields=_ORDER) for file in files]
         schema = pa.schema([SCHEMAS["columns"].field(name) for name in _ORDER])
-        return ordered(pa.concat_tables(parts), list(_ORDER)) if parts else schema.empty_table()
+        return ordered(pa.concat_tables(parts), _ORDER) if parts else schema.empty_table()
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
@@ -213,7 +223,7 @@ class Index:
         wanted = f"{kind}: {', '.join(names)}"
         if wanted not in self._cache:
             read = list(dict.fromkeys([*_ORDERS[kind], *names]))
-            self._cache[wanted] = ordered(self._read(kind, fields=read), list(_ORDERS[kind])).select(list(names))
+            self._cache[wanted] = ordered(self._read(kind, fields=read), _ORDERS[kind]).select(list(names))
         return self._cache[wanted]
 
     def column(self, number: int, names: Sequence[str]) -> dict[str, Any]:
@@ -237,8 +247,7 @@ class Index:
             paths += [file.path] * numbers.size
             rows.append(numbers)
         every = pa.concat_tables(found)
-        indices = pc.sort_indices(every, [(name, "ascending") for name in _ORDER])
-        order = np.frombuffer(indices.buffers()[1], np.uint64, len(indices)).astype(np.int64)
+        order = order_of(every, _ORDER)
         return np.array(paths)[order], np.concatenate(rows)[order]
 
     def _group_of(self, path: str, row: int, names: tuple[str, ...]) -> pa.Table:
@@ -256,13 +265,30 @@ class Index:
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
-            table = self._read(kind)
             if kind == "tables":
-                table = table.drop_columns(list(OF_THE_SCAN))
-            if kind == "problems":
-                table = pa.concat_tables([table, self._read("notices")])
-            self._cache[kind] = ordered(table, list(_ORDERS[kind]))
+                self._cache[kind] = self._tables()
+            elif kind == "problems":
+                every = pa.concat_tables([self._read(kind), self._read("notices")])
+                self._cache[kind] = ordered(every, _ORDERS[kind])
+            else:
+                self._cache[kind] = ordered(self._read(kind), _ORDERS[kind])
         return self._cache[kind]
+
+    def _tables(self) -> pa.Table:
+        """All tables, in order; where each is gets known."""
+        parts = list(self._live_rows("tables"))
+        every = _together([rows for _, rows in parts], "tables").drop_columns(list(OF_THE_SCAN))
+        order = order_of(every, _ORDERS["tables"])
+        segments = [name for file, rows in parts for name in [file.segment] * rows.num_rows]
+        self._segments = [segments[row] for row in order.tolist()]
+        return chosen(every, order).combine_chunks()
+
+    def _segment_with(self, table: str) -> str | None:
+        """The segment that holds a table, if that is known already."""
+        if "tables" not in self._cache:
+            return None
+        at = first_row(self._cache["tables"], table)
+        return self._segments[at] if at < len(self._segments) else None
 
     @cached_property
     def column_names(self) -> tuple[list[str], list[str]]:
@@ -282,7 +308,7 @@ class Index:
     def past(self, kind: str, table: str | None = None) -> pa.Table:
         """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
         found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
-        return ordered(pa.concat_tables(found) if found else SCHEMAS[kind].empty_table(), list(_ORDERS[kind]))
+        return ordered(pa.concat_tables(found) if found else SCHEMAS[kind].empty_table(), _ORDERS[kind])
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
@@ -292,15 +318,16 @@ class Index:
 
     def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of one kind, or those of one table, or some fields of all."""
-        found = []
-        for file in self.manifest.of_kind(kind):
+        return _together([rows for _, rows in self._live_rows(kind, table, fields)], kind, fields)
+
+    def _live_rows(
+        self, kind: str, table: str | None = None, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[SegmentFile, pa.Table]]:
+        """The same, a file at a time."""
+        for file in self.manifest.of_kind(kind, None if table is None else self._segment_with(table)):
             rows = self._checked(file, table=table, fields=fields)
             live = self._live(file, rows["table"])
-            found.append(rows if live is None else chosen(rows, live))
-        if found:
-            return pa.concat_tables(found)
-        empty = SCHEMAS[kind].empty_table()
-        return empty if fields is None else empty.select(list(fields))
+            yield file, rows if live is None else chosen(rows, live)
 
     def rows_of_file(self, file: SegmentFile, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of a file of the catalog, gone ones too, or some fields of them."""
@@ -308,7 +335,7 @@ class Index:
 
     def rows_of_tables(self, file: SegmentFile, tables: Collection[str] | None = None) -> pa.Table:
         """The records of some tables in a file of the catalog, or all, gone ones too, in order."""
-        return ordered(self._checked(file, tables=tables), list(_ORDERS[file.kind]))
+        return ordered(self._checked(file, tables=tables), _ORDERS[file.kind])
 
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""

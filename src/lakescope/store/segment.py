@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import os
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -177,6 +177,7 @@ class ShardWriter:
         self._path = Path(staging) / self.name
         self._rows = 0
         self._records: list[dict[str, Any]] = []
+        self._batches: list[pa.RecordBatch] = []
         self._stream: IO[bytes] | None = None
         self._writer: pq.ParquetWriter | pa.ipc.RecordBatchFileWriter | None = None
 
@@ -184,32 +185,43 @@ class ShardWriter:
         """Append one record."""
         self._records.append(record)
         if len(self._records) >= ROWS_PER_WRITE:
-            self._flush()
-
-    def _flush(self) -> None:
-        records, self._records = self._records, []
-        if records:
-            self._write(record_batch(records, self.schema))
+            self._gather()
 
     def add_batch(self, batch: pa.RecordBatch) -> None:
         """Append records that are an Arrow batch already."""
-        self._flush()
-        self._write(batch)
+        self._gather()
+        self._batches.append(batch)
+        if self.kind in MAPPED or sum(each.num_rows for each in self._batches) >= ROWS_PER_WRITE:
+            self._flush()
 
-    def _write(self, batch: pa.RecordBatch) -> None:
+    def _gather(self) -> None:
+        records, self._records = self._records, []
+        if records:
+            self.add_batch(record_batch(records, self.schema))
+
+    def _flush(self) -> None:
+        """Write what waits: small row groups would take more room, and several times as long to read."""
+        batches, self._batches = self._batches, []
+        if not batches:
+            return
         if self._writer is None:
             self._writer = self._open()
-        self._writer.write_batch(batch)
-        self._rows += batch.num_rows
+        # A table is found by bisection of a row group.
+        together = ordered(pa.Table.from_batches(batches), ["table"]).to_batches() if len(batches) > 1 else batches
+        for batch in together:
+            self._writer.write_batch(batch)
+            self._rows += batch.num_rows
 
     def _open(self) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
         self._stream = disk.create(self._path)
         if self.kind in MAPPED:
             return pa.ipc.new_file(self._stream, self.schema)
-        return pq.ParquetWriter(self._stream, self.schema, compression="zstd")
+        # Not zstd: making ready for it takes longer than reading pages as small as these.
+        return pq.ParquetWriter(self._stream, self.schema, compression="snappy", use_dictionary=False)
 
     def close(self) -> SegmentFile | None:
         """Finish the file and make it durable; None if nothing was added."""
+        self._gather()
         self._flush()
         if self._writer is None or self._stream is None:
             return None
@@ -250,7 +262,7 @@ def read_parts(
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
-        return pa.concat_tables(groups) if groups else source.read_row_groups([])
+        return pa.concat_tables(groups) if groups else source.schema_arrow.empty_table()
 
 
 def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table:
@@ -261,7 +273,7 @@ def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table
         rows = [row for row, name in enumerate(names) if name in tables]
         if rows:
             found.append(chosen(source.read_row_group(number, use_threads=False), rows))
-    return pa.concat_tables(found) if found else source.read_row_groups([])
+    return pa.concat_tables(found) if found else source.schema_arrow.empty_table()
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
@@ -280,13 +292,19 @@ Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 def rows_of(catalog: Rows, table: str) -> Rows:
     """The rows of one table in a catalog sorted by table, found by bisection (Arrow's filter would import pandas)."""
+    start = first_row(catalog, table)
+    end = bisect.bisect_right(range(catalog.num_rows), table, lo=start, key=_names(catalog))
+    return catalog.slice(start, end - start)
+
+
+def first_row(catalog: Rows, table: str) -> int:
+    """Where the rows of one table begin, or would."""
+    return bisect.bisect_left(range(catalog.num_rows), table, key=_names(catalog))
+
+
+def _names(catalog: Rows) -> Callable[[int], str]:
     names = catalog["table"]
-
-    def name_at(row: int) -> str:
-        return str(names[row].as_py())
-
-    start = bisect.bisect_left(range(len(names)), table, key=name_at)
-    return catalog.slice(start, bisect.bisect_right(range(len(names)), table, lo=start, key=name_at) - start)
+    return lambda row: str(names[row].as_py())
 
 
 def chosen(catalog: pa.Table, rows: Sequence[int] | npt.NDArray[np.int64]) -> pa.Table:
@@ -295,6 +313,16 @@ def chosen(catalog: pa.Table, rows: Sequence[int] | npt.NDArray[np.int64]) -> pa
     return catalog.take(pa.Array.from_buffers(pa.int64(), numbers.size, [None, pa.py_buffer(numbers)]))
 
 
-def ordered(catalog: pa.Table, keys: list[str]) -> pa.Table:
+def ordered(catalog: pa.Table, keys: Sequence[str]) -> pa.Table:
     """A catalog sorted by some of its fields, in one chunk."""
-    return catalog.take(pc.sort_indices(catalog, [(key, "ascending") for key in keys])).combine_chunks()
+    return catalog.take(_order(catalog, keys)).combine_chunks()
+
+
+def order_of(catalog: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+    """The rows of a catalog in the order of some of its fields."""
+    rows = _order(catalog, keys)
+    return np.frombuffer(rows.buffers()[1], np.uint64, len(rows)).astype(np.int64)
+
+
+def _order(catalog: pa.Table, keys: Sequence[str]) -> pa.Array:
+    return pc.sort_indices(catalog, [(key, "ascending") for key in keys])
