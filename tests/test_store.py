@@ -311,6 +311,14 @@ def test_records_become_arrow_as_pyarrow_would_make_them() -> None:
         assert made.to_pylist() == pa.RecordBatch.from_pylist(records, schema).to_pylist()
 
 
+def test_a_lake_without_a_problem_is_read_without_pandas(tmp_path: Path) -> None:
+    publish(tmp_path / "x.idx", "a")
+    asked = "lake.tables(), lake.columns(), lake._index.past('past'), lake._index.numbers"
+    program = f"import sys; from lakescope.lake import Lake; lake = Lake.open({str(tmp_path / 'x.idx')!r}); {asked}"
+    program += "; sys.exit('pandas' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_an_empty_shard_is_no_file(tmp_path: Path) -> None:
     assert ShardWriter(tmp_path, "columns").close() is None
     assert list(tmp_path.iterdir()) == []

@@ -35,6 +35,7 @@ from lakescope.store.segment import (
     read_catalog,
     read_parts,
     rows_of,
+    together,
 )
 
 if TYPE_CHECKING:
@@ -76,12 +77,9 @@ def _mapped(path: Path) -> pa.Buffer:
         return source.read_buffer()
 
 
-def _together(parts: Sequence[pa.Table], kind: str, fields: Sequence[str] | None = None) -> pa.Table:
-    """Records of a kind, or some fields of them, that were read from several files, or none."""
-    if parts:
-        return pa.concat_tables(parts)
-    empty = SCHEMAS[kind].empty_table()
-    return empty if fields is None else empty.select(list(fields))
+def _schema(kind: str, fields: Sequence[str] | None = None) -> pa.Schema:
+    """The fields of a kind, or some of them."""
+    return SCHEMAS[kind] if fields is None else pa.schema([SCHEMAS[kind].field(name) for name in fields])
 
 
 class Index:
@@ -199,10 +197,8 @@ class Index:
 
     def _columns_of_segment(self, segment: str) -> pa.Table:
         """Tables and positions of all columns of a segment, gone ones too, in order."""
-        files = self.manifest.of_kind("columns", segment)
-        parts = [self._checked(file, fields=_ORDER) for file in files]
-        schema = pa.schema([SCHEMAS["columns"].field(name) for name in _ORDER])
-        return ordered(pa.concat_tables(parts), _ORDER) if parts else schema.empty_table()
+        parts = [self._checked(file, fields=_ORDER) for file in self.manifest.of_kind("columns", segment)]
+        return ordered(together(parts, _schema("columns", _ORDER)), _ORDER)
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
@@ -277,7 +273,7 @@ class Index:
     def _tables(self) -> pa.Table:
         """All tables, in order; where each is gets known."""
         parts = list(self._live_rows("tables"))
-        every = _together([rows for _, rows in parts], "tables").drop_columns(list(OF_THE_SCAN))
+        every = together([rows for _, rows in parts], SCHEMAS["tables"]).drop_columns(list(OF_THE_SCAN))
         order = order_of(every, _ORDERS["tables"])
         segments = [name for file, rows in parts for name in [file.segment] * rows.num_rows]
         self._segments = [segments[row] for row in order.tolist()]
@@ -308,7 +304,7 @@ class Index:
     def past(self, kind: str, table: str | None = None) -> pa.Table:
         """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
         found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
-        return ordered(pa.concat_tables(found) if found else SCHEMAS[kind].empty_table(), _ORDERS[kind])
+        return ordered(together(found, SCHEMAS[kind]), _ORDERS[kind])
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
@@ -318,7 +314,7 @@ class Index:
 
     def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of one kind, or those of one table, or some fields of all."""
-        return _together([rows for _, rows in self._live_rows(kind, table, fields)], kind, fields)
+        return together([rows for _, rows in self._live_rows(kind, table, fields)], _schema(kind, fields))
 
     def _live_rows(
         self, kind: str, table: str | None = None, fields: Sequence[str] | None = None

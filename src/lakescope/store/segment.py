@@ -262,7 +262,7 @@ def read_parts(
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
-        return pa.concat_tables(groups) if groups else source.schema_arrow.empty_table()
+        return together(groups, source.schema_arrow)
 
 
 def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table:
@@ -273,7 +273,7 @@ def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table
         rows = [row for row, name in enumerate(names) if name in tables]
         if rows:
             found.append(chosen(source.read_row_group(number, use_threads=False), rows))
-    return pa.concat_tables(found) if found else source.schema_arrow.empty_table()
+    return together(found, source.schema_arrow)
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
@@ -305,6 +305,11 @@ def first_row(catalog: Rows, table: str) -> int:
 def _names(catalog: Rows) -> Callable[[int], str]:
     names = catalog["table"]
     return lambda row: str(names[row].as_py())
+
+
+def together(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Records that were read from several places, or none (not by Schema.empty_table, which would import pandas)."""
+    return pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema)
 
 
 def chosen(catalog: pa.Table, rows: Sequence[int] | npt.NDArray[np.int64]) -> pa.Table:
