@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
+from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError, NotFound
 from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
+from lakescope.store import index as index_module
 from lakescope.store.manifest import MANIFEST, Manifest
 from lakescope.store.records import records_of
 from lakescope.store.segment import SCHEMAS, ShardWriter, read_parts, record_batch, rows_of
@@ -332,6 +333,46 @@ def test_records_are_those_of_arrow(demo_index: Lake) -> None:
             some = catalog.slice(start, 5)
             assert records_of(some) == some.to_pylist(maps_as_pydicts="strict")
     assert records_of(demo_index.columns().slice(0, 0)) == []
+
+
+def test_some_fields_are_those_of_the_whole_catalog(demo_index: Lake) -> None:
+    whole = Lake.open(demo_index.path).columns()
+    for fields in (["table", "column"], ["top", "rows"], ["distinct"]):
+        lake = Lake.open(demo_index.path)
+        assert lake.columns(fields=fields).equals(whole.select(fields))
+        assert lake.columns(fields=fields, type="date").equals(demo_index.columns(type="date").select(fields))
+        assert "columns" not in lake._index._cache
+    table = whole["table"][0].as_py()
+    assert demo_index.columns(table, fields=["mean"]).equals(demo_index.columns(table).select(["mean"]))
+    with pytest.raises(NotFound, match="no field named 'colum'"):
+        demo_index.columns(fields=["colum"])
+
+
+def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Index(demo_index.path).catalog("columns")
+    read, read_group = list[int](), index_module.read_group
+
+    def counted(*arguments: Any) -> pa.Table:
+        read.append(arguments[2])
+        return read_group(*arguments)
+
+    monkeypatch.setattr(index_module, "read_group", counted)
+    for singly in (1_000, 1, 0):
+        monkeypatch.setattr(index_module, "_SINGLY", singly)
+        index = Index(demo_index.path)
+        groups = sum(each[0].num_row_groups for each in index._groups)
+        for names in (("table", "column", "type"), ("top", "sample")):
+            read.clear()
+            for number in range(whole.num_rows):
+                assert index.column(number, names) == whole.select(names).slice(number, 1).to_pylist()[0]
+            assert len(read) == min(singly, groups)
+
+
+def test_a_join_reads_no_more_of_the_catalog_than_it_needs(demo_index: Lake) -> None:
+    lake = Lake.open(demo_index.path)
+    first = lake.columns(fields=["table", "column"]).slice(0, 1).to_pylist()[0]
+    lake.joinable(first["table"], on=first["column"], k=5)
+    assert "columns" not in lake._index._cache
 
 
 def test_records_of_values_that_are_missing() -> None:

@@ -38,7 +38,7 @@ from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
-from lakescope.store.segment import chosen, rows_of
+from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -200,19 +200,34 @@ class Lake:
         column = pa.Array.from_buffers(pa.int64(), counts.size, [None, pa.py_buffer(counts)])
         return tables.append_column("problems", column)
 
-    def columns(self, table: str | None = None, *, like: str | None = None, type: str | None = None) -> pa.Table:
-        """One row per column with its whole profile: of every table or of one, of a type, with a text in the name."""
-        if table is None:
-            found = self._index.catalog("columns")
-        else:
+    def columns(
+        self,
+        table: str | None = None,
+        *,
+        like: str | None = None,
+        type: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """One row per column with its whole profile: of every table or of one, of a type, with a text in the name.
+
+        With ``fields`` only these: of a large lake they are read in a fraction of the time.
+        """
+        wanted = list(COLUMN_SCHEMA.names if fields is None else fields)
+        if unknown := [name for name in wanted if name not in COLUMN_SCHEMA.names]:
+            raise NotFound.among("field", unknown[0], COLUMN_SCHEMA.names)
+        if table is not None:
             self._table(table)
             found = self._index.columns_of(table)
-        if like is None and type is None:
-            return found
-        kinds, names = found["type"].to_pylist(), found["column"].to_pylist()
-        part = (like or "").lower()
-        rows = [i for i, name in enumerate(names) if part in name.lower() and type in (None, kinds[i])]
-        return chosen(found, rows)
+        elif fields is None:
+            found = self._index.catalog("columns")
+        else:
+            found = self._index.fields("columns", list(dict.fromkeys(["column", "type", *wanted])))
+        if like is not None or type is not None:
+            kinds, names = found["type"].to_pylist(), found["column"].to_pylist()
+            part = (like or "").lower()
+            rows = [i for i, name in enumerate(names) if part in name.lower() and type in (None, kinds[i])]
+            found = chosen(found, rows)
+        return found.select(wanted)
 
     def problems(self) -> pa.Table:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""

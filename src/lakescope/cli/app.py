@@ -268,7 +268,8 @@ def columns(
     form: _FormatOption = Format.table,
 ) -> None:
     """List the columns of all tables, or of one."""
-    found = _lake(index).columns(table, like=like, type=kind)
+    fields = [*_COLUMN_FIELDS, "distinct_exact"] if form is Format.table else None
+    found = _lake(index).columns(table, like=like, type=kind, fields=fields)
     records = (found.slice(0, limit) if limit else found).to_pylist(maps_as_pydicts="strict")
     if form is Format.table:
         for record in records:

@@ -114,7 +114,7 @@ class HeadedColumns:
     """All columns of a lake with their headers and terms; ``number`` of a column is its row in the catalog."""
 
     def __init__(self, index: Index) -> None:
-        catalog = index.catalog("columns").select(list(FIELDS))
+        catalog = index.fields("columns", FIELDS)
         names: list[str] = catalog["table"].to_pylist()
         self.tables: list[str] = list(dict.fromkeys(names))
         place = {table: number for number, table in enumerate(self.tables)}

@@ -24,7 +24,7 @@ _PARTS = 16
 def lake_table(index: Index, headed: HeadedColumns, values: ValueSearch, number: int) -> NamelessTable:
     """A table of the lake as if its columns had no names."""
     columns = headed.columns_of(number)
-    records = index.catalog("columns").slice(columns.start, len(columns)).select(list(FIELDS)).to_pylist()
+    records = index.fields("columns", FIELDS).slice(columns.start, len(columns)).to_pylist()
     found = [
         NamelessColumn(record, values.inverted.values_of_sets([column]))
         for record, column in zip(records, columns, strict=True)

@@ -83,7 +83,7 @@ class SketchedColumns:
     @classmethod
     def of_index(cls, index: Index, sizes: F64, exact_sizes: bool) -> SketchedColumns:
         """All columns of an index; ``sizes`` are their numbers of distinct values, by number of the column."""
-        catalog = index.catalog("columns")
+        catalog = index.fields("columns", ("table", "column", "type", "type_share", "minimum", "maximum"))
         numbers = {
             key: number
             for number, key in enumerate(zip(catalog["table"].to_pylist(), catalog["column"].to_pylist(), strict=True))

@@ -50,6 +50,8 @@ _JUDGED = 20
 _SAMPLES = 5
 #: Fields of a column's record that are needed to judge it, or to search with it.
 _JUDGED_BY = ("table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum")
+#: The same of a column of the lake that is a query.
+_ASKED_BY = (*_JUDGED_BY, "quantiles")
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
 _SHOWN = (
@@ -176,6 +178,7 @@ class JoinSearch:
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
+        self._index.fields("columns", _ASKED_BY)
         # Of what lies elsewhere it would measure the network.
         if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
@@ -204,7 +207,7 @@ class JoinSearch:
 
     def lake_column(self, number: int) -> QueryColumn:
         """A column of the lake as a query."""
-        record = self._index.column(number, (*_JUDGED_BY, "quantiles"))
+        record = self._index.column(number, _ASKED_BY)
 
         def values() -> list[str]:
             known = self._index.column(number, ("sample", "top"))

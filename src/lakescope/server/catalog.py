@@ -54,9 +54,7 @@ class Catalog:
 
     def __init__(self, lake: Lake) -> None:
         self._tables = lake.tables()
-        self._columns = lake.columns().select(
-            ["table", "column", "type", "rows", "nulls", "distinct", "distinct_exact"]
-        )
+        self._columns = lake.columns(fields=["table", "column", "type", "rows", "nulls", "distinct", "distinct_exact"])
         self._problems = lake.problems()
         self.info = lake.info()
 

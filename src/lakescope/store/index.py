@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -33,6 +34,7 @@ from lakescope.store.segment import (
     order_of,
     ordered,
     read_catalog,
+    read_group,
     read_parts,
     rows_of,
     together,
@@ -47,6 +49,9 @@ I64 = npt.NDArray[np.int64]
 _TRIES = 5
 #: Records of tables that are kept once they were asked for.
 _KEPT_TABLES = 4_096
+#: Row groups of columns of which some fields are kept; after how many of them these fields are read of all.
+_KEPT_GROUPS = 256
+_SINGLY = 64
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
 _ORDERS = {
@@ -87,7 +92,12 @@ class Index:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         location = os.fspath(path)
+        #: Everything of a kind; some fields of everything; and views of these that were asked for.
         self._cache: dict[str, pa.Table] = {}
+        self._partly: dict[str, list[pa.Table]] = {}
+        self._views: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
+        #: How many row groups of columns were read for some of their fields.
+        self._read_singly: Counter[tuple[str, ...]] = Counter()
         self._names: dict[str, set[str]] = {}
         #: Once the tables are known: the segment of each.
         self._segments: list[str] = []
@@ -213,50 +223,85 @@ class Index:
         return self._dead.get(segment, frozenset())
 
     def fields(self, kind: str, names: Sequence[str]) -> pa.Table:
-        """Some fields of everything of one kind, in the same order; of an index elsewhere no others are fetched."""
-        if self._remote is None or kind in self._cache:
-            return self.catalog(kind).select(list(names))
-        wanted = f"{kind}: {', '.join(names)}"
-        if wanted not in self._cache:
+        """Some fields of everything of one kind, in the same order; no others are read."""
+        known = self._known(kind, tuple(names))
+        if known is None:
             read = list(dict.fromkeys([*_ORDERS[kind], *names]))
-            self._cache[wanted] = ordered(self._read(kind, fields=read), _ORDERS[kind]).select(list(names))
-        return self._cache[wanted]
+            self._partly.setdefault(kind, []).append(ordered(self._read(kind, fields=read), _ORDERS[kind]))
+            known = self._known(kind, tuple(names))
+        return known
+
+    def _known(self, kind: str, names: tuple[str, ...]) -> pa.Table | None:
+        """Some fields of everything of one kind, if they are in memory."""
+        if (kind, names) not in self._views:
+            every = [self._cache[kind]] if kind in self._cache else self._partly.get(kind, [])
+            holding = next((each for each in every if set(names) <= set(each.column_names)), None)
+            if holding is None:
+                return None
+            self._views[kind, names] = holding.select(names)
+        return self._views[kind, names]
 
     def column(self, number: int, names: Sequence[str]) -> dict[str, Any]:
-        """Some fields of the record of a column, by its number."""
-        if self._remote is None or "columns" in self._cache:
-            # Cell by cell: a row of a table takes ten times as long.
-            catalog = self.catalog("columns")
-            return {name: catalog[name][number].as_py() for name in names}
-        path, row = (each[number] for each in self._rows_of_columns)
-        return dict(self._group_of(str(path), int(row), tuple(names)).to_pylist()[0])
+        """Some fields of the record of a column, by its number: from memory, else of its row group alone."""
+        wanted = tuple(names)
+        known = self._known("columns", wanted)
+        if known is None and self._remote is None and self._read_singly[wanted] >= _SINGLY:
+            known = self.fields("columns", wanted)
+        if known is None:
+            place, row = (int(each[number]) for each in self._rows_of_columns)
+            return dict(self._row_of(place, row, wanted).to_pylist()[0])
+        # Cell by cell: a row of a table takes ten times as long.
+        return {name: known[name][number].as_py() for name in names}
 
     @cached_property
-    def _rows_of_columns(self) -> tuple[npt.NDArray[Any], I64]:
-        """Of every column: the file that its record is in, and its row there."""
-        found, paths, rows = [], list[str](), list[I64]()
-        for file in self.manifest.of_kind("columns"):
+    def _rows_of_columns(self) -> tuple[I32, I64]:
+        """Of every column: which file of the catalog its record is in, and its row there."""
+        found, files, rows = [], list[I32](), list[I64]()
+        for place, file in enumerate(self.manifest.of_kind("columns")):
             records = self._checked(file, fields=_ORDER)
             live = self._live(file, records["table"])
             numbers = np.arange(records.num_rows) if live is None else live
             found.append(chosen(records, numbers))
-            paths += [file.path] * numbers.size
+            files.append(np.full(numbers.size, place, np.int32))
             rows.append(numbers)
-        every = pa.concat_tables(found)
-        order = order_of(every, _ORDER)
-        return np.array(paths)[order], np.concatenate(rows)[order]
+        order = order_of(pa.concat_tables(found), _ORDER)
+        return np.concatenate(files)[order], np.concatenate(rows)[order]
 
-    def _group_of(self, path: str, row: int, names: tuple[str, ...]) -> pa.Table:
-        """A row of a file, of whose group alone some fields are read."""
-        assert self._remote is not None
-        with pq.ParquetFile(self._remote.file(path).opened(), pre_buffer=False) as source:
-            first = 0
-            for group in range(source.num_row_groups):
-                rows = source.metadata.row_group(group).num_rows
-                if row < first + rows:
-                    return source.read_row_group(group, list(names), use_threads=False).slice(row - first, 1)
-                first += rows
-        raise IndexDamaged(f"{self.path / path} has no row {row}", hint="push the index again")
+    def _row_of(self, place: int, row: int, names: tuple[str, ...]) -> pa.Table:
+        """Some fields of a row of a file of columns."""
+        ends = self._groups[place][1]
+        group = int(np.searchsorted(ends, row, side="right"))
+        return self._group(place, group, names).slice(row - (int(ends[group - 1]) if group else 0), 1)
+
+    @cached_property
+    def _groups(self) -> list[tuple[pq.FileMetaData, I64]]:
+        """What files of columns say of their row groups, and after how many rows each of these ends."""
+        found = []
+        for file in self.manifest.of_kind("columns"):
+            with self._noticed(file), pq.ParquetFile(self._opened(file), pre_buffer=False) as source:
+                metadata = source.metadata
+            rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+            found.append((metadata, np.cumsum(np.array(rows, np.int64))))
+        return found
+
+    @cached_property
+    def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
+        """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
+
+        @lru_cache(_KEPT_GROUPS)
+        def read(place: int, group: int, names: tuple[str, ...]) -> pa.Table:
+            file = self.manifest.of_kind("columns")[place]
+            self._read_singly[names] += 1
+            with self._noticed(file):
+                return read_group(self._opened(file), self._groups[place][0], group, names)
+
+        return read
+
+    def _opened(self, file: SegmentFile) -> Any:
+        """A file to be read in pieces."""
+        if self._remote is not None:
+            return self._remote.file(file.path).opened()
+        return pa.BufferReader(self._mapped[file.path])
 
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
@@ -335,10 +380,16 @@ class Index:
 
     def _checked(self, file: SegmentFile, **which: Any) -> pa.Table:
         """Records of a file of the catalog, gone ones too."""
-        try:
+        with self._noticed(file):
             if self._remote is not None and any(what is not None for what in which.values()):
-                return read_parts(self._remote.file(file.path).opened(), **which)
+                return read_parts(self._opened(file), **which)
             return read_catalog(self._mapped[file.path], file, **which)
+
+    @contextlib.contextmanager
+    def _noticed(self, file: SegmentFile) -> Iterator[None]:
+        """Damage of a file of the catalog is told."""
+        try:
+            yield
         except (OSError, pa.ArrowException, UnicodeError, KeyError, ValueError) as error:
             raise IndexDamaged(
                 f"{self.path / file.path} is damaged: {error}",

@@ -150,7 +150,7 @@ class _Check:
         unprofiled = Counter(
             each["table"] for each in self.index.catalog("problems").to_pylist() if each["code"] == "unprofiled"
         )
-        columns = self.index.catalog("columns").select(["table", "position", "column", "rows"])
+        columns = self.index.fields("columns", ("table", "position", "column", "rows"))
         figures = zip(tables["columns"].to_pylist(), tables["rows"].to_pylist(), strict=True)
         wanted = dict(zip(names, figures, strict=True))
         strays: Counter[str] = Counter()
