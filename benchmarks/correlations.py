@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -650,10 +651,11 @@ def _exactly(options: argparse.Namespace) -> Section:
 # --- real tables ------------------------------------------------------------------------------------------------------
 
 
-def real(shared: Path, name: str, folder: str, key: list[str], scratch: Path) -> Section:
+def real(name: str, folder: str, key: list[str], options: argparse.Namespace) -> Section:
     """Estimates, order and recall over real tables against recorded coefficients of real joins."""
-    queries = [json.loads(line) for line in (shared / "gt" / f"corr_{name}.jsonl").read_text().splitlines()]
-    lake = lakescope.index(shared / "lakes" / folder, scratch / f"{name}.idx")
+    recorded = (options.shared / "gt" / f"corr_{name}.jsonl").read_text()
+    queries = [json.loads(line) for line in recorded.splitlines()]
+    lake = lakescope.index(options.shared / "lakes" / folder, options.folder / f"{name}.idx")
     lake.warm()
     prefix = f"lakes/{folder}/"
     errors: list[tuple[int, float]] = []
@@ -695,6 +697,14 @@ def real(shared: Path, name: str, folder: str, key: list[str], scratch: Path) ->
     return text, body, aims
 
 
+#: Real tables whose correlations are known: their folder and their key.
+REAL = {"nyc_311_day": ("nyc_311", ["time"]), "gapminder_geo_time": ("gapminder", ["geo", "time"])}
+PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
+    **{"sbn": sbn, "stc": stc, "haystack": haystack, "coverage": coverage, "sizes": sizes, "speed": speed},
+    **{name: partial(real, name, *where) for name, where in REAL.items()},
+}
+
+
 def main() -> None:
     parser = common.arguments(__doc__)
     parser.add_argument("--tables", type=int, default=2_000, help="SBN: pairs of tables")
@@ -708,40 +718,20 @@ def main() -> None:
     parser.add_argument("--speed-queries", type=int, default=200)
     parser.add_argument("--exact-tables", type=int, default=296, help="speed: tables that peers join, five series each")
     parser.add_argument("--exact-queries", type=int, default=20)
-    parser.add_argument("--only", nargs="*", help="parts to run: sbn stc haystack coverage sizes speed real")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="parts to run")
     parser.add_argument("--shared", type=Path, default=common.HERE.parent.parent / "shared" / "data")
     options = parser.parse_args()
     options.folder = common.data_folder("correlations", keep=options.keep)
     options.out.mkdir(parents=True, exist_ok=True)
-    sections: list[str] = []
-    aims: list[Aim] = []
-    body: Json = {}
-    parts: dict[str, Callable[[], Section]] = {
-        "sbn": lambda: sbn(options),
-        "stc": lambda: stc(options),
-        "haystack": lambda: haystack(options),
-        "coverage": lambda: coverage(options),
-        "sizes": lambda: sizes(options),
-        "speed": lambda: speed(options),
-    }
-    for name, folder, key in (
-        ("nyc_311_day", "nyc_311", ["time"]),
-        ("gapminder_geo_time", "gapminder", ["geo", "time"]),
-    ):
-        if (options.shared / "gt" / f"corr_{name}.jsonl").exists():
-            parts[f"real {name}"] = lambda name=name, folder=folder, key=key: real(
-                options.shared, name, folder, key, options.folder
-            )
-    for name, part in parts.items():
-        if options.only and name.split()[0] not in options.only:
-            continue
-        text, body[name], found = part()
-        common.say(f"{name} done")
-        sections.append(text)
-        aims += found
+    there = {name: part for name, part in PARTS.items() if _is_there(options.shared, name)}
+    sections, body, aims = common.run_parts(there, options, __doc__, "correlations")
     versions = {library: version(library) for library in ("lakescope", "duckdb", "polars", "numba", "numpy")}
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
     common.publish("correlations", "Correlated columns", body, sections, aims, versions, options.out)
+
+
+def _is_there(shared: Path, part: str) -> bool:
+    """Whether the data of a part are here."""
+    return part not in REAL or (shared / "gt" / f"corr_{part}.jsonl").exists()
 
 
 if __name__ == "__main__":

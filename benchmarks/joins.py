@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -45,6 +46,7 @@ from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, partition
 from lakescope.values.canonical import NULL_MARKERS
+from serve_load import write_index
 from sets import U64, Collection, build, dense, lake_like, together
 
 Section = tuple[str, Json, list[Aim]]
@@ -60,6 +62,45 @@ RATIOS = (1, 4, 16, 64, 256)
 
 
 # --- exact search -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Made:
+    """A collection, its index, and what making that took."""
+
+    sets: Collection
+    path: Path
+    index: InvertedIndex
+    spent: Json
+
+
+_MADE: dict[str, Made] = {}
+
+
+def made(name: str, options: argparse.Namespace) -> Made:
+    """A collection, made when it is first asked for."""
+    if name not in _MADE:
+        sets = {"lake-like": lake_like, "dense": dense}[name](options.sets, seed=options.seed)
+        path = options.folder / f"{name}.idx"
+        _MADE[name] = Made(sets, path, *build(path, sets))
+    return _MADE[name]
+
+
+def collection(name: str, options: argparse.Namespace) -> Section:
+    """A collection, and the race over it."""
+    it = made(name, options)
+    text, figures, aims = race(name, it.sets, it.index, options)
+    return f"{_described(name, it)}\n\n{text}", {"collection": it.spent, **figures}, aims
+
+
+def _described(name: str, it: Made) -> str:
+    figures = it.spent["figures"]
+    size = sum(it.spent["bytes"].values())
+    return (
+        f"## The {name} collection\n\n{len(it.sets):,} sets, {figures['tokens']:,} tokens, {figures['pairs']:,} pairs, "
+        f"{figures['pairs'] / figures['tokens']:.1f} sets a token; {figures['postings']:,} postings remain of "
+        f"{figures['groups']:,} groups. Built in {it.spent['cpu_s']:.0f} CPU-s, {common.show_bytes(size)}."
+    )
 
 
 def duckdb_of(sets: Collection) -> Callable[[U64, int, int], list[int]]:
@@ -193,8 +234,10 @@ def _shown(times: Sequence[float]) -> str:
 # --- thresholds -------------------------------------------------------------------------------------------------------
 
 
-def thresholds(sets: Collection, index: InvertedIndex, options: argparse.Namespace) -> Section:
+def thresholds(options: argparse.Namespace) -> Section:
     """Precision and recall by threshold and number of partitions, before verification; and by ratio of sizes."""
+    it = made("lake-like", options)
+    sets, index = it.sets, it.index
     chosen = (
         np.random.default_rng(9).choice(np.flatnonzero(sets.sizes >= 10), options.queries // 4, replace=False).tolist()
     )
@@ -289,9 +332,9 @@ def _cuts(ratios: npt.NDArray[np.float64]) -> list[int]:
 # --- peers of the ensemble --------------------------------------------------------------------------------------------
 
 
-def against_datasketch(sets: Collection, options: argparse.Namespace) -> Section:
+def against_datasketch(options: argparse.Namespace) -> Section:
     """Build and query of datasketch's MinHashLSHEnsemble, with as many permutations and partitions; and baselines."""
-    some = _some(sets, options.peer_sets)
+    some = _some(made("lake-like", options).sets, options.peer_sets)
     began = time.process_time()
     index, spent = build(options.folder / "peer.idx", some)
     cpu = {"ours": time.process_time() - began}
@@ -447,8 +490,9 @@ def by_their_rules(shared: Path, columns: list[Json], queries: list[Json], scrat
     return right
 
 
-def recorded(shared: Path, name: str, folder: str, scratch: Path) -> Section:
+def recorded(name: str, folder: str, options: argparse.Namespace) -> Section:
     """Answers over real tables against those recorded: the 20 largest overlaps, all containments of at least 0.5."""
+    shared, scratch = options.shared, options.folder
     columns = json.loads((shared / "gt" / f"columns_{name}.json").read_text())
     queries = [json.loads(line) for line in (shared / "gt" / f"joins_{name}.jsonl").read_text().splitlines()]
     lake = lakescope.index(shared / folder, scratch / f"{name}.idx")
@@ -523,8 +567,9 @@ print(*(int(lines[name].split()[0]) for name in ("Rss", "Pss", "Shared_Clean", "
 """
 
 
-def processes(index: Path) -> Section:
+def processes(options: argparse.Namespace) -> Section:
     """Four processes with the same index open, each asking many questions: what they hold together."""
+    index = made("lake-like", options).path
     held: dict[int, list[int]] = {}
     for count in (1, 4):
         running = [
@@ -565,7 +610,7 @@ _AS_INSTALLED = "import sys; sys.modules['scipy'] = None; from lakescope.cli imp
 
 
 def cold(options: argparse.Namespace) -> Section:
-    """Questions on the command line, start-up included, at the demo lake."""
+    """Questions on the command line, start-up included, at the demo lake and at a large one."""
     folder, tool = options.folder / "demo", [sys.executable, "-c", _AS_INSTALLED]
     subprocess.run([*tool, "demo", str(folder)], check=True, capture_output=True)
     index = folder / "lake.idx"
@@ -574,14 +619,21 @@ def cold(options: argparse.Namespace) -> Section:
     table = opened.tables()["table"][0].as_py()
     # Modules are compiled once, as wherever Python is not told otherwise; the first of the runs does not count.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    asked = {"a table of the lake": table, "a file": str(query), "a file, threshold 0.7": str(query)}
+    large = options.folder / "large.idx"
+    write_index(large, tables=10_000, columns=30)
+    one = lakescope.open(large).columns(fields=["table", "column"]).slice(0, 1).to_pylist()[0]
+    asked = {
+        "a table of the lake": [str(index), table],
+        "a file": [str(index), str(query)],
+        "a file, threshold 0.7": [str(index), str(query), "--threshold", "0.7"],
+        "a column of a lake of 300,000": [str(large), one["table"], "--on", one["column"]],
+    }
     times = {}
     for name, what in asked.items():
-        more = ["--threshold", "0.7"] if "threshold" in name else []
         spent = []
         for _ in range(6):
             began = time.perf_counter()
-            subprocess.run([*tool, "join", str(index), what, *more], check=True, capture_output=True, env=environment)
+            subprocess.run([*tool, "join", *what], check=True, capture_output=True, env=environment)
             spent.append(time.perf_counter() - began)
         times[name] = Spread.of(spent[1:])
     rows = [[name, spread] for name, spread in times.items()]
@@ -591,6 +643,15 @@ def cold(options: argparse.Namespace) -> Section:
 
 
 # --- all --------------------------------------------------------------------------------------------------------------
+
+
+#: Real tables whose joins are known, and their folder.
+RECORDED = {"lakes": "lakes", "wtq_train": "headers/wtq_train"}
+PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
+    **{name: partial(collection, name) for name in ("lake-like", "dense")},
+    **{"thresholds": thresholds, "datasketch": against_datasketch, "processes": processes, "cold": cold},
+    **{name: partial(recorded, name, folder) for name, folder in RECORDED.items()},
+}
 
 
 def main() -> None:
@@ -604,50 +665,21 @@ def main() -> None:
     parser.add_argument("--peer-sets", type=int, default=5_000, help="sets for datasketch, which is slow")
     parser.add_argument("--without-duckdb", action="store_true")
     parser.add_argument("--shared", type=Path, default=common.HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--only", nargs="+", choices=list(PARTS), help="parts to run")
     options = parser.parse_args()
     options.folder = common.data_folder("joins", keep=options.keep)
-    sections: list[str] = []
-    aims: list[Aim] = []
-    body: Json = {}
-
-    def add(name: str, section: Section) -> None:
-        common.say(f"{name} done")
-        text, body[name], found = section
-        sections.append(text)
-        aims.extend(found)
-
-    for name, make in (("lake-like", lake_like), ("dense", dense)):
-        sets = make(options.sets, seed=options.seed)
-        index, spent = build(options.folder / f"{name}.idx", sets)
-        add(f"{name} collection", _described(name, sets, spent))
-        add(f"{name} race", race(name, sets, index, options))
-        if name == "lake-like":
-            add("thresholds", thresholds(sets, index, options))
-            add("datasketch", against_datasketch(sets, options))
-            add("processes", processes(options.folder / f"{name}.idx"))
-    add("cold", cold(options))
-    for name, folder in (("lakes", "lakes"), ("wtq_train", "headers/wtq_train")):
-        if (options.shared / "gt" / f"joins_{name}.jsonl").exists():
-            add(name, recorded(options.shared, name, folder, options.folder))
+    there = {name: part for name, part in PARTS.items() if _is_there(options.shared, name)}
+    sections, body, aims = common.run_parts(there, options, __doc__, "joins")
     versions = {}
     for library in ("lakescope", "duckdb", "datasketch", "numba", "numpy"):
-        try:
+        with suppress(PackageNotFoundError):
             versions[library] = version(library)
-        except PackageNotFoundError:
-            continue
-    sections.append(" ".join((__doc__ or "").split("\n\n", 1)[1].split()))
     common.publish("joins", "Joinable columns", body, sections, aims, versions, options.out)
 
 
-def _described(name: str, sets: Collection, spent: Json) -> Section:
-    figures = spent["figures"]
-    size = sum(spent["bytes"].values())
-    text = (
-        f"## The {name} collection\n\n{len(sets):,} sets, {figures['tokens']:,} tokens, {figures['pairs']:,} pairs, "
-        f"{figures['pairs'] / figures['tokens']:.1f} sets a token; {figures['postings']:,} postings remain of "
-        f"{figures['groups']:,} groups. Built in {spent['cpu_s']:.0f} CPU-s, {common.show_bytes(size)}."
-    )
-    return text, spent, []
+def _is_there(shared: Path, part: str) -> bool:
+    """Whether the data of a part are here."""
+    return part not in RECORDED or (shared / "gt" / f"joins_{part}.jsonl").exists()
 
 
 if __name__ == "__main__":
