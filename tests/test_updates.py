@@ -319,6 +319,22 @@ def test_a_profile_reads_columns_of_one_segment(small: Lake, tmp_path: Path, mon
         assert read.count("columns") == 1
 
 
+def test_columns_of_a_table_are_the_same_however_they_are_read(small: Lake, tmp_path: Path) -> None:
+    dice = random.Random(6)
+    for name in ("t1", "new", "t1"):
+        write_table(tmp_path / "lake" / f"{name}.csv", dice)
+        small.update()
+    whole = small.columns()
+    for name in names_of(small):
+        wanted = [record for record in whole.to_pylist() if record["table"] == name]
+        cold, prepared = Index(small.path), Index(small.path)
+        prepared.prepare(["type"])
+        for index in (cold, prepared, small._index):
+            assert index.columns_of(name).to_pylist() == wanted
+        assert "columns" not in prepared._cache
+    assert prepared.columns_of("nowhere").num_rows == 0
+
+
 def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:
     from lakescope.cli.app import app
 

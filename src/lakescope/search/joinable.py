@@ -178,7 +178,7 @@ class JoinSearch:
     def warm(self) -> None:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
-        self._index.fields("columns", _ASKED_BY)
+        self._index.prepare(_ASKED_BY)
         # Of what lies elsewhere it would measure the network.
         if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))

@@ -9,7 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,13 +30,13 @@ from lakescope.store.segment import (
     ROWS_PER_WRITE,
     SCHEMAS,
     chosen,
-    first_row,
     order_of,
     ordered,
     read_catalog,
     read_group,
     read_parts,
     rows_of,
+    rows_range,
     together,
 )
 
@@ -248,8 +248,7 @@ class Index:
         if known is None and self._remote is None and self._read_singly[wanted] >= _SINGLY:
             known = self.fields("columns", wanted)
         if known is None:
-            place, row = (int(each[number]) for each in self._rows_of_columns)
-            return dict(self._row_of(place, row, wanted).to_pylist()[0])
+            return dict(self._rows_within(range(number, number + 1), wanted).to_pylist()[0])
         # Cell by cell: a row of a table takes ten times as long.
         return {name: known[name][number].as_py() for name in names}
 
@@ -267,22 +266,35 @@ class Index:
         order = order_of(pa.concat_tables(found), _ORDER)
         return np.concatenate(files)[order], np.concatenate(rows)[order]
 
-    def _row_of(self, place: int, row: int, names: tuple[str, ...]) -> pa.Table:
-        """Some fields of a row of a file of columns."""
-        ends = self._groups[place][1]
-        group = int(np.searchsorted(ends, row, side="right"))
-        return self._group(place, group, names).slice(row - (int(ends[group - 1]) if group else 0), 1)
+    def _rows_within(self, numbers: range, names: tuple[str, ...]) -> pa.Table:
+        """Some fields of columns that follow each other: of their row groups alone."""
+        found = []
+        places, rows = (each[numbers.start : numbers.stop] for each in self._rows_of_columns)
+        at = 0
+        while at < len(numbers):
+            ends = self._groups(int(places[at]))[1]
+            group = int(np.searchsorted(ends, rows[at], side="right"))
+            # Those that lie one after the other in the same row group.
+            same = (places == places[at]) & (rows - rows[at] == np.arange(len(numbers)) - at) & (rows < ends[group])
+            count = int(same[at:].argmin()) or len(numbers) - at
+            first = int(rows[at] - (ends[group - 1] if group else 0))
+            found.append(self._group(int(places[at]), group, names).slice(first, count))
+            at += count
+        return together(found, _schema("columns", names))
 
     @cached_property
-    def _groups(self) -> list[tuple[pq.FileMetaData, I64]]:
-        """What files of columns say of their row groups, and after how many rows each of these ends."""
-        found = []
-        for file in self.manifest.of_kind("columns"):
+    def _groups(self) -> Callable[[int], tuple[pq.FileMetaData, I64]]:
+        """Tells what a file of columns says of its row groups, and after how many rows each of these ends."""
+
+        @cache
+        def read(place: int) -> tuple[pq.FileMetaData, I64]:
+            file = self.manifest.of_kind("columns")[place]
             with self._noticed(file), pq.ParquetFile(self._opened(file), pre_buffer=False) as source:
                 metadata = source.metadata
             rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-            found.append((metadata, np.cumsum(np.array(rows, np.int64))))
-        return found
+            return metadata, np.cumsum(np.array(rows, np.int64))
+
+        return read
 
     @cached_property
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
@@ -293,7 +305,7 @@ class Index:
             file = self.manifest.of_kind("columns")[place]
             self._read_singly[names] += 1
             with self._noticed(file):
-                return read_group(self._opened(file), self._groups[place][0], group, names)
+                return read_group(self._opened(file), self._groups(place)[0], group, names)
 
         return read
 
@@ -328,8 +340,8 @@ class Index:
         """The segment that holds a table, if that is known already."""
         if "tables" not in self._cache:
             return None
-        at = first_row(self._cache["tables"], table)
-        return self._segments[at] if at < len(self._segments) else None
+        first, end = rows_range(self._cache["tables"], table)
+        return self._segments[first] if first < end else None
 
     @cached_property
     def column_names(self) -> tuple[list[str], list[str]]:
@@ -355,7 +367,17 @@ class Index:
         """The column records of one table, in column order."""
         if "columns" in self._cache:
             return rows_of(self._cache["columns"], table)
-        return ordered(self._read("columns", table), ["position"])
+        names = self._known("columns", ("table",))
+        if names is None:
+            return ordered(self._read("columns", table), ["position"])
+        first, end = rows_range(names, table)
+        return self._rows_within(range(first, end), tuple(SCHEMAS["columns"].names)).combine_chunks()
+
+    def prepare(self, names: Sequence[str]) -> None:
+        """Get ready for many questions: have some fields of all columns in memory, and know where the others are."""
+        self.fields("columns", names)
+        for place in np.unique(self._rows_of_columns[0]).tolist():
+            self._groups(place)
 
     def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of one kind, or those of one table, or some fields of all."""

@@ -10,7 +10,7 @@ import bisect
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -312,20 +312,20 @@ Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 
 def rows_of(catalog: Rows, table: str) -> Rows:
-    """The rows of one table in a catalog sorted by table, found by bisection (Arrow's filter would import pandas)."""
-    start = first_row(catalog, table)
-    end = bisect.bisect_right(range(catalog.num_rows), table, lo=start, key=_names(catalog))
-    return catalog.slice(start, end - start)
+    """The rows of one table in a catalog sorted by table."""
+    first, end = rows_range(catalog, table)
+    return catalog.slice(first, end - first)
 
 
-def first_row(catalog: Rows, table: str) -> int:
-    """Where the rows of one table begin, or would."""
-    return bisect.bisect_left(range(catalog.num_rows), table, key=_names(catalog))
+def rows_range(catalog: Rows, table: str) -> tuple[int, int]:
+    """Where the rows of one table begin and end, found by bisection (Arrow's filter would import pandas)."""
+    names, rows = catalog["table"], range(catalog.num_rows)
 
+    def name_at(row: int) -> str:
+        return str(names[row].as_py())
 
-def _names(catalog: Rows) -> Callable[[int], str]:
-    names = catalog["table"]
-    return lambda row: str(names[row].as_py())
+    first = bisect.bisect_left(rows, table, key=name_at)
+    return first, bisect.bisect_right(rows, table, lo=first, key=name_at)
 
 
 def together(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
