@@ -119,7 +119,7 @@ def questions(lake: Lake, count: int) -> dict[str, list[Question]]:
     """Questions by kind."""
     dice = random.Random(3)
     names = lake.tables()["table"].to_pylist()
-    columns = lake.columns()
+    columns = lake.columns(fields=["table", "column"])
     keys = list(zip(columns["table"].to_pylist(), columns["column"].to_pylist(), strict=True))
     sketches = lake._correlations.sketches
     pairs = []

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from histories import history
-from lakescope.search import kernels, together
-from lakescope.search.inverted import InvertedIndex
+from lakescope.errors import IndexDamaged
+from lakescope.search import inverted, kernels, together
+from lakescope.search.inverted import InvertedIndex, Part
 from lakescope.search.josie import Overlaps, SegmentOverlaps
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.store.index import Index
@@ -66,6 +67,57 @@ def test_the_best_sets_are_found_whichever_way(
         assert len(asked) == count, "only the largest segment is searched by itself"
     else:
         assert len(asked) > count
+
+
+def test_a_query_is_the_same_with_a_dictionary_in_common(index: InvertedIndex) -> None:
+    at_once = InvertedIndex(index._index)
+    at_once.prepare()
+    assert at_once._dictionary is not None
+    dice = np.random.default_rng(3)
+    for number in range(index.count):
+        part, local = index.place_of(number)
+        tokens = part.tokens_of_set(local)
+        unknown = dice.integers(0, 2**64, 5, np.uint64)
+        for asked in (
+            tokens,
+            tokens[::2],
+            np.sort(np.concatenate([tokens, unknown])),
+            unknown[:0],
+            np.array([0], np.uint64),
+        ):
+            one_by_one, found = index.query(asked), at_once.query(asked)
+            assert found.groups.dtype == one_by_one.groups.dtype
+            assert found.groups.tolist() == one_by_one.groups.tolist()
+            assert found.weights.tolist() == one_by_one.weights.tolist()
+            for one, other in zip(index.popularity(one_by_one), at_once.popularity(found), strict=True):
+                assert one.tolist() == other.tolist()
+
+
+def test_tokens_are_looked_up_twice_at_most(index: InvertedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, find = list[Part](), Part.find
+    monkeypatch.setattr(Part, "find", lambda part, tokens: asked.append(part) or find(part, tokens))
+    at_once = InvertedIndex(index._index)
+    at_once.prepare()
+    at_once.query_of_set(0)
+    assert len(asked) == 1
+    index.query_of_set(0)
+    assert len(asked) == 1 + len(index.parts)
+
+
+def test_too_many_tokens_have_no_dictionary(index: InvertedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inverted, "MOST", 10)
+    large = InvertedIndex(index._index)
+    large.prepare()
+    assert large._dictionary is None
+
+
+def test_a_dictionary_of_a_damaged_file_is_refused(index: InvertedIndex) -> None:
+    damaged = InvertedIndex(index._index)
+    at = 1 if damaged._largest == 0 else 0
+    (file, *_) = damaged.parts[at].segment.tokens
+    damaged.parts[at].segment.__dict__["tokens"] = [{**file, "groups": file["groups"] + np.int32(1_000_000)}]
+    with pytest.raises(IndexDamaged):
+        damaged.prepare()
 
 
 def test_numbers_that_are_no_sets_are_damage(index: InvertedIndex) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, IndexDamaged
+from lakescope.search.dictionary import MOST, Dictionary
 from lakescope.search.josie import Addresses, kernels_are_loaded
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment, QueryGroups
@@ -194,6 +195,7 @@ class InvertedIndex:
         if not self.parts:
             raise self.damaged()
         self._groups = reached
+        self._dictionary: Dictionary | None = None
         #: Groups over all segments: those of each that such a group is made of, and the number by these.
         self._members: list[tuple[int, ...]] = []
         self._united: dict[tuple[int, ...], int] = {}
@@ -260,6 +262,8 @@ class InvertedIndex:
         """A query of distinct tokens."""
         if len(self.parts) == 1:
             return self.parts[0].segment.query(tokens)
+        if self._dictionary is not None:
+            return self._query_at_once(tokens, self._dictionary)
         groups, weights = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
         # Most segments know none of a query's tokens: that is all that is asked of them.
         found: list[I32 | None] = []
@@ -271,12 +275,38 @@ class InvertedIndex:
                 weights.append(here[1])
         return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, tuple(found))
 
+    def _query_at_once(self, tokens: U64, dictionary: Dictionary) -> QueryGroups:
+        """The same where all segments but the largest have a dictionary in common."""
+        groups, weights, held = dictionary.find(tokens)
+        found: list[I32 | None] = [None] * len(self.parts)
+        part = self.parts[self._largest]
+        here = part.find(tokens)
+        if here is not None:
+            found[self._largest] = here[2]
+            at = int(np.searchsorted(groups, part.first_group))
+            groups = np.concatenate([groups[:at], here[0] + np.int32(part.first_group), groups[at:]])
+            weights = np.concatenate([weights[:at], here[1], weights[at:]])
+        return QueryGroups(groups, weights, tokens.size, tokens, tuple(found), held)
+
+    def prepare(self) -> None:
+        """Get ready for many questions: small segments get a dictionary in common, unless they are too large for it."""
+        small = [part for number, part in enumerate(self.parts) if number != self._largest]
+        sizes = [file["hashes"].size for part in small if not part.segment.partly for file in part.segment.tokens]
+        if len(small) > 1 and sum(sizes) <= MOST and not any(part.segment.partly for part in self.parts):
+            self._dictionary = Dictionary(small)
+
+    @cached_property
+    def _largest(self) -> int:
+        """The part with the most groups."""
+        return max(range(len(self.parts)), key=lambda number: int(self.parts[number].segment.group_bounds[-1]))
+
     def popularity(self, query: QueryGroups) -> tuple[I32, I32]:
         """How many sets hold the tokens of a query, and how many tokens are held by so many."""
         if query.tokens is None:
             held, weights = self.frequencies(query.groups), query.weights
         else:
-            held, weights = np.zeros(query.size, np.int32), np.ones(query.size, np.int32)
+            held = np.zeros(query.size, np.int32) if query.held is None else query.held.copy()
+            weights = np.ones(query.size, np.int32)
             for part, groups in zip(self.parts, query.found, strict=True):
                 if groups is not None:
                     part.count_sets(groups, held)

@@ -157,18 +157,19 @@ class JoinSearch:
 
     def __init__(self, index: Index, overlaps: Callable[..., OverlapSearch] = OverlapSearch) -> None:
         self._index = index
-        figures = index.manifest.summary["join"]
-        if figures is None:
+        if index.manifest.summary["join"] is None:
             raise BadRequest(f"{index.path} holds profiles only", hint="index again without --no-joins")
         self.inverted = InvertedIndex(index)
         self.overlaps = overlaps(self.inverted, costs=stored_costs(index))
-        self.ensemble = Ensemble(self.inverted, self._partitions(figures["partitions"]))
 
-    def _partitions(self, built: list[list[int]]) -> Sequence[Partition]:
-        """Partitions of the sets by size: as they were built, or anew of those that are there."""
-        if self.inverted.alone is None:
-            return partition(self.inverted.sizes)
-        return [Partition(*each) for each in built]
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        """The signatures, in partitions of the sets by size: as they were built, or anew of those that are there."""
+        built: list[list[int]] = self._index.manifest.summary["join"]["partitions"]
+        alone = self.inverted.alone is not None
+        return Ensemble(
+            self.inverted, [Partition(*each) for each in built] if alone else partition(self.inverted.sizes)
+        )
 
     @cached_property
     def _pairs(self) -> int:
@@ -179,6 +180,7 @@ class JoinSearch:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
         self._index.prepare(_ASKED_BY)
+        _ = self.ensemble
         # Of what lies elsewhere it would measure the network.
         if self._index.traffic is None and stored_costs(self._index) is None:
             self.overlaps.set_costs(measure_costs(self._index, self.overlaps))

@@ -226,6 +226,37 @@ def count_sets(groups, bounds, starts, lost, losses, held):
 
 
 @njit(nogil=True, cache=True)
+def look_up_once(tokens, directory, shift, known, starts, groups, counts):
+    """All groups of some tokens in a dictionary of several segments, and the count of each token; 0: not known.
+
+    In passes, of which the first ones only fetch, as in :func:`look_up`.
+    """
+    places = np.empty(tokens.size, np.int64)
+    for i in range(tokens.size):
+        places[i] = directory[max(tokens[i], np.uint64(1)) >> shift]
+    held = np.zeros(tokens.size, np.int32)
+    total = 0
+    for i in range(tokens.size):
+        token = max(tokens[i], np.uint64(1))
+        at, end = places[i], directory[(token >> shift) + np.uint64(1)]
+        while at < end and known[at] < token:
+            at += 1
+        places[i] = -1
+        if at < end and known[at] == token:
+            places[i] = at
+            held[i] = counts[at]
+            total += starts[at + 1] - starts[at]
+    found = np.empty(total, np.int32)
+    n = 0
+    for place in places:
+        if place >= 0:
+            for entry in range(starts[place], starts[place + 1]):
+                found[n] = groups[entry]
+                n += 1
+    return found, held
+
+
+@njit(nogil=True, cache=True)
 def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
     """The groups of tokens, in order, how many of the tokens each holds, and the group of each token, as looked up."""
     every, n = look_up(tokens, bits, bounds, directories, hashes, groups, sizes)

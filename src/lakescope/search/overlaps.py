@@ -67,6 +67,7 @@ class OverlapSearch:
         """Load the kernels and run each of them once."""
         for search in self._searches:
             search.warm()
+        self.index.prepare()
         self.query(np.zeros(1, np.uint64))
         if self.index.count:
             self.top(self.index.query_of_set(0), 1)

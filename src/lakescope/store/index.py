@@ -87,6 +87,13 @@ def _schema(kind: str, fields: Sequence[str] | None = None) -> pa.Schema:
     return SCHEMAS[kind] if fields is None else pa.schema([SCHEMAS[kind].field(name) for name in fields])
 
 
+def _alive(records: pa.Table, dead: Collection[str]) -> npt.NDArray[np.bool_]:
+    """Which of some records are of tables that are still there."""
+    if not dead:
+        return np.ones(records.num_rows, np.bool_)
+    return np.array([table not in dead for table in records["table"].to_pylist()], np.bool_)
+
+
 class Index:
     """One generation of an index, as its manifest named it when it was opened."""
 
@@ -196,8 +203,7 @@ class Index:
             return dict.fromkeys(self.manifest.segments)
         parts = {segment: self._columns_of_segment(segment) for segment in self.manifest.segments}
         every = pa.concat_tables(parts.values())
-        dead = [self._dead.get(segment, frozenset()) for segment, part in parts.items() for _ in range(part.num_rows)]
-        alive = np.array([table not in gone for table, gone in zip(every["table"].to_pylist(), dead, strict=True)])
+        alive = np.concatenate([_alive(part, self.dead_in(segment)) for segment, part in parts.items()])
         order = order_of(every, _ORDER)
         order = order[alive[order]]
         found = np.full(every.num_rows, -1, np.int32)

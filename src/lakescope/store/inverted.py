@@ -29,7 +29,8 @@ class QueryGroups:
     """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
 
     ``size`` counts all of the query's distinct values. ``tokens`` are these where several segments know them, each in
-    groups of its own; ``found`` are the groups of each token in every segment, None where it knows none of them.
+    groups of its own; ``found`` are the groups of each token in every segment, None where it knows none of them or was
+    not asked: ``held`` then says how many sets of such segments hold each token.
     """
 
     groups: I32
@@ -37,6 +38,7 @@ class QueryGroups:
     size: int
     tokens: U64 | None = None
     found: tuple[I32 | None, ...] = ()
+    held: I32 | None = None
 
 
 #: A page is a range of so many groups (as a power of two). A set that holds enough groups of one has a bitmap of it,
