@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+import socket
 import threading
 import time
 import weakref
 from pathlib import Path
 
 import pytest
+import uvicorn
+from typer.testing import CliRunner
 
 import lakescope
 from histories import history
+from lakescope.cli.app import app
 from lakescope.server import service as service_module
 from lakescope.server.service import Service
 from test_updates import write_table
@@ -55,6 +59,31 @@ def test_lakes_that_were_replaced_are_let_go(service: Service, tmp_path: Path, m
         time.sleep(0.1)
     assert [each() for each in replaced] == [None, None]
     service.close()
+
+
+def test_the_command_holds_no_lake_that_was_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first lake comes from the command line, whose functions run as long as the server does."""
+    monkeypatch.setattr(service_module, "QUICK", 0.1)
+    index = history(tmp_path, seed=8, tables=3, steps=0)
+    gone: list[bool] = []
+
+    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        service = server.config.app._app._app.state.service
+        first = weakref.ref(service.lake._index)
+        write_table(tmp_path / "lake/new.csv", random.Random(1))
+        lakescope.open(index).update()
+        assert service.look()
+        ends = time.monotonic() + 60
+        while first() is not None and time.monotonic() < ends:
+            time.sleep(0.1)
+        gone.append(first() is None)
+        service.close()
+        sockets[0].close()
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    result = CliRunner().invoke(app, ["serve", str(index), "--port", "0"])
+    assert result.exit_code == 0, result.output
+    assert gone == [True]
 
 
 def test_garbage_is_collected_by_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,10 @@ def serve(lake: Lake, *, host: str, port: int, token: str | None, largest: str, 
     from lakescope.server.app import create_app
     from lakescope.server.safety import Rules
 
+    path = lake.path
     app = create_app(lake, Rules(token, int(size(largest, "--max-upload"))))
+    # When an update replaces it nobody may hold it, this function neither.
+    del lake
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -46,7 +49,7 @@ def serve(lake: Lake, *, host: str, port: int, token: str | None, largest: str, 
         timeout_keep_alive=60,
     )
     address = _address(host, listening.getsockname()[1], token)
-    typer.echo(f"{lake.path} is at {address}  (Ctrl-C ends it)", err=True)
+    typer.echo(f"{path} is at {address}  (Ctrl-C ends it)", err=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     uvicorn.Server(config).run(sockets=[listening])
