@@ -173,6 +173,42 @@ def test_josie_skips_the_lists_of_popular_tokens(place: Path) -> None:
     assert 0 < josie.sets_read < 50
 
 
+def samples_of_one_domain(dice: random.Random, count: int) -> Sets:
+    """Sets that all overlap alike, the later, popular tokens more than the first ones tell: nothing can be skipped."""
+    return [
+        [token(int(2_000 * dice.random() ** 2)) for _ in range(dice.choice([200, 500, 1_500]))] for _ in range(count)
+    ]
+
+
+def test_where_nothing_can_be_skipped_deciding_costs_little(place: Path) -> None:
+    sets = [sorted(set(each)) for each in samples_of_one_domain(random.Random(3), 1_500)]
+    index = index_of_sets(place / "i", sets)
+    search = OverlapSearch(index, Costs(per_list=1, per_entry=1, per_set=150, per_group=1, per_count=0, per_item=1))
+    dear, decisions = [], 0
+    for number in range(0, 1_500, 50):
+        query = search.query(np.array(sets[number], np.uint64))
+        josie, merged = search.top(query, 10), search.top(query, 10, algorithm="mergelist")
+        assert (josie.sets.tolist(), josie.overlaps.tolist()) == (merged.sets.tolist(), merged.overlaps.tolist())
+        dear.append((josie.entries + 150 * josie.sets_read) / merged.entries)
+        decisions += josie.decisions
+    assert decisions > 30
+    assert max(dear) < 1.1
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), unique_by=lambda each: each[0]), st.booleans())
+def test_sets_are_put_in_order_of_their_counts(found: list[tuple[int, int]], ascending: bool) -> None:
+    counts = np.zeros(401, np.int32)
+    for number, count in found:
+        counts[number] = count
+    numbers = [number for number, _ in found]
+    candidates = np.array(sorted(numbers) if ascending else numbers, np.int32)
+    wanted = sorted(numbers, key=lambda number: (-counts[number], number))
+    assert kernels._by_count(candidates, counts).tolist() == wanted
+    for least in (0, 1, 30, 61):
+        ordered = np.array(wanted, np.int32)
+        assert kernels._rivals(ordered, counts, 0, least) == sum(counts[number] >= least for number in wanted)
+
+
 def versions(dice: random.Random, count: int) -> Sets:
     """Versions of one large column, and some small ones: pages of groups of which sets have bitmaps.
 

@@ -28,7 +28,7 @@ I32 = npt.NDArray[np.int32]
 
 #: Fewer entries than these cannot be timed.
 _ENOUGH_ENTRIES = 20_000
-_SAMPLED_SETS = 512
+_SAMPLED_SETS = 2_048
 #: Of so many of them the lists are read, and so many at most of each.
 _QUERIES, _LISTS = 24, 4_096
 #: Neighbours among them that are read together.
@@ -37,8 +37,8 @@ _RUN = 256
 _QUERY_GROUPS = (16, 128, 1_024)
 #: Where to begin in a set is looked for like so many groups, at least; a fit may tell less (spec 3.5).
 _BEGINNING = 8
-#: Items of a set that are worth timing, and what one may cost: the sets may lie too far apart to be marked.
-_LONG = 512
+#: Queries that are marked, the fewest sets worth timing beside them, and what an item may cost.
+_MARKED, _FEW_SETS = 12, 8
 _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 #: A page of which a set has a bitmap is compared in the time of so many items.
 OF_PAGE = 48
@@ -88,33 +88,40 @@ def measured(search: SegmentOverlaps) -> Costs:
     if not index.set_bounds[-1]:
         return Costs()
     reached = np.cumsum(index.sizes)
-    sets = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS), "right").astype(np.int32)
+    drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS), "right")
+    sets = dice.permutation(np.unique(drawn)).astype(np.int32)
     queries = [_runs(index.query_of_set(number).groups, _LISTS) for number in sets[:_QUERIES].tolist()]
     read = np.array([[each.size, int(index.frequencies(each).sum(dtype=np.int64))] for each in queries], np.float64)
     if read[:, 1].sum() < _ENOUGH_ENTRIES:
         return Costs()
     per_list, per_entry = _fit(read, [_timed(partial(search.time_lists, each)) for each in queries])
     of_sets = [index.query_of_set(number).groups for number in sets.tolist()]
-    longest = max(of_sets, key=len)
     looked_for = [min(of_sets, key=lambda each: abs(len(each) - count)) for count in _QUERY_GROUPS]
     looked = np.array([[sets.size, sets.size * each.size] for each in looked_for], np.float64)
     per_set, per_group = _fit(looked, [_timed(partial(search.time_sets, each, sets)) for each in looked_for])
     per_group = max(per_group, _LEAST_GROUP)
-    per_set = max(per_set, _BEGINNING * per_group)
+    begun, per_item = _beside_marks(search, sets, of_sets)
+    per_set = max(per_set, begun, _BEGINNING * per_group)
     per_count = max(_LEAST, _timed(search.time_counts) / int(index.set_bounds[-1]))
-    return Costs(per_list, per_entry, per_set, per_group, per_count, _per_item(search, sets, of_sets, longest))
+    return Costs(per_list, per_entry, per_set, per_group, per_count, per_item)
 
 
-def _per_item(search: SegmentOverlaps, sets: I32, of_sets: list[I32], marked: I32) -> float:
-    """What it costs to read an item beside marks: of the sets that share a range of groups with one that is marked."""
-    items = np.array([_effort(each[(each >= marked[0]) & (each <= marked[-1])]) for each in of_sets])
-    long = np.flatnonzero(items >= _LONG)
-    if items[long].sum() < _ENOUGH_ENTRIES:
-        return Costs().per_item
-    parts = long, long[: long.size // 2]
-    spent = [_timed(partial(search.time_sets, marked, sets[part], marked=True)) for part in parts]
-    _, per_item = _fit(np.array([[1.0, items[part].sum()] for part in parts]), spent)
-    return min(_MOST_ITEM, max(_LEAST_ITEM, per_item))
+def _beside_marks(search: SegmentOverlaps, sets: I32, of_sets: list[I32]) -> tuple[float, float]:
+    """What it costs to begin a set and to read an item of it beside marks, of sets that share a range with a query."""
+    amounts, spent = [], []
+    for marked in of_sets[:_MARKED]:
+        items = np.array([_effort(each[(each >= marked[0]) & (each <= marked[-1])]) for each in of_sets])
+        order = np.argsort(items, kind="stable")
+        order = order[np.searchsorted(items[order], 1) :]
+        for part in np.array_split(order, 2):  # short ones and long ones
+            if part.size >= _FEW_SETS:
+                amounts.append([marked.size, part.size, items[part].sum()])
+                spent.append(_timed(partial(search.time_sets, marked, np.sort(sets[part]), marked=True)))
+    if sum(amount[2] for amount in amounts) < _ENOUGH_ENTRIES:
+        return Costs().per_set, Costs().per_item
+    # The first is what marking takes.
+    _, per_set, per_item = _fit(np.array(amounts, np.float64), spent)
+    return per_set, min(_MOST_ITEM, max(_LEAST_ITEM, per_item))
 
 
 def _effort(groups: I32) -> int:
@@ -141,11 +148,11 @@ def _timed(run: Callable[[], object]) -> float:
     return float(min(spent))
 
 
-def _fit(amounts: F64, times: list[float]) -> tuple[float, float]:
-    """A fixed and a proportional cost by least squares; a fit may come out negative, a cost cannot (spec 3.5)."""
+def _fit(amounts: F64, times: list[float]) -> list[float]:
+    """Fixed costs and the last, proportional one by least squares; a fit may come out negative, a cost cannot (3.5)."""
     weights = 1 / np.array(times)[:, None]
     found, *_ = np.linalg.lstsq(amounts * weights, np.ones(len(times)), rcond=None)
-    return max(1.0, float(found[0])), max(_LEAST, float(found[1]))
+    return [*(max(1.0, each) for each in found[:-1].tolist()), max(_LEAST, float(found[-1]))]
 
 
 def _machine() -> str:

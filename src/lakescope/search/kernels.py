@@ -26,15 +26,21 @@ _LITTLE = 0.1
 #: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
 _SOME = 0.5
 #: What is read between two decisions costs as much as so many of them, at least.
-_LOOKS = 24
+_LOOKS = 48
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
 #: Share of what the lists that are left would cost that sets may cost, to be read instead.
-_CHEAPER = 0.7
+_CHEAPER = 0.5
+#: The same share at a glance, from which on nobody looks twice.
+_HOPELESS = 2.0
 #: Sets are given up when they have cost so many times what was expected, and such a share of what the lists would.
 _WRONG, _GIVE_UP = 1.5, 0.1
+#: Sets read between two looks at whether those that follow, read alike, would cost more than the lists.
+_WINDOW = 32
+#: Share of what the lists cost that are left when sets are given up, that is read before sets are thought of again.
+_AGAIN = 0.5
 #: Share of what it may save that is spent on knowing early how good the best sets are, at most.
-_EARLY = 0.1
+_EARLY = 0.05
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
 #: Items of a set for each group looked for up to which it is read beside marks instead.
@@ -42,8 +48,10 @@ _SCANNED = 8
 #: Share of the cost of all lists that is spent on finding sets that hold the whole query, at most, and of the query's
 #: rarest lists those that must agree before a set is read for it.
 _WHOLE, _AGREE = 0.03, 8
-#: Sets by which the cost of reading many is estimated.
-_PRICED = 64
+#: Share of that which is saved when none was found by then.
+_HOPE = 0.75
+#: Sets by which the cost of reading many is estimated: at first, where that is not hopeless, and those read for it.
+_GLANCED, _PRICED, _TRIED = 8, 64, 16
 #: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
 #: other, and the fewest sets that are worth it.
 _APART, _MARKED = 64, 4
@@ -847,9 +855,12 @@ def _note_above(counts, begin, end, below, out, n):
 
 @njit(nogil=True, cache=True)
 def _affordable(sets, groups, begin, set_bounds, set_files, close, costs, budget, most):
-    """Some of the sets that can be read for so much in all, and none that costs more than ``most``."""
+    """Some sets that can be read for so much in all, looking at them included, none of which costs over ``most``."""
     n = 0
     for s in sets:
+        budget -= costs[2]
+        if budget < 0:
+            break
         effort = _effort(_suffix(s, groups[begin], set_bounds, set_files))
         cost = _cost_of_set(effort, groups.size - begin, close, costs)
         if cost <= min(most, budget):
@@ -924,37 +935,91 @@ def _cost_of_set(effort, groups_left, close, costs):
 
 
 @njit(nogil=True, cache=True)
-def _cost_of_sets(candidates, counts, groups, left_weight, begin, set_bounds, set_files, kth, k, close, costs):
+def _cost_of_sets(
+    candidates, counts, sizes, groups, left_weight, begin, set_bounds, set_files, kth, k, close, costs, most
+):
     """What it will cost to read sets that can still win: each until it has missed more than it may (spec 3.5).
 
-    Estimated by some of them, if they are many.
+    Estimated by ``most`` of them, if they are many. Those that cannot win any more cost nothing.
     """
     left = left_weight[begin]
     seen = left_weight[0] - left
     # Where sets hold the whole query, the first few that do end the search.
     whole = kth == left_weight[0]
     many = min(candidates.size, _TRIES * k) if whole else candidates.size
-    step = max(1, many // _PRICED)
+    step = max(1, many // most)
     cost = 0.0
     for i in range(0, many, step):
         s = candidates[i]
-        effort = _effort(_suffix(s, groups[begin], set_bounds, set_files))
         spare = counts[s] + left - kth
+        if spare < 0 or sizes[s] < kth:
+            continue
+        effort = _effort(_suffix(s, groups[begin], set_bounds, set_files))
         looked = 1.0 if whole else min(1.0, (spare + 1) / max(1e-9, (1 - counts[s] / seen) * left))
         cost += costs[2] + looked * (_cost_of_set(effort, groups.size - begin, close, costs) - costs[2])
     return cost * step
 
 
 @njit(nogil=True, cache=True)
+def _cost_by_trial(
+    candidates, counts, groups, weights, left_weight, begin, set_bounds, set_files, marks, kth, costs, read
+):
+    """What it costs to read sets, by reading a few of them: later lists are longer, so that more sets are in them."""
+    step = candidates.size // _TRIED
+    marked = _mark(groups, weights, begin, marks, _TRIED)
+    cost = 0.0
+    for i in range(_TRIED):
+        s = candidates[i * step]
+        more, looked, items = _probe(
+            *(s, groups, weights, left_weight, begin, marks, marked, kth - counts[s]),
+            *(set_bounds, set_files),
+        )
+        read[SETS] += 1
+        # Damage is met again, and told, when all are read.
+        cost += costs[2] + costs[3] * looked + costs[5] * items if more >= 0 else 0.0
+    if marked:
+        _unmark(groups, begin, marks)
+    return cost * step
+
+
+@njit(nogil=True, cache=True)
 def _by_count(candidates, counts):
     """Sets by their counts, the largest first, equal ones by number; as they are if they are in order."""
-    ordered = True
+    ordered = ascending = True
+    least = most = np.int64(counts[candidates[0]]) if candidates.size else np.int64(0)
     for j in range(1, candidates.size):
         one, other = candidates[j - 1], candidates[j]
+        ascending &= one < other
         ordered &= (counts[one] > counts[other]) | ((counts[one] == counts[other]) & (one < other))
+        least, most = min(least, np.int64(counts[other])), max(most, np.int64(counts[other]))
     if ordered:
         return candidates
-    return candidates[np.argsort((-counts[candidates].astype(np.int64) << 32) + candidates)]
+    if not ascending or most - least > candidates.size:
+        return candidates[np.argsort((-counts[candidates].astype(np.int64) << 32) + candidates)]
+    # As many places as there are sets of each count, the largest count first.
+    ends = np.zeros(most - least + 2, np.int64)
+    for s in candidates:
+        ends[most - counts[s] + 1] += 1
+    for j in range(1, ends.size):
+        ends[j] += ends[j - 1]
+    sorted_ = np.empty_like(candidates)
+    for s in candidates:
+        sorted_[ends[most - counts[s]]] = s
+        ends[most - counts[s]] += 1
+    return sorted_
+
+
+@njit(nogil=True, cache=True)
+def _rivals(ordered, counts, begin, least):
+    """How many of some sets in order of their counts, from ``begin`` on, have at least such a count."""
+    low, high = begin, ordered.size
+    while low < high:
+        middle = (low + high) >> 1
+        if counts[ordered[middle]] >= least:
+            low = middle + 1
+        else:
+            high = middle
+    return low - begin
 
 
 @njit(nogil=True, cache=True)
@@ -972,17 +1037,32 @@ def _finish(
     k,
     costs,
     budget,
+    rest,
     read,
 ):
     """Read the sets that can still win, those with the largest counts first, until no other can.
 
-    Gives up (no sets, though there are candidates) when more was read than ``budget`` allows.
+    Gives up (no sets, though there are candidates) when more was read than ``budget`` allows, or when those that can
+    still win would cost more than ``rest``, what the lists do, if they cost as much as the last ones.
     """
     left = left_weight[begin]
     overlaps, sets = np.empty(k, np.int64), np.empty(k, np.int32)
     used = 0
     marked = _mark(groups, weights, begin, marks, candidates.size)
-    for s in _by_count(candidates, counts):
+    ordered = _by_count(candidates, counts)
+    window, before = 0, budget
+    for j in range(ordered.size):
+        s = ordered[j]
+        if used == k:
+            window += 1
+            if window == 1:
+                before = budget
+            elif window > _WINDOW:
+                rivals = _rivals(ordered, counts, j, overlaps[0] - left)
+                if rivals * (before - budget) > _WINDOW * rest:
+                    used = 0
+                    break
+                window = 0
         known = np.int64(counts[s])
         if used == k and not _worse(overlaps[0], sets[0], known + left, s):
             # Those that follow have a smaller count, or the same and a larger number.
@@ -1087,7 +1167,7 @@ def _holders(
         if agree:
             found[n] = s
             n += 1
-        if n == k or budget < (0 if n else all_of_it / 2):
+        if n == k or budget < (0 if n else _HOPE * all_of_it):
             break
     if marked:
         _unmark(groups, begin, marks)
@@ -1170,16 +1250,23 @@ def josie(
             if 0 < kth <= left:
                 closing = _closing(kth, seen, left_weight, at)
                 # To know sooner what the best sets hold saves the lists after that, at most.
-                budget = _EARLY * left_cost[closing]
+                budget = _EARLY * left_cost[closing] - (0.0 if noting else looking)
                 tries = int(budget / max(1.0, costs[2]))
                 best = met[:0]
                 if tries >= k and seen >= 2 * boosted:
                     boosted = seen
                     half = max(np.int64(1), kth >> 1)
-                    some = met[:n_met] if noting else met[: _at_least(counts, half, np.uint64(counts.size), met)]
-                    best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
-                    rivals = _count_of(some, counts, half)
-                    best = _affordable(best, groups, at, *stored, close, costs, budget, min(budget / k, rest / rivals))
+                    # Where more sets may be read in the end than lists are worth, none is read early.
+                    worth = np.int64(min(float(counts.size), rest / max(1.0, costs[2])))
+                    if noting:
+                        some, rivals = met[:n_met], _count_of(met[:n_met], counts, half)
+                    else:
+                        rivals = _at_least(counts, half, np.uint64(worth), met)
+                        some = met[:rivals]
+                    if rivals <= worth:
+                        best = _leaders(some, counts, kth, np.empty(min(_TRIES * k, tries), np.int32))
+                        dear = min(budget / k, rest / rivals)
+                        best = _affordable(best, groups, at, *stored, close, costs, budget, dear)
                 if best.size >= k:
                     kth = max(
                         kth,
@@ -1200,22 +1287,29 @@ def josie(
                     continue
                 some = met[:n]
             is_open = False
-            candidates = np.empty(some.size, np.int32)
+            candidates = some.copy()
         else:
-            some = candidates
             kth = np.int64(_kth_largest_of(candidates, counts, k, np.int32(kth)))
-        candidates = candidates[: _alive(some, counts, sizes, left, kth, candidates)]
-        cost = _cost_of_sets(candidates, counts, groups, left_weight, at, *stored, kth, k, close, costs)
+        priced = (groups, left_weight, at, *stored, kth, k, close, costs)
+        if _cost_of_sets(candidates, counts, sizes, *priced, _GLANCED) > _HOPELESS * rest:
+            continue
+        candidates = candidates[: _alive(candidates, counts, sizes, left, kth, candidates)]
+        cost = _cost_of_sets(candidates, counts, sizes, *priced, _PRICED)
+        if cost <= _CHEAPER * rest and candidates.size > _TRIED * _TRIED:
+            tried = _cost_by_trial(
+                *(candidates, counts, groups, weights, left_weight, at, *stored, marks, kth, costs, read),
+            )
+            cost = max(cost, tried)
         if cost <= _CHEAPER * rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, *stored),
-                *(marks, counts, candidates, kth, k, costs, max(_WRONG * cost, _GIVE_UP * rest), read),
+                *(marks, counts, candidates, kth, k, costs, max(_WRONG * cost, _GIVE_UP * rest), rest, read),
             )
             if found.size or read[LISTS] < 0 or not candidates.size:
                 _forget(counts, met[:n_met], noting)
                 return found, overlaps
             # The lists tell as well, and by now sooner.
-            until = total
+            until = max(until, _spent(left_cost, at, _AGAIN * rest))
     if is_open and not noting:
         return take_largest(counts, met, k)
     some = met[:n_met] if is_open else candidates
