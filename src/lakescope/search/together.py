@@ -59,7 +59,7 @@ class Together:
         """The ``k`` best sets of these segments; some may lack below ``least``. None if lists are too long for it."""
         from lakescope.search import kernels
 
-        groups, weights = self._known(query)
+        groups, weights = self._known(query, least)
         read = np.zeros(4, np.int64)
         self._counts[exclude] = kernels.EXCLUDED
         try:
@@ -81,8 +81,10 @@ class Together:
         sets, overlaps = kernels.largest(found[good], overlaps[good], k)
         return Overlaps(sets, overlaps, "mergelist", *read.tolist())
 
-    def _known(self, query: QueryGroups) -> tuple[I32, I32]:
-        """The groups of these segments among those of a query."""
+    def _known(self, query: QueryGroups, least: int) -> tuple[I32, I32]:
+        """The groups among those of a query of segments that know enough of it for a set with so much."""
         begins, ends = np.searchsorted(query.groups, self._first), np.searchsorted(query.groups, self._end)
-        mine = np.concatenate([np.arange(begin, end) for begin, end in zip(begins, ends, strict=True)])
+        weights = np.concatenate([np.zeros(1, np.int64), np.cumsum(query.weights)])
+        enough = np.flatnonzero(weights[ends] - weights[begins] >= max(least, 1))
+        mine = np.concatenate([begins[:0], *(np.arange(begins[each], ends[each]) for each in enough)])
         return query.groups[mine], query.weights[mine]
