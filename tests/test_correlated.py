@@ -288,6 +288,43 @@ def test_huge_and_tiny_numbers(demo_index: Lake, demo_lake: Path, tmp_path: Path
         scaled = frame.with_columns((pl.col("rides").cast(pl.Float64) * scale).alias("rides"))
         found = demo_index.correlated(scaled, "date", "rides", k=3)
         assert [each.correlation for each in found] == pytest.approx([each.correlation for each in plain], abs=1e-6)
+        out = tmp_path / f"{scale}.parquet"
+        added = demo_index.augment(scaled, "date", "rides", out, 2)
+        assert [each.explains for each in added] == pytest.approx(
+            [each.explains for each in demo_index.augment(frame, "date", "rides", out, 2)], abs=1e-6
+        )
+
+
+@pytest.mark.parametrize("measure", ["qn", "kendall"])
+def test_differences_of_the_largest_numbers_are_numbers(demo_index: Lake, demo_lake: Path, measure: str) -> None:
+    frame = pl.read_csv(demo_lake / "mobility/bike_rides_daily.csv")
+    middle = pl.col("rides").cast(pl.Float64) - frame["rides"].mean()
+    scaled = frame.with_columns((middle / middle.abs().max() * 1.7e308).alias("rides"))
+    plain, found = (demo_index.correlated(each, "date", "rides", k=3, measure=measure) for each in (frame, scaled))
+    assert [each.correlation for each in found] == pytest.approx([each.correlation for each in plain], abs=1e-6)
+
+
+def test_what_is_told_of_a_coefficient(demo_index: Lake, demo_lake: Path) -> None:
+    """No end of an interval is on the wrong side by rounding; Pearson's is there where ranks are told."""
+    path = demo_lake / "mobility/bike_rides_daily.csv"
+    found = demo_index.correlated(pl.read_csv(path).head(40), "date", "rides", k=20, own=True)
+    assert any(abs(each.correlation) == pytest.approx(1) for each in found)
+    assert all(each.low <= each.correlation <= each.high for each in found)
+    ranks = [each for each in demo_index.correlated(str(path), "date", "rides", k=30) if each.coefficient == "spearman"]
+    assert ranks
+    assert any(abs(each.pearson - each.correlation) > 0.05 for each in ranks)
+    for each in ranks:
+        assert each.correlation == each.spearman
+    best = next(each for each in ranks if each.exact)
+    theirs = read_keyed(str(demo_lake / best.table), best.key_columns, best.column, "mean")
+    mine = read_keyed(str(path), ["date"], "rides", "mean")
+    _, left, right = np.intersect1d(mine.hashes, theirs.hashes, return_indices=True)
+    both = np.isfinite(mine.values[left]) & np.isfinite(theirs.values[right])
+    truth = np.corrcoef(mine.values[left][both], theirs.values[right][both])[0, 1]
+    assert best.pearson == pytest.approx(truth, abs=1e-6)
+    assert {"coefficient", "p", "aggregate"} <= set(demo_index.correlated(str(path), "date", "rides").shown)
+    left = demo_index.correlated(str(path), "date", "rides", given="member_rides")
+    assert "partial" in left.shown
 
 
 def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -> None:
@@ -299,6 +336,10 @@ def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -
     assert "total" in str(refused.value.hint)
     with pytest.raises(BadRequest, match="both key and target"):
         demo_index.correlated(query, "order_id", "order_id")
+    with pytest.raises(BadRequest, match="both key and target"):
+        demo_index.correlated("shop/orders.csv", "order_id", "order_id")
+    with pytest.raises(BadRequest, match="explains all of itself"):
+        demo_index.correlated(query, "customer_id", "total", given="total")
     with pytest.raises(BadRequest, match="holds decimals"):
         demo_index.correlated(query, "total", "order_id")
     with pytest.raises(BadRequest, match="one column or two"):
@@ -322,6 +363,7 @@ def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -
     assert_refused(run(*ask, "status"), 2, "not a column of numbers")
     assert_refused(run(*ask, "total", "--weight", "join"), 2, "cannot read the weights")
     assert_refused(run(*ask, "total", "--plot", "nowhere/best.svg"), 2, "cannot write nowhere/best.svg")
+    assert_refused(run(*ask, "total", "--plot", "best.png"), 2, "cannot write best.png")
 
 
 def test_the_command_line(demo_index: Lake, demo_lake: Path, run: Run, tmp_path: Path) -> None:

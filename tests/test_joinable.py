@@ -36,6 +36,7 @@ from lakescope.search.significance import (
     is_beyond_chance,
     quality,
 )
+from lakescope.sources.key_names import same_key
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
 from test_cli import Run, assert_refused, from_json, run
@@ -301,7 +302,8 @@ def test_what_is_judged_late_or_not_at_all_would_not_be_among_the_best(
     """The best pair of columns of each table, as if every candidate of every column had been judged."""
 
     def goodness(each: Joinable) -> tuple[Any, ...]:
-        return each.p > LEVEL, -each.containment, -each.overlap, each.table, each.column, each.query_column
+        doubtful = each.p > LEVEL and not same_key(each.query_column, each.column)
+        return doubtful, -each.containment, -each.overlap, each.table, each.column, each.query_column
 
     for table in demo_index.tables()["table"].to_pylist()[::3]:
         best: dict[str, Joinable] = {}
@@ -560,6 +562,22 @@ def test_paths_lead_from_join_to_join(demo_index: Lake) -> None:
     with pytest.raises(BadRequest, match="depth"):
         demo_index.join_paths("shop/orders.csv", depth=0)
     assert list(demo_index.join_paths(pa.table({"x": ["7"]}))) == [], "nothing that others could hold"
+
+
+def test_keys_of_the_same_thing_by_name_are_believed_though_chance_explains_them(demo_index: Lake) -> None:
+    """Running numbers overlap with all others; most references are of them all the same."""
+    by_table = {path.table: path for path in demo_index.join_paths("shop/orders.csv", "customer_id", depth=1)}
+    assert by_table["shop/customers.csv"].joins == ("shop/orders.csv.customer_id = shop/customers.csv.customer_id",)
+    assert "web/page_views.jsonl" not in by_table, "user.id says nothing of customers"
+    found = demo_index.join_paths("shop/orders.csv", "customer_id", depth=1)
+    assert any("chance explains" in note for note in found.notes)
+    ranked = demo_index.joinable("shop/orders.csv", "customer_id", k=20, rank="significance")
+    places = {(each.table, each.column): place for place, each in enumerate(ranked)}
+    customers = ranked[places["shop/customers.csv", "customer_id"]]
+    assert customers.p > 0.01
+    assert customers.reasons[0] == "no more than chance explains, but keys of the same thing by name"
+    assert places["shop/customers.csv", "customer_id"] < places["web/page_views.jsonl", "user.id"]
+    assert "shop/customers.csv" in {each.table for each in demo_index.joinable("shop/orders.csv", k=4)}
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def print_correlations(
     """Print the columns that correlate with a query's target; draw or write code for the best if asked."""
     if plot is not None and (Path(plot).is_dir() or not Path(plot).absolute().parent.is_dir()):
         raise BadRequest(f"cannot write {plot}", hint="name a file in a directory that is there")
+    if plot is not None and Path(plot).suffix.lower() != ".svg":
+        raise BadRequest(f"cannot write {plot}: pictures are SVG", hint="name a file that ends in .svg")
     columns = _columns(lake, query, key)
     results = lake.correlated(query, columns, target, **options)
     if (plot or code) and not results:

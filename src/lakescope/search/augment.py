@@ -163,12 +163,12 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 def _explained(target: F64, features: Sequence[F64]) -> float:
     """The share of a column's variance that others explain in a straight line; missing numbers count as the mean."""
     rows = np.isfinite(target)
-    y = target[rows]
+    y = _scaled(target[rows])
     if y.size < 3 or y.min() == y.max():
         return 0.0
     columns = []
     for each in features:
-        some = each[rows]
+        some = _scaled(each[rows])
         present = np.isfinite(some)
         middle = some[present].mean() if present.any() else 0.0
         columns.append(np.where(present, some, middle) - middle)
@@ -176,6 +176,12 @@ def _explained(target: F64, features: Sequence[F64]) -> float:
     scale = np.maximum(np.abs(x).max(axis=0), 1e-300)
     fitted = (x / scale) @ np.linalg.lstsq(x / scale, y, rcond=None)[0]
     return float(np.clip(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum(), 0.0, 1.0))
+
+
+def _scaled(numbers: F64) -> F64:
+    """Numbers divided by the largest: squares of huge and of tiny ones are none."""
+    largest = np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
+    return numbers / largest if largest else numbers
 
 
 def write_table(table: pa.Table, out: str | os.PathLike[str]) -> None:

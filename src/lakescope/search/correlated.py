@@ -64,10 +64,13 @@ _SHOWN = (
     "correlation",
     "low",
     "high",
+    "coefficient",
+    "p",
     "q",
     "sample",
     "joined_rows",
     "containment",
+    "aggregate",
     "reasons",
 )
 
@@ -81,7 +84,8 @@ class Correlated:
     any relation, ``q`` the share of false finds to expect down to here, of all ``looked_at``. ``joined_rows`` is the
     number of rows of the join, ``containment`` the share of the query's keys that find a partner, each between its
     ``_low`` and ``_high``. ``partial`` is what is left if the trend of the key, or a column that was named, is taken
-    out. ``verified`` is the coefficient of the real join, if it was done.
+    out. ``spearman`` and ``pearson`` are there whichever is told. ``verified`` is the coefficient of the real join, if
+    it was done.
     """
 
     table: str
@@ -103,6 +107,7 @@ class Correlated:
     aggregate: str
     exact: bool
     spearman: float
+    pearson: float
     partial: float | None
     score: float
     verified: float | None
@@ -462,6 +467,8 @@ class CorrelationSearch:
                 records += self._judged(variant, self.join(variant, pairs, request.aggregate), request, looked_at)
         if any(one.score <= next_one.score for one, next_one in pairwise(records)):
             records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
+        # What is left without a column that was named is what was asked for.
+        shown = _SHOWN if request.given is None else (*_SHOWN[:6], "partial", *_SHOWN[6:])
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
             note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
@@ -470,7 +477,7 @@ class CorrelationSearch:
         false = sum(each.q for each in records[: request.k])
         if records and false >= 1:
             notes.append(f"{looked_at:,} columns were looked at: about {false:.0f} of these may be chance")
-        return Results(Correlated, records[: request.k], shown=_SHOWN, notes=notes, info=info)
+        return Results(Correlated, records[: request.k], shown=shown, notes=notes, info=info)
 
     def _nothing(self, why: str) -> Results[Correlated]:
         return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
@@ -511,6 +518,7 @@ class CorrelationSearch:
             [request.aggregate] * shown.size,
             (joined.keys <= samples.n)[shown].tolist(),
             of_ranks.tolist(),
+            samples.take(shown).moments.r.tolist(),
             partials,
             weighted[shown].tolist(),
             [None] * shown.size,
@@ -695,6 +703,8 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
         low, high = intervals.qcr(r, n)
     else:
         low, high = intervals.limits(r, error * shrunk)
+    # Where nearly nothing is left to chance, rounding must not put the coefficient outside.
+    low, high = (np.where(np.isnan(end), end, side(end, r)) for end, side in ((low, np.fmin), (high, np.fmax)))
     return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), n, measure, tails, points)
 
 

@@ -213,13 +213,21 @@ def qn(samples: Samples) -> F64:
     """The robust coefficient of Gnanadesikan and Kettenring with the scale Qn of Rousseeuw and Croux."""
     found = np.full(samples.n.size, np.nan)
     for row, n in enumerate(samples.n.tolist()):
-        x, y = samples.x[row, :n], samples.y[row, :n]
+        # Scaled: differences of huge numbers are none.
+        x, y = _scaled(samples.x[row, :n]), _scaled(samples.y[row, :n])
         scales = qn_scale(x), qn_scale(y)
         if n > 1 and min(scales) > 0:
             plus, minus = qn_scale(x / scales[0] + y / scales[1]), qn_scale(x / scales[0] - y / scales[1])
             if plus or minus:
                 found[row] = (plus**2 - minus**2) / (plus**2 + minus**2)
     return found
+
+
+def _scaled(values: F64) -> F64:
+    """Values divided by twice the largest, so that none of their differences is too large."""
+    largest = np.abs(values).max(initial=0.0)
+    scaled: F64 = values / largest / 2 if largest else values
+    return scaled
 
 
 def qn_scale(values: F64) -> float:
@@ -268,7 +276,7 @@ def kendall(samples: Samples) -> F64:
     """Kendall's tau-b."""
     found = np.full(samples.n.size, np.nan)
     for row, n in enumerate(samples.n.tolist()):
-        x, y = samples.x[row, :n], samples.y[row, :n]
+        x, y = _scaled(samples.x[row, :n]), _scaled(samples.y[row, :n])
         dx, dy = (np.sign(values[:, None] - values[None, :]).astype(np.int8) for values in (x, y))
         moved = np.sqrt(float(np.count_nonzero(dx)) * float(np.count_nonzero(dy)))
         if moved:

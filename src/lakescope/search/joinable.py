@@ -30,6 +30,7 @@ from lakescope.search.significance import (
     quality,
 )
 from lakescope.sketches.partitions import Partition, partition
+from lakescope.sources.key_names import same_key
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
@@ -48,6 +49,8 @@ _SOON_READ = 8_000_000
 #: Candidates that are judged when the most significant ones are wanted, for each of those.
 _JUDGED = 20
 _SAMPLES = 5
+#: What an entry of a list takes in the index.
+_ENTRY_BYTES = 4
 #: Fields of a column's record that are needed to judge it, or to search with it.
 _JUDGED_BY = ("table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum")
 #: The same of a column of the lake that is a query.
@@ -55,8 +58,8 @@ _ASKED_BY = (*_JUDGED_BY, "quantiles")
 #: Share of an overlap that is worth telling to be expected.
 _TELLING = 0.1
 _SHOWN = (
-    *("table", "column", "overlap", "containment", "size", "cardinality", "quality", "matches", "missing"),
-    "reasons",
+    *("table", "column", "overlap", "containment", "reverse", "query_size", "size", "cardinality", "quality"),
+    *("matches", "missing", "reasons"),
 )
 
 
@@ -126,12 +129,17 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What chance would do: the record of the column, the overlap to expect, how likely it is, and why."""
+    """What chance would do: the record of the column, the overlap to expect, how likely it is, and why.
+
+    ``doubtful`` is what chance explains, unless names say that both are keys of the same thing: running numbers
+    overlap with all others, and yet most references are of them.
+    """
 
     record: dict[str, Any]
     expected: float
     p: float
     reasons: tuple[str, ...]
+    doubtful: bool
 
 
 @dataclass(slots=True)
@@ -262,9 +270,9 @@ class JoinSearch:
     ) -> Results[Joinable]:
         """The best pair of columns of each table, best tables first; a query comes with what it must not find.
 
-        Best is what chance does not explain, and then what holds most of the query's values. The latter is known of
-        all candidates; the former is found out in this order, and only until there are enough. Columns of which chance
-        would explain whatever they find are searched for only if the others do not find enough.
+        Best is what chance does not explain, or names do, and then what holds most of the query's values. The latter is
+        known of all candidates; the former is found out in this order, and only until there are enough. Columns of
+        which chance would explain whatever they find are searched for only if the others do not find enough.
         """
         sure = threshold is not None or engine == "lsh"
         hopes = [sure or self._is_hopeful(query) for query, _ in queries]
@@ -273,7 +281,7 @@ class JoinSearch:
         told: dict[str, dict[str, Any]] = {}
         for hopeful in (True, False):
             some = [each for each, hope in zip(queries, hopes, strict=True) if hope == hopeful]
-            if len(best) == k and all(self._verdict(each).p <= LEVEL for each in best.values()):
+            if len(best) == k and not any(self._verdict(each).doubtful for each in best.values()):
                 told |= {query.name: {"engine": "none", "why": "chance explains what it may find"} for query, _ in some}
                 break
             for query, exclude in some:
@@ -293,8 +301,10 @@ class JoinSearch:
         return Results(Joinable, records, shown=("query_column", *_shown(records)), notes=notes, info=info)
 
     def _is_hopeful(self, query: QueryColumn) -> bool:
-        """Whether a column may find what chance does not explain."""
-        return is_beyond_chance(*query.popularity, self._pairs, LEVEL / max(1, self.inverted.count))
+        """Whether a column may find what chance, or what names say, does not put in doubt."""
+        return same_key(query.name, query.name) or is_beyond_chance(
+            *query.popularity, self._pairs, LEVEL / max(1, self.inverted.count)
+        )
 
     def _best_of_tables(self, candidates: Sequence[_Candidate], k: int | None) -> dict[str, _Candidate]:
         """The best candidate of each of the best tables, these in order."""
@@ -305,7 +315,7 @@ class JoinSearch:
                 return best
             table = self.table_of(candidate.number)
             if table not in best:
-                if self._verdict(candidate).p > LEVEL:
+                if self._verdict(candidate).doubtful:
                     doubtful.append((table, candidate))
                 else:
                     best[table] = candidate
@@ -348,7 +358,8 @@ class JoinSearch:
         return -each.containment, -each.overlap, table, column, each.query.name
 
     def _significance_first(self, each: _Candidate) -> tuple[Any, ...]:
-        return self._verdict(each).p, -each.overlap, self.table_of(each.number), self.name_of(each.number)
+        verdict = self._verdict(each)
+        return verdict.doubtful, verdict.p, -each.overlap, self.table_of(each.number), self.name_of(each.number)
 
     def _answer(
         self, query: QueryColumn, records: list[Joinable], info: dict[str, Any], began: float
@@ -362,6 +373,9 @@ class JoinSearch:
             notes.append(
                 f"{info['not_looked_at']:,} columns may be missed, too large for signatures: --engine exact sees all"
             )
+        unsure = sum(not each.exact and each.containment < info["threshold"] for each in records)
+        if unsure:
+            notes.append(f"{unsure:,} are below {info['threshold']:g} by estimate, not by their interval: verify tells")
         info = {**info, "milliseconds": _milliseconds(began)}
         return Results(Joinable, records, shown=_shown(records), notes=notes, info=info)
 
@@ -375,6 +389,7 @@ class JoinSearch:
             "groups": int(query.groups.groups.size),
             "lists": top.lists,
             "entries": top.entries,
+            "bytes_of_lists": _ENTRY_BYTES * top.entries,
             "sets": top.sets_read,
             "decisions": top.decisions,
         }
@@ -413,12 +428,14 @@ class JoinSearch:
             least = math.ceil(threshold * query.size - 1e-9)
             every = self.overlaps.at_least(query.groups, least, exclude)
             told = {"engine": every.algorithm, "why": why, "lists": every.lists, "entries": every.entries}
+            told["bytes_of_lists"] = _ENTRY_BYTES * every.entries
             return _Found.exactly(every.sets, every.overlaps, query.size), told
         hits = self.ensemble.search(query.signature, query.size, threshold)
         sizes = self.inverted.sizes
         found = _Found.estimated(hits).take(np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32))))
         why = "asked for" if engine == "lsh" else f"the lists of its values have {_entries(query):,} entries"
         info: dict[str, Any] = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
+        info["threshold"] = threshold
         if beyond:
             # Signatures cannot tell: these are read.
             least = min(part.lower for part in beyond)
@@ -446,9 +463,10 @@ class JoinSearch:
             record = self._index.column(number, _JUDGED_BY)
             expected, reasons = self._expected(query, record, int(self.inverted.sizes[number]), candidate.overlap)
             p = min(1.0, chance(candidate.overlap, expected) * max(1, self.inverted.count))
+            named = same_key(query.name, record["column"])
             if p > LEVEL:
-                reasons.insert(0, "no more than chance explains")
-            candidate.verdict = _Verdict(record, expected, p, tuple(reasons))
+                reasons.insert(0, "no more than chance explains" + (", but keys of the same thing by name" * named))
+            candidate.verdict = _Verdict(record, expected, p, tuple(reasons), p > LEVEL and not named)
         return candidate.verdict
 
     def _judged(self, candidate: _Candidate) -> Joinable:

@@ -82,12 +82,14 @@ def sketched_query(
     sketches: KeySketches, table: str, key: Sequence[str], target: str, aggregate: str, given: Sequence[str]
 ) -> KeyedQuery:
     """A table of the lake as a query: what its sketch holds."""
+    _check_apart(key, target, given)
     of_table = sketches.keys_of_table.get(table, [])
     number = next((each for each in of_table if set(sketches.columns[each]) == set(key)), None)
     if number is None:
         keys = [" and ".join(sketches.columns[each]) for each in of_table]
         near = NotFound.among("key", " and ".join(key), keys)
-        raise NotFound(near.message, hint=f"{near.hint}; or give the path of the file, which goes by any column")
+        known = (near.hint or "").rstrip("?")
+        raise NotFound(near.message, hint=f"{known}; or give the path of the file, which goes by any column")
     pairs = range(int(sketches.pair_starts[number]), int(sketches.pair_starts[number + 1]))
     names = {sketches.pair(pair)["column"]: pair for pair in pairs}
     for name in (target, *given):
@@ -182,15 +184,23 @@ def _ordered(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
 def _check(key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]) -> None:
     """Refuse targets that are no numbers and keys that are no keys."""
     numeric = [name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= _MOSTLY * max(1, kinds.sum())]
+    _check_apart(key, target, given)
     for name in (target, *given):
         if name not in numeric or not seen[name].sum():
             raise _not_numeric(name, [each for each in numeric if each not in key], list(seen))
     for name in key:
-        if name in (target, *given):
-            raise BadRequest(f"{name!r} cannot be both key and target", hint="name another column as the key")
         if seen[name][Kind.DECIMAL] > seen[name].sum() / 2:
             hint = "a key is a column of names, codes, days or ids"
             raise BadRequest(f"{name!r} holds decimals: measurements are no key", hint=hint)
+
+
+def _check_apart(key: Sequence[str], target: str, given: Sequence[str]) -> None:
+    """Refuse a column that is named for two things."""
+    for name in key:
+        if name in (target, *given):
+            raise BadRequest(f"{name!r} cannot be both key and target", hint="name another column as the key")
+    if target in given:
+        raise BadRequest(f"{target!r} explains all of itself", hint="name another column to take out")
 
 
 def _not_numeric(name: str, numeric: Sequence[str], every: Sequence[str]) -> BadRequest | NotFound:

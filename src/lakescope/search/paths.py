@@ -9,6 +9,7 @@ from lakescope.results import Results
 from lakescope.search.joinable import Joinable, JoinSearch
 from lakescope.search.query import QueryColumn
 from lakescope.search.significance import LEVEL
+from lakescope.sources.key_names import same_key
 
 #: Best joins that are followed from each column.
 _WIDTH = 20
@@ -32,14 +33,16 @@ def join_paths(
 ) -> Results[JoinPath]:
     """The best path to every table that can be reached in at most ``depth`` joins of at least this containment.
 
-    Fewer joins are better, then a larger containment. Joins that chance explains are not followed.
+    Fewer joins are better, then a larger containment. Joins that chance explains are not followed, unless names say
+    that both columns are keys of the same thing.
     """
     found: dict[str, JoinPath] = {table: JoinPath(table, 0, 1.0, ())}
     edge = [(found[table], columns)]
+    chance: set[str] = set()
     for hops in range(1, depth + 1):
         reached: dict[str, JoinPath] = {}
         for path, starts in edge:
-            for step in _steps(search, path, starts, least):
+            for step in _steps(search, path, starts, least, chance):
                 known = reached.get(step.table)
                 if step.table not in found and (known is None or step.containment > known.containment):
                     reached[step.table] = step
@@ -48,7 +51,9 @@ def join_paths(
             edge = [(path, _columns(search, path.table)) for path in reached.values()]
     del found[table]
     paths = sorted(found.values(), key=lambda path: (path.hops, -path.containment, path.table))
-    return Results(JoinPath, paths)
+    left = len(chance - found.keys())
+    notes = [f"not followed: joins that chance explains, to {left:,} more tables"] if left else []
+    return Results(JoinPath, paths, notes=notes)
 
 
 def _columns(search: JoinSearch, table: str) -> list[QueryColumn]:
@@ -56,12 +61,19 @@ def _columns(search: JoinSearch, table: str) -> list[QueryColumn]:
     return [column for column in columns if column.plausible]
 
 
-def _steps(search: JoinSearch, path: JoinPath, columns: list[QueryColumn], least: float) -> Iterator[JoinPath]:
+def _steps(
+    search: JoinSearch, path: JoinPath, columns: list[QueryColumn], least: float, chance: set[str]
+) -> Iterator[JoinPath]:
+    """The joins from a table that are worth following; notes tables that only chance leads to."""
     own = search.columns_of(path.table) if path.hops or columns[0].number is not None else range(0)
     for column in columns:
         for hit in search.search(column, k=_WIDTH, exclude=own):
-            if hit.containment >= least and hit.p <= LEVEL:
+            if hit.containment < least:
+                continue
+            if hit.p <= LEVEL or same_key(column.name, hit.column):
                 yield _longer(path, column, hit)
+            else:
+                chance.add(hit.table)
 
 
 def _longer(path: JoinPath, column: QueryColumn, hit: Joinable) -> JoinPath:

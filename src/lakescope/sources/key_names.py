@@ -128,6 +128,11 @@ def similarity(mine: Sequence[str], theirs: Sequence[str]) -> float:
     return 0.35 * max(there, back) + 0.65 * (there + back) / 2
 
 
+def same_key(one: str, other: str) -> bool:
+    """Whether two names say that they are keys of the same thing: ``customer_id`` and ``CustomerNo``, not ``id``."""
+    return marks_key(one) and marks_key(other) and telling(one) == telling(other) != ()
+
+
 def common_prefix_word(columns: Sequence[str]) -> str | None:
     """The first word that most columns of a table share (``o_orderkey, o_custkey``): it belongs to the table."""
     if len(columns) < 3:
