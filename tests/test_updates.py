@@ -185,6 +185,7 @@ def test_more_locations(small: Lake, tmp_path: Path, spark: SparkSession) -> Non
     write_table(tmp_path / "more/t0.csv", random.Random(10))
     write_table(tmp_path / "more/other.csv", random.Random(11))
     small.add(tmp_path / "more")
+    assert lakescope.open(small.path).info()["sources"][1:] == [str(tmp_path / "more")]
     build([tmp_path / "lake", tmp_path / "more"], tmp_path / "both.idx", spark=spark)
     assert not differing(answers(small), answers(Lake.open(tmp_path / "both.idx")))
     assert "more/t0.csv" in names_of(small)

@@ -134,7 +134,9 @@ def update(
             with started(spark, master, stages) as session:
                 asked = {"joins": given["joins"], "progress": progress, "stages": stages}
                 outcome = scan(session, plan, [], writer.staging, **asked)
-        manifest = _publish(writer, index, changes, plan, outcome, given, stages, time.monotonic() - began)
+        named = Inputs.of(list(add)).names() if add else []
+        sources = list(dict.fromkeys([*index.manifest.sources, *named]))
+        manifest = _publish(writer, index, changes, plan, outcome, given, sources, stages, time.monotonic() - began)
     told(stages, manifest, changes.problems + plan.problems + outcome.problems)
     return _told(Index(path), changes, began)
 
@@ -291,6 +293,7 @@ def _publish(
     plan: Plan,
     outcome: Outcome,
     given: dict[str, Any],
+    sources: list[str],
     stages: Stages,
     seconds: float,
 ) -> Manifest:
@@ -314,7 +317,6 @@ def _publish(
     ]
     errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
     summary = {**_summary(index, changes, outcome, errors, seconds), "stages": stages.records()}
-    sources = index.manifest.sources
     return writer.publish(made, version=__version__, sources=sources, summary=summary, given=given, keep=keep)
 
 
