@@ -1,8 +1,9 @@
 """Joinable columns: exact search against its baselines and DuckDB, LSH Ensemble against datasketch, recorded answers.
 
-Two collections of sets stand for lakes. One is like open data: numbers of which the small ones are everywhere, ranges
-of days, and text in versions of the same column. The other is the hardest there is for any search that wants to skip:
-thousands of random samples of the same few domains, which all overlap alike. Every algorithm answers the same queries,
+Three collections of sets stand for lakes. One is like open data: numbers of which the small ones are everywhere, ranges
+of days, and text in versions of the same column. The others are the hardest there are for any search that wants to
+skip: thousands of random samples of the same few domains, which all overlap alike. In the one most sets are of domains
+of any size (dense), in the other of large ones (crowded). Every algorithm answers the same queries,
 sets of the collection by size, five times in another order each, of which the median counts; all answers must be
 equal. Times are of one thread, warm (all lists were read just before), without looking the values up, which is shown by
 itself. The indexes are built by the tasks of a build in this process, without Spark.
@@ -47,7 +48,7 @@ from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, partition
 from lakescope.values.canonical import NULL_MARKERS
 from serve_load import write_index
-from sets import U64, Collection, build, dense, lake_like, together
+from sets import U64, Collection, build, crowded, dense, lake_like, together
 
 Section = tuple[str, Json, list[Aim]]
 SIZES = ((10, 100), (100, 1000), (1000, 10_000), (10_000, 100_000))
@@ -59,6 +60,7 @@ ROUNDS = 5
 SELDOM = 10
 SLOW = ("probeset", "numpy", "duckdb")
 RATIOS = (1, 4, 16, 64, 256)
+COLLECTIONS: dict[str, Callable[..., Collection]] = {"lake-like": lake_like, "dense": dense, "crowded": crowded}
 
 
 # --- exact search -----------------------------------------------------------------------------------------------------
@@ -80,7 +82,7 @@ _MADE: dict[str, Made] = {}
 def made(name: str, options: argparse.Namespace) -> Made:
     """A collection, made when it is first asked for."""
     if name not in _MADE:
-        sets = {"lake-like": lake_like, "dense": dense}[name](options.sets, seed=options.seed)
+        sets = COLLECTIONS[name](options.sets, seed=options.seed)
         path = options.folder / f"{name}.idx"
         _MADE[name] = Made(sets, path, *build(path, sets))
     return _MADE[name]
@@ -648,7 +650,7 @@ def cold(options: argparse.Namespace) -> Section:
 #: Real tables whose joins are known, and their folder.
 RECORDED = {"lakes": "lakes", "wtq_train": "headers/wtq_train"}
 PARTS: dict[str, Callable[[argparse.Namespace], Section]] = {
-    **{name: partial(collection, name) for name in ("lake-like", "dense")},
+    **{name: partial(collection, name) for name in COLLECTIONS},
     **{"thresholds": thresholds, "datasketch": against_datasketch, "processes": processes, "cold": cold},
     **{name: partial(recorded, name, folder) for name, folder in RECORDED.items()},
 }

@@ -94,6 +94,21 @@ def dense(count: int, seed: int = 1) -> Collection:
     return together(sets)
 
 
+def crowded(count: int, seed: int = 1, largest: int = 4_000) -> Collection:
+    """The same where the domains that most sets are of are the large ones: long queries, and long lists for each."""
+    dice = np.random.default_rng(seed)
+    domains = max(10, count // 10)
+    size_of = np.sort(np.minimum(largest, 6 + 12 * (dice.pareto(0.85, domains) + 1)).astype(np.int64))[::-1]
+    base = np.concatenate([[0], np.cumsum(size_of)])
+    sets: list[U64] = []
+    for _ in range(count):
+        domain = (int(dice.zipf(1.2)) - 1) % domains
+        taken = max(2, int(size_of[domain] * dice.beta(0.6, 1.2)))
+        numbers = base[domain] + (size_of[domain] * dice.random(taken) ** dice.choice([1.0, 1.5, 2.5])).astype(np.int64)
+        sets.append(np.unique(mix(numbers.astype(np.uint64))))
+    return together(sets)
+
+
 def together(sets: list[U64]) -> Collection:
     """Sets one after the other; empty ones are left out."""
     kept = [each for each in sets if each.size]

@@ -962,14 +962,16 @@ def _cost_of_sets(
 
 @njit(nogil=True, cache=True)
 def _cost_by_trial(
-    candidates, counts, groups, weights, left_weight, begin, set_bounds, set_files, marks, kth, costs, read
+    candidates, counts, sizes, groups, weights, left_weight, begin, set_bounds, set_files, marks, kth, costs, read
 ):
-    """What it costs to read sets, by reading a few of them: later lists are longer, so that more sets are in them."""
+    """The same by reading a few of them: later lists are longer, so that more sets are in them than counts tell."""
     step = candidates.size // _TRIED
     marked = _mark(groups, weights, begin, marks, _TRIED)
     cost = 0.0
     for i in range(_TRIED):
         s = candidates[i * step]
+        if counts[s] + left_weight[begin] < kth or sizes[s] < kth:
+            continue
         more, looked, items = _probe(
             *(s, groups, weights, left_weight, begin, marks, marked, kth - counts[s]),
             *(set_bounds, set_files),
@@ -1293,13 +1295,15 @@ def josie(
         priced = (groups, left_weight, at, *stored, kth, k, close, costs)
         if _cost_of_sets(candidates, counts, sizes, *priced, _GLANCED) > _HOPELESS * rest:
             continue
-        candidates = candidates[: _alive(candidates, counts, sizes, left, kth, candidates)]
-        cost = _cost_of_sets(candidates, counts, sizes, *priced, _PRICED)
-        if cost <= _CHEAPER * rest and candidates.size > _TRIED * _TRIED:
+        tried = 0.0
+        if candidates.size > _TRIED * _TRIED:
             tried = _cost_by_trial(
-                *(candidates, counts, groups, weights, left_weight, at, *stored, marks, kth, costs, read),
+                *(candidates, counts, sizes, groups, weights, left_weight, at, *stored, marks, kth, costs, read),
             )
-            cost = max(cost, tried)
+            if tried > _CHEAPER * rest:
+                continue
+        candidates = candidates[: _alive(candidates, counts, sizes, left, kth, candidates)]
+        cost = max(tried, _cost_of_sets(candidates, counts, sizes, *priced, _PRICED))
         if cost <= _CHEAPER * rest:
             found, overlaps = _finish(
                 *(groups, weights, left_weight, at, *stored),
