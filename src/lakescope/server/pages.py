@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -137,8 +137,16 @@ def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
     piece = any(name == b"x-part" for name, _ in scope["headers"])
     text = _environment().get_template("part_error.html" if piece else "error.html")
     status = int(status_of(error))
-    shown = {"error": told(error), "status": status, "path": scope["path"], "q": "", "json": ""}
+    shown = {"error": told(error), "status": status, "path": scope["path"], "q": "", "json": "", **_asking(scope)}
     return HTMLResponse(text.render(**shown), status)
+
+
+def _asking(scope: Any) -> dict[str, Any]:
+    """Where the page goes on that asks for the token: to what was asked for."""
+    if scope["method"] != "GET":
+        return {"rest": [], "onwards": "/"}
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return {"rest": [pair for pair in pairs if pair[0] != "token"], "onwards": quote("/" + scope["path"].lstrip("/\\"))}
 
 
 async def _part(
