@@ -741,7 +741,16 @@ def test_a_token_is_asked_for(demo_index: Lake) -> None:
     assert client.get("/").status_code == 401
     assert client.get(f"{API}/lake").json()["error"]["code"] == "no-token"
     assert client.get("/", params={"token": token + "x"}).status_code == 401
-    assert client.get("/static/style.css").status_code == 401
+    asked = client.get("/find", params={"q": "a b", "token": token + "x"})
+    assert '<input id="token" name="token" type="password"' in asked.text
+    assert '<form class="token" action="/find"' in asked.text
+    assert '<input type="hidden" name="q" value="a b">' in asked.text
+    assert token not in asked.text
+    # What the page looks like is open, what is in the lake is not.
+    for path in ("/static/style.css", "/static/app.js", "/static/theme.js", "/static/logo.svg"):
+        assert client.get(path).status_code == 200, path
+    for path in ("/static/../api/v1/lake", "/static/%2e%2e/api/v1/lake", "/staticx", "//static/style.css"):
+        assert client.get(BASE + path).status_code in (401, 404), path
     assert client.get(f"{API}/lake", headers={"authorization": f"Bearer {token}"}).status_code == 200
     opened = client.get("/find", params={"q": "a b", "token": token})
     assert (opened.status_code, opened.headers["location"]) == (303, "/find?q=a+b")
@@ -927,6 +936,36 @@ def test_a_join_of_missing_and_repeated_keys(demo_index: Lake) -> None:
     assert made.table["n"].to_pylist() == [1, 2, 3, 4]
     with pytest.raises(lakescope.NotFound, match="citty"):
         demo_index.joined(mine, "citty", "world/capital_cities.csv", "city")
+
+
+def test_what_is_guessed_is_taken(demo_index: Lake) -> None:
+    mixed = {"city": ["Berlin", "Paris", "Rome", "London"], "val": ["1", "2", "3", "=SUM(A1)"]}
+    roles = {each.name: each.role for each in demo_index.describe(mixed)}
+    assert roles == {"city": "key", "val": ""}
+    roles = {each.name: each.role for each in demo_index.describe({**mixed, "n": ["4", "2", "5", "9"]})}
+    assert roles == {"city": "key", "val": "", "n": "target"}
+    for table in demo_index.tables()["table"].to_pylist():
+        guessed = {each.role: each.name for each in demo_index.describe(table)}
+        if "key" in guessed and "target" in guessed:
+            demo_index.correlated(table, guessed["key"], guessed["target"], 1)
+
+
+def test_numbers_to_explain_are_those_that_can_be(client: TestClient) -> None:
+    query = sent(client, "mixed.csv", b"city,val,n\nBerlin,1,4\nParis,2,2\nRome,3,5\nLondon,=SUM(A1),9\n")
+    assert data(client, "/describe", query=query)["numbers"] == ["n"]
+    page = client.get("/search", params={"query": query}).text
+    offered = re.search(r'<select id="target".*?</select>', page, re.DOTALL)
+    assert offered is not None
+    assert re.findall(r'value="([^"]+)"', offered[0]) == ["n"]
+
+
+def test_evidence_of_a_plan_is_what_it_joins(client: TestClient) -> None:
+    asked = {"left": "table:hr/employees.csv", "right": "table:hr/payroll.csv"}
+    plan = client.post(f"{API}/autojoins", json=asked, params={"budget": 90}).json()["data"]["plan"]
+    assert plan["evidence"]
+    for each in plan["evidence"]:
+        first, last = each["row"]["full_name"].split(" ")[:2]
+        assert each["key"] == f"{last}, {first}"
 
 
 def test_columns_of_a_query_are_described(demo_index: Lake) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
+from lakescope.report.html import learnt_from
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
@@ -71,7 +72,8 @@ def describe(lake: Lake, progress: Progress, query: str) -> Answer:
     progress("reading the file", None)
     shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
     progress("comparing its values with the lake", None)
-    return {**shown, "described": lake.describe(query).to_dicts()}
+    found = lake.describe(query)
+    return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
 def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: str, **options: Any) -> Answer:
@@ -170,7 +172,7 @@ def autojoin(
     ]
     plan = lakescope.autojoin(*places, budget=budget)
     data = {key: value for key, value in plan.to_dict().items() if key != "version"}
-    data |= {"found": bool(plan), "words": plan.words()}
+    data |= {"found": bool(plan), "words": plan.words(), "evidence": learnt_from(data)}
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
