@@ -36,7 +36,7 @@ import lakescope
 from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
-from lakescope.lake import Lake
+from lakescope.lake import CHANCE, Lake
 from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
@@ -500,7 +500,8 @@ def test_two_tables_without_a_key_join_on_what_they_share(client: TestClient) ->
     shared = {(each["left"], each["right"]): each for each in made["shared"]}
     assert set(shared) == {("country", "nation"), ("year", "year")}
     assert shared["country", "nation"] == {
-        **{"left": "country", "right": "nation", "shared": 4, "of_left": 1.0, "of_right": 1.0}
+        **{"left": "country", "right": "nation", "shared": 4, "of_left": 1.0, "of_right": 1.0},
+        **{"p": None, "quality": None, "reasons": []},
     }
     text = client.get("/pair/plan", params={"left": left, "right": right}).text
     assert "hold the same values" in text
@@ -1056,6 +1057,60 @@ def test_a_join_that_chance_explains_is_not_green(client: TestClient) -> None:
     assert "no more than chance" in text
     assert ">fit " in text
     assert not coloured.search(text)
+
+
+def test_values_in_common_by_chance_are_told_as_such(client: TestClient) -> None:
+    both = {"left": "table:shop/stock.tsv", "right": "table:weather/daily_weather.parquet"}
+    (shared,) = data(client, "/autojoins", **both, budget=90)["shared"]
+    assert shared["p"] > CHANCE
+    for first, second in (("left", "right"), ("right", "left")):
+        text = client.get("/pair/plan", params={"left": both[first], "right": both[second]}).text
+        assert "no more than chance explains, and overlap alone cannot tell: both are ranges" in text
+        assert 'class="chip good"' not in text
+
+
+def test_a_reference_of_running_numbers_is_told_as_such(client: TestClient) -> None:
+    data(client, "/keys", budget=90)
+    for path, asked in (
+        ("/search/joins", {"query": "table:shop/orders.csv", "on": "customer_id"}),
+        ("/table/joins", {"name": "shop/orders.csv"}),
+    ):
+        text = client.get(path, params=asked).text
+        assert len(re.findall(">likely reference<", text)) == 1
+        assert "overlap alone cannot tell: both are ranges of integers. But all that is known" in text
+
+
+def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_index: Lake) -> None:
+    catalog = Catalog(demo_index)
+    assert catalog.joins_numbers("shop/stock.tsv.wh = weather/daily_weather.parquet.rain_mm")
+    assert not catalog.joins_numbers("shop/stock.tsv.wh = world/countries.csv.name")
+    data(client, "/keys", budget=90)
+    text = client.get("/table/paths", params={"name": "shop/orders.csv"}).text
+    # taken_by refers to badge: numbers, but known ones.
+    assert "shop/<wbr>orders<wbr>.csv<wbr>.taken_<wbr>by = shop/<wbr>staff<wbr>.csv<wbr>.badge" in text
+    careful = [("joins numbers with numbers" in each) for each in text.split('<div class="find-head">')[1:]]
+    assert careful == sorted(careful)
+    assert not careful[0]
+
+
+def find_of(**fields: Any) -> dict[str, Any]:
+    return {"low": 0.8, "high": 0.9, "q": 0.001, **fields}
+
+
+def test_finds_that_may_be_chance_are_grey_and_last() -> None:
+    assert pages.strength(find_of()) == "strong"
+    assert pages.strength(find_of(q=0.4)) == "may be chance"
+    assert pages.strength(find_of(low=-0.1)) == "none"
+    finds = [find_of(q=0.94, at=0), find_of(at=1), find_of(q=0.06, at=2), find_of(q=0.05, at=3)]
+    assert [each["at"] for each in pages.doubtful_last(finds)] == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "shown"),
+    [(0.5, (), "+0.50"), (-1.0, (), "\N{MINUS SIGN}1.00"), (0.9996, (1.0,), "+0.9996"), (0.9961, (0.9968,), "+0.996")],
+)
+def test_coefficients_have_digits_enough(number: float, others: tuple[float, ...], shown: str) -> None:
+    assert pages._signed(number, *others) == shown
 
 
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:

@@ -100,6 +100,17 @@ class Catalog:
         return list(self._columns["table"].to_pylist())
 
     @cached_property
+    def _number_columns(self) -> set[str]:
+        columns = zip(self._owners, self._columns["column"].to_pylist(), self._types, strict=True)
+        return {f"{owner}.{column}" for owner, column, kind in columns if kind in ("integer", "decimal")}
+
+    def joins_numbers(self, join: str) -> bool:
+        """Whether a join of a path (``TABLE.COLUMN = TABLE.COLUMN``) is of columns of numbers."""
+        parts = join.split(" = ")
+        sides = ((" = ".join(parts[:at]), " = ".join(parts[at:])) for at in range(1, len(parts)))
+        return any(left in self._number_columns and right in self._number_columns for left, right in sides)
+
+    @cached_property
     def overview(self) -> Record:
         """The lake at a glance: sizes, facets, how tables are distributed, what is wrong."""
         severity = Counter(self._problems["severity"].to_pylist())

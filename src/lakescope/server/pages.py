@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
 from collections.abc import Callable
@@ -40,8 +41,12 @@ _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
 #: Seconds that a part is waited for before it shows how far it is.
 _PATIENCE = 0.6
+#: Seconds that what is already there waits for what says more about it.
+_MOMENT = 1.5
 #: Seconds that somebody waits who runs no scripts.
 _PATIENCE_BY_HAND = 20.0
+#: Share of false finds from which on a find may be chance.
+_FALSE = 0.05
 AGGREGATES = ("mean", "sum", "count", "min", "max", "first", "last")
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -68,7 +73,7 @@ def _environment() -> Environment:
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
         "parts": lambda name, width=100: _parts(shorten_inside(str(name), width)),
-        "signed": lambda number: f"{number:+.2f}".replace("-", "\N{MINUS SIGN}"),
+        "signed": _signed,
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
@@ -78,6 +83,7 @@ def _environment() -> Environment:
         "day": lambda text: str(text)[:10],
     }
     environment.tests["nameless"] = lambda name: meaningless(name)
+    environment.tests["of_numbers"] = lambda joins, are: any(are(each) for each in joins)
     environment.globals |= {
         "version": __version__,
         "link": link,
@@ -85,6 +91,7 @@ def _environment() -> Environment:
         "api": PREFIX,
         "aggregates": AGGREGATES,
         "chance": CHANCE,
+        "cautions": cautions,
     }
     return environment
 
@@ -118,6 +125,13 @@ def _figure(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return printable(str(value))
+
+
+def _signed(number: float, *others: float | None) -> str:
+    """A coefficient with its sign; digits enough to tell it from 1, and from others beside it."""
+    near = [other for other in (*others, math.copysign(1.0, number)) if other is not None and other != number]
+    digits = next((each for each in range(2, 6) if all(f"{number:.{each}f}" != f"{it:.{each}f}" for it in near)), 2)
+    return f"{number:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _parts(name: str) -> Markup:
@@ -324,6 +338,58 @@ def _is_small(service: Service) -> bool:
     return bool(service.catalog.info["columns"] <= FEW_COLUMNS)
 
 
+#: What tells a reference from columns that merely overlap: the column here, the table there, its column.
+References = dict[tuple[str, str, str], float]
+
+
+async def _foreign_keys(service: Service, visitor: str) -> list[dict[str, Any]]:
+    """References of one column in the lake, if they are known or known in a moment."""
+    if not _is_small(service):
+        return []
+    try:
+        job = await run_in_threadpool(service.keys, visitor)
+        found = job.result()["records"] if await finished(job, _MOMENT) else []
+    except LakescopeError:  # told where the keys are shown
+        return []
+    return [each for each in found if len(each["child_columns"]) == 1]
+
+
+async def _references(service: Service, visitor: str, name: str) -> References:
+    """How likely columns of a table refer to others, or others to them."""
+    found = await _foreign_keys(service, visitor)
+    return {
+        (each[f"{mine}_columns"][0], each[f"{other}_table"], each[f"{other}_columns"][0]): each["score"]
+        for each in found
+        for mine, other in (("child", "parent"), ("parent", "child"))
+        if each[f"{mine}_table"] == name
+    }
+
+
+async def _of_numbers(service: Service, visitor: str) -> Callable[[str], bool]:
+    """Tells joins of a path that are of numbers, unless one is known to refer to the other."""
+    ends = [
+        [f"{each[f'{side}_table']}.{each[f'{side}_columns'][0]}" for side in ("child", "parent")]
+        for each in await _foreign_keys(service, visitor)
+    ]
+    known = {" = ".join(some) for one in ends for some in (one, one[::-1])}
+    return lambda join: join not in known and service.catalog.joins_numbers(join)
+
+
+def cautions(join: dict[str, Any], reference: float | None = None) -> list[str]:
+    """Why to be careful with a join. An overlap of running numbers neither speaks for a reference nor against it."""
+    reasons = list(join["reasons"])
+    if join["p"] <= CHANCE or not reasons:
+        return reasons
+    running = next((each for each in reasons if each.startswith("both are ranges of ")), None)
+    what = f": {running.partition(':')[0]}" if running else ""
+    if reference is not None:
+        return [f"overlap alone cannot tell{what}. But all that is known of the two makes a reference likely"]
+    if running is None:
+        return reasons
+    others = [each for each in reasons[1:] if each != running]
+    return [f"no more than chance explains, and overlap alone cannot tell{what}", *others]
+
+
 @router.get("/table/head")
 async def table_head(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The first rows of a table, each column with its histogram."""
@@ -353,7 +419,14 @@ async def table_details(request: Request, service: Served, visitor: Visitor, nam
 async def table_joins(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables that join with one."""
     return await _part(
-        request, service, visitor, lambda: service.joins(name, k=8), "part_table_joins.html", "Joins", name=name
+        request,
+        service,
+        visitor,
+        lambda: service.joins(name, k=8),
+        "part_table_joins.html",
+        "Joins",
+        name=name,
+        references=await _references(service, visitor, name),
     )
 
 
@@ -399,6 +472,7 @@ async def table_paths(request: Request, service: Served, visitor: Visitor, name:
         "part_paths.html",
         "Where one can get from here",
         name=name,
+        of_numbers=await _of_numbers(service, visitor),
     )
 
 
@@ -480,6 +554,7 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
         "part_joins.html",
         "Joinable tables",
         query=query,
+        references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
     )
 
 
@@ -515,11 +590,17 @@ async def search_correlated(
         agg=agg,
         scatter=charts.scatter,
         strength=strength,
+        doubtful_last=doubtful_last,
     )
 
 
 def strength(record: dict[str, Any]) -> str:
-    """A word for how strongly two columns go together: by the end of the interval that is nearer to none."""
+    """A word for how strongly two columns go together: by the end of the interval that is nearer to none.
+
+    None for what may as well be a false find.
+    """
+    if _is_doubtful(record):
+        return "may be chance"
     low, high = record["low"], record["high"]
     least = 0.0 if low is None or high is None or low <= 0 <= high else min(abs(low), abs(high))
     return (
@@ -533,6 +614,16 @@ def strength(record: dict[str, Any]) -> str:
         if least
         else "none"
     )
+
+
+def _is_doubtful(record: dict[str, Any]) -> bool:
+    """Whether more finds are false down to here than one would put up with."""
+    return bool(record["q"] is not None and record["q"] > _FALSE)
+
+
+def doubtful_last(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Finds in their order, those that may be chance after the others."""
+    return sorted(records, key=_is_doubtful)
 
 
 @router.post("/search/upload")

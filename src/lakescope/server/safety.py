@@ -118,9 +118,8 @@ class Guard:
         given = next((value for name, value in pairs if name == "token"), "")
         if not hmac.compare_digest(given.encode(), self._rules.token.encode()):
             if given:
-                raise Refused(
-                    401, "wrong-token", "this is not the token", hint="look at what `lakescope serve` printed"
-                )
+                hint = "it is in the address that `lakescope serve` printed"
+                raise Refused(401, "wrong-token", "this is not the token", hint=hint)
             hint = "open the address that `lakescope serve` printed, or send it as Authorization: Bearer"
             raise Refused(401, "no-token", "this server wants to know the token", hint=hint)
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])

@@ -176,7 +176,13 @@ def autojoin(
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
-        return {**nothing, "plan": data, "shared": lake.shared_columns(*places).to_dicts()}
+        shared = lake.shared_columns(*places).to_dicts()
+        in_lake = [each if not name else None for each, name in zip((left, right), names, strict=True)]
+        return {
+            **nothing,
+            "plan": data,
+            "shared": [{**each, **_judged(lake, places, in_lake, each)} for each in shared],
+        }
     progress("joining", None)
     table = plan.table()
     _write(table, out)
@@ -195,6 +201,24 @@ def autojoin(
         "unmatched": unmatched,
         "code": code,
     }
+
+
+def _judged(lake: Lake, places: Sequence[str], tables: Sequence[str | None], shared: Answer) -> Answer:
+    """What the lake thinks of two columns that hold the same values: the chance of that, and reasons to be careful.
+
+    Nothing if neither table is one of the lake.
+    """
+    for mine, other in (("left", "right"), ("right", "left")):
+        sides = dict(zip(("left", "right"), zip(places, tables, strict=True), strict=True))
+        (place, table), (_, wanted) = sides[mine], sides[other]
+        if wanted is None or wanted == table:
+            continue
+        least = max(0.01, 0.99 * shared[f"of_{mine}"])
+        found = lake.joinable(table or place, shared[mine], threshold=least, engine="exact")
+        for each in found:
+            if (each.table, each.column) == (wanted, shared[other]):
+                return {"p": each.p, "quality": each.quality, "reasons": list(each.reasons)}
+    return {"p": None, "quality": None, "reasons": []}
 
 
 def dependencies(lake: Lake, progress: Progress, table: str, nulls: str, budget: float) -> Answer:
