@@ -157,6 +157,16 @@ def test_find_by_name_and_by_value(client: TestClient) -> None:
     refused(client, 400, "bad-request", f"{API}/find", q="  ")
 
 
+def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestClient) -> None:
+    exact = {(each["table"], each["column"]) for each in data(client, "/find", q="Berlin")["values"]}
+    found = data(client, "/find", q="berlin")["values"]
+    assert {(each["table"], each["column"]) for each in found if each["value"] == "Berlin"} >= exact > set()
+    text = client.get("/find", params={"q": "berlin"}).text
+    assert "No column holds it as you wrote it" in text
+    assert ">written Berlin<" in text
+    assert "written" not in re.sub(r"(?s)<head>.*?</head>", "", client.get("/find", params={"q": "Rheinland"}).text)
+
+
 def test_a_profile_is_the_facades(client: TestClient, demo_index: Lake) -> None:
     found = data(client, "/table", name="shop/orders.csv")
     assert found["columns"] == demo_index.profile("shop/orders.csv").to_dict()["columns"]
@@ -937,6 +947,17 @@ def test_a_join_of_missing_and_repeated_keys(demo_index: Lake) -> None:
     assert made.table["n"].to_pylist() == [1, 2, 3, 4]
     with pytest.raises(lakescope.NotFound, match="citty"):
         demo_index.joined(mine, "citty", "world/capital_cities.csv", "city")
+
+
+def test_shares_of_a_table_of_the_lake_are_of_other_columns(client: TestClient, demo_index: Lake) -> None:
+    known = {each.name: each.known for each in demo_index.describe("shop/orders.csv")}
+    assert known["order_id"] > 0.9
+    assert known["note"] < 1
+    page = client.get("/search", params={"query": "table:shop/orders.csv"}).text
+    keys = re.search(r'<select id="key".*?</select>', page, re.DOTALL)
+    assert keys is not None
+    assert "% " not in keys[0].replace("</option>", " ").split("customer_id", 1)[1].split("taken_by")[0]
+    assert re.search(r"note · \d", keys[0])
 
 
 def test_what_is_guessed_is_taken(demo_index: Lake) -> None:

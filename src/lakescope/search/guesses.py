@@ -33,9 +33,16 @@ def guessed(columns: Sequence[QueryColumn], taken: Taken) -> list[Described]:
     others = [each for each in columns if each is not key and each.name in beside and _target_score(each) > 0]
     target = max(others, key=_target_score, default=None)
     return [
-        replace(each, role="key" if column is key else "target" if column is target else "")
+        replace(each, known=_known(column), role="key" if column is key else "target" if column is target else "")
         for each, column in zip(described(columns), columns, strict=True)
     ]
+
+
+def _known(column: QueryColumn) -> float:
+    """The share of the values that another column of the lake holds."""
+    least = 1 if column.number is None else 2  # a column of the lake holds its own
+    frequencies, counts = column.popularity
+    return float(counts[frequencies >= least].sum() / column.size) if column.size else 0.0
 
 
 def taken_of_table(sketches: KeySketches, table: str) -> Taken:

@@ -228,16 +228,22 @@ class Service:
         tables, all_tables = self.catalog.select(like=text, limit=_VALUES)
         columns, all_columns = self.catalog.select_columns(like=text, limit=_VALUES)
         values: list[Record] = []
+        cut = False
         notes: list[str] = []
         try:
             with self._lane() as lake:
-                found = lake.joinable({"value": [text]}, on="value", k=_VALUES)
-            values = [{"table": each.table, "column": each.column, "size": each.size} for each in found]
+                found = {form: lake.joinable({"value": [form]}, on="value", k=_VALUES) for form in _forms(text)}
+            values = [
+                {"table": each.table, "column": each.column, "size": each.size, "value": form}
+                for form, some in found.items()
+                for each in some
+            ]
+            cut = any(len(some) == _VALUES for some in found.values())
         except BadRequest as error:  # an index of profiles only
             notes.append(error.message)
         found_all: Record = {
             **{"tables": tables, "tables_total": all_tables, "columns": columns, "columns_total": all_columns},
-            **{"values": values, "values_cut": len(values) == _VALUES, "notes": notes},
+            **{"values": values, "values_cut": cut, "notes": notes},
         }
         return found_all
 
@@ -430,6 +436,11 @@ class Service:
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _forms(text: str) -> list[str]:
+    """A text as it is, and as it may be written elsewhere: with capitals, without, in capitals alone."""
+    return list(dict.fromkeys((text, text[:1].upper() + text[1:], text.title(), text.lower(), text.upper())))
 
 
 def _warm_lane(lake: Lake) -> None:
