@@ -35,7 +35,7 @@ from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
-from lakescope.server.uploads import SUFFIXES
+from lakescope.server.uploads import MOST, SUFFIXES
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
@@ -510,6 +510,7 @@ async def search(
     mine = service.uploads.of_visitor(visitor)
     shown: dict[str, Any] = {
         "mine": mine,
+        "most_files": MOST,
         "largest": size_text(service.uploads.largest),
         "suffixes": ",".join(SUFFIXES),
     }

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, BinaryIO
@@ -27,6 +28,7 @@ from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.plain import plain
+from lakescope.server.refusals import Refused, code_of, status_of
 from lakescope.server.uploads import Upload, Uploads
 
 Record = dict[str, Any]
@@ -44,6 +46,8 @@ QUICK, LONG = 30.0, 180.0
 #: Columns up to which keys are looked for without being asked to.
 FEW_COLUMNS = 20_000
 _VALUES = 20
+#: Seconds that the first rows of a file that is sent are waited for.
+_CHECKED = 10.0
 #: Seconds that the first page has to itself, before anything is loaded for later ones.
 _FIRST_PAGE = 1.0
 #: Seconds between two looks whether a newer index was published.
@@ -290,8 +294,35 @@ class Service:
         raise BadRequest(f"cannot tell what {reference!r} is", hint="write table:NAME or upload:NUMBER")
 
     def upload(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
-        """Take a file of a visitor's."""
-        return self.uploads.add(visitor, name, stream)
+        """Take a file of a visitor's, if its first rows can be read."""
+        upload = self.uploads.add(visitor, name, stream)
+        try:
+            self._check_readable(visitor, upload)
+        except LakescopeError:
+            self.uploads.remove(visitor, upload.id)
+            raise
+        return upload
+
+    def _check_readable(self, visitor: str, upload: Upload) -> None:
+        """Refuse a file that is damaged or has no rows, by what its owner calls it.
+
+        Where that takes long, or many wait, whoever asks about it will be told.
+        """
+        try:
+            job = self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+        except LakescopeError:
+            return
+        if not job.finished.wait(_CHECKED):
+            return
+        try:
+            rows = job.result()["records"]
+        except LakescopeError as error:
+            if status_of(error) not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+                return
+            message = error.message.replace(str(upload.path), upload.name).replace(upload.path.name, upload.name)
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, code_of(error), message, hint=error.hint) from error
+        if not rows:
+            raise BadRequest(f"{upload.name!r} has no rows", hint="send a file with a header and rows")
 
     def _ask(self, visitor: str, query: Query, question: str, parameters: Record, limit: float = QUICK) -> Asked:
         """Have a question answered: about a table of the lake by the index, about a file by a worker."""
@@ -377,8 +408,12 @@ class Service:
             if not place.exists():
                 dropped()
                 return {**answer, "upload": None}
-            upload = self.uploads.keep(visitor, f"{Path(name).name.partition('.')[0]}-joined.parquet", place, made)
-            return {**answer, "upload": upload.id, "made": made, "size": upload.size}
+            called = f"{Path(name).name.partition('.')[0]}-joined.parquet"
+            upload, gone = self.uploads.keep(visitor, called, place, made)
+            notes = [*answer.get("notes", [])]
+            if gone is not None:
+                notes.append(f"{gone.name!r} was forgotten to make room for this: so many files of yours are kept")
+            return {**answer, "notes": notes, "upload": upload.id, "made": made, "size": upload.size}
 
         def dropped() -> None:
             rmtree(place.parent, ignore_errors=True)
