@@ -840,7 +840,16 @@ def test_pages_are_clean(path: str, client: TestClient) -> None:
 def test_every_page_has_its_json(client: TestClient) -> None:
     both = "left=table:shop/orders.csv&right=table:shop/customers.csv"
     pages = ("/", "/find?q=Berlin", "/problems", "/map", "/table?name=shop/orders.csv", "/search", "/pair", "/api")
-    for path in (*pages, "/search?query=table:shop/orders.csv", f"/pair?{both}"):
+    parts = ("head", "details", "joins", "like", "keys", "dependencies", "paths")
+    of_table = [f"/table/{part}?name=shop/orders.csv" for part in parts]
+    of_lake = ("/map/links", "/map/inclusions", "/map/inclusions?table=shop/orders.csv", "/problems/headers")
+    by_query = ("/search/joins?query=table:shop/orders.csv&on=customer_id", f"/pair/plan?{both}")
+    for path in (*of_table, *of_lake, *by_query):
+        text = client.get(path).text
+        assert 'aria-label="Breadcrumb"' in text, path
+        assert "This page as JSON" in text, path
+        assert path not in of_table or "<title>" in text.split("shop/orders.csv")[0], path
+    for path in (*pages, *of_table, *of_lake, *by_query, "/search?query=table:shop/orders.csv", f"/pair?{both}"):
         found = re.search(r'rel="alternate" type="application/json" href="([^"]+)"', client.get(path).text)
         assert found is not None, path
         address = found[1].replace("&amp;", "&")
@@ -1393,6 +1402,28 @@ def test_names_break_where_people_would_break_them(name: str, shown: str) -> Non
     found = pages._parts(name)
     assert found == shown
     assert found.replace("<wbr>", "") == escape(name)
+
+
+def test_facets_count_what_fits_the_others(client: TestClient, demo_index: Lake) -> None:
+    catalog = Catalog(demo_index)
+    assert catalog.facets()["facets"] == catalog.overview["facets"]
+    wanted: dict[str, Any] = {"folder": "shop", "type": "date"}
+    found = catalog.facets(**wanted)
+    for facet, counts in found["facets"].items():
+        assert counts
+        for each in counts:
+            listed = data(client, "/tables", **{**wanted, facet: each["value"]}, limit=100)
+            assert len(listed) == each["count"] > 0, (facet, each)
+    assert found["with_problems"] == len(data(client, "/tables", **wanted, problems=True, limit=100))
+    page = client.get("/", params=wanted).text
+    assert "legacy" in page  # another folder that could be chosen instead
+    assert "sqlite" not in page.partition('<section class="list"')[0]
+
+
+def test_a_page_beyond_the_last_is_the_last(client: TestClient) -> None:
+    assert "Page 3 of 3" in client.get("/", params={"page": 999}).text
+    assert client.get("/problems", params={"page": 999, "severity": "error"}).status_code == 200
+    assert "No table fits" in client.get("/", params={"page": 7, "like": "nothing is called this"}).text
 
 
 def test_every_value_of_a_facet_can_be_chosen(client: TestClient, demo_index: Lake) -> None:

@@ -203,15 +203,20 @@ async def home(
 ) -> Response:
     """The lake at a glance, and its tables."""
     wanted: dict[str, Any] = {**asdict(chosen), "sort": sort}
-    offset = (page - 1) * _PAGE
-    (records, total), overview = await run_in_threadpool(
-        lambda: (service.tables(**wanted, limit=_PAGE, offset=offset), service.overview())
+    (page, records, total), overview, facets = await run_in_threadpool(
+        lambda: (
+            _page_of(page, lambda offset: service.tables(**wanted, limit=_PAGE, offset=offset)),
+            service.overview(),
+            service.facets(**asdict(chosen)),
+        )
     )
+    offset = (page - 1) * _PAGE
     filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
         "home.html",
         overview=overview,
+        facets=facets,
         tables=records,
         total=total,
         page=page,
@@ -222,6 +227,15 @@ async def home(
         suffixes=",".join(SUFFIXES),
         json=link(f"{PREFIX}/tables", **wanted, limit=_PAGE, offset=offset),
     )
+
+
+def _page_of(
+    page: int, ask: Callable[[int], tuple[list[dict[str, Any]], int]]
+) -> tuple[int, list[dict[str, Any]], int]:
+    """A page of a list, or its last one if it is beyond that: its number, its records, how many there are in all."""
+    records, total = ask((page - 1) * _PAGE)
+    last = max(1, -(-total // _PAGE))
+    return (page, records, total) if page <= last else (last, *ask((last - 1) * _PAGE))
 
 
 @router.get("/find")
@@ -238,8 +252,8 @@ async def problems(
     request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
 ) -> Response:
     """What could not be read, and what was odd."""
-    (records, total), overview = await run_in_threadpool(
-        lambda: (service.problems(severity, _PAGE, (page - 1) * _PAGE), service.overview())
+    (page, records, total), overview = await run_in_threadpool(
+        lambda: (_page_of(page, lambda offset: service.problems(severity, _PAGE, offset)), service.overview())
     )
     return render(
         request,
@@ -267,7 +281,14 @@ async def map_links(
 ) -> Response:
     """The links of the map as a list."""
     return await _part(
-        request, service, visitor, lambda: service.graph(visitor, minimum), "part_links.html", "Links between tables"
+        request,
+        service,
+        visitor,
+        lambda: service.graph(visitor, minimum),
+        "part_links.html",
+        "Links between tables",
+        json=link(f"{PREFIX}/map", minimum=minimum),
+        crumbs=[("/map", "Map")],
     )
 
 
@@ -289,6 +310,8 @@ async def map_inclusions(
         "Columns that are in others",
         minimum=minimum,
         name=table,
+        json=link(f"{PREFIX}/inclusions", minimum=minimum, table=table),
+        crumbs=[] if table else [("/map", "Map")],
     )
 
 
@@ -296,7 +319,14 @@ async def map_inclusions(
 async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
     """Headers that are in doubt."""
     return await _part(
-        request, service, visitor, lambda: service.doubts(visitor), "part_doubts.html", "Headers in doubt"
+        request,
+        service,
+        visitor,
+        lambda: service.doubts(visitor),
+        "part_doubts.html",
+        "Headers in doubt",
+        json=f"{PREFIX}/headers/doubtful",
+        crumbs=[("/problems", "Problems")],
     )
 
 
@@ -404,6 +434,7 @@ async def table_head(request: Request, service: Served, visitor: Visitor, name: 
         "Sample rows",
         columns=columns,
         name=name,
+        json=link(f"{PREFIX}/table/head", name=name),
     )
 
 
@@ -411,7 +442,14 @@ async def table_head(request: Request, service: Served, visitor: Visitor, name: 
 async def table_details(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Everything about the columns of a table."""
     return await _part(
-        request, service, visitor, lambda: service.table(name), "part_details.html", "Everything about every column"
+        request,
+        service,
+        visitor,
+        lambda: service.table(name),
+        "part_details.html",
+        "Everything about every column",
+        name=name,
+        json=link(f"{PREFIX}/table", name=name),
     )
 
 
@@ -427,6 +465,7 @@ async def table_joins(request: Request, service: Served, visitor: Visitor, name:
         "Joins",
         name=name,
         references=await _references(service, visitor, name),
+        json=link(f"{PREFIX}/joinable", query=f"table:{name}"),
     )
 
 
@@ -434,7 +473,14 @@ async def table_joins(request: Request, service: Served, visitor: Visitor, name:
 async def table_like(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables like one."""
     return await _part(
-        request, service, visitor, lambda: service.like(name), "part_like.html", "Tables like it", name=name
+        request,
+        service,
+        visitor,
+        lambda: service.like(name),
+        "part_like.html",
+        "Tables like it",
+        name=name,
+        json=link(f"{PREFIX}/table/like", name=name),
     )
 
 
@@ -443,7 +489,15 @@ async def table_keys(request: Request, service: Served, visitor: Visitor, name: 
     """The keys of a table."""
     service.lake.location(name)
     return await _part(
-        request, service, visitor, lambda: service.keys(visitor), "part_keys.html", "Keys", name=name, keys_of=keys_of
+        request,
+        service,
+        visitor,
+        lambda: service.keys(visitor),
+        "part_keys.html",
+        "Keys",
+        name=name,
+        keys_of=keys_of,
+        json=link(f"{PREFIX}/table/keys", name=name),
     )
 
 
@@ -458,6 +512,7 @@ async def table_dependencies(request: Request, service: Served, visitor: Visitor
         "part_dependencies.html",
         "Dependencies",
         name=name,
+        json=link(f"{PREFIX}/table/dependencies", name=name),
     )
 
 
@@ -472,6 +527,7 @@ async def table_paths(request: Request, service: Served, visitor: Visitor, name:
         "part_paths.html",
         "Where one can get from here",
         name=name,
+        json=link(f"{PREFIX}/paths", query=f"table:{name}"),
         of_numbers=await _of_numbers(service, visitor),
     )
 
@@ -490,6 +546,7 @@ async def table_history(
         "History",
         name=name,
         since=since,
+        json=link(f"{PREFIX}/table/drift", name=name, since=since),
     )
 
 
@@ -505,6 +562,7 @@ async def search(
     key: Annotated[list[Text] | None, Query(max_length=2)] = None,
     target: Text = "",
     agg: Text = "mean",
+    chosen_none: Annotated[Text, Query(alias="chosen")] = "",
 ) -> Response:
     """Search with a file, or with a table of the lake."""
     mine = service.uploads.of_visitor(visitor)
@@ -532,6 +590,7 @@ async def search(
         "search.html",
         asked=asked,
         answer=answer,
+        nothing_chosen=chosen_none == "none",
         columns=columns,
         chosen=chosen,
         guessed={each["name"] for each in columns if each["role"]} if not key else set(),
@@ -556,6 +615,8 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
         "Joinable tables",
         query=query,
         references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
+        json=link(f"{PREFIX}/joinable", query=query, on=on, k=12),
+        crumbs=[(link("/search", query=query), "Search")],
     )
 
 
@@ -570,6 +631,8 @@ async def search_headers(request: Request, service: Served, visitor: Visitor, qu
         "part_headers.html",
         "Names for its columns",
         query=query,
+        json=link(f"{PREFIX}/headers/suggested", query=query),
+        crumbs=[(link("/search", query=query), "Search")],
     )
 
 
@@ -592,6 +655,8 @@ async def search_correlated(
         scatter=charts.scatter,
         strength=strength,
         doubtful_last=doubtful_last,
+        json=link(f"{PREFIX}/correlated", query=query, key=key, target=target, agg=agg, k=12),
+        crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
     )
 
 
@@ -664,8 +729,11 @@ async def augment(
     agg: FormText = "mean",
 ) -> Response:
     """Join chosen columns into a query."""
+    if not find:  # told where the finds are
+        back = link("/search", query=query, key=key, target=target, agg=agg, chosen="none")
+        return RedirectResponse(f"{back}#correlated", 303)
     try:
-        finds = [[str(part) for part in json.loads(each)] for each in find or []]
+        finds = [[str(part) for part in json.loads(each)] for each in find]
     except ValueError as error:
         raise NotFound("no such find", hint="go back and choose anew") from error
     job = await run_in_threadpool(service.augment, visitor, query, key, target, finds, agg, 12)
@@ -754,6 +822,8 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         "How they join",
         left=left,
         right=right,
+        json=link(f"{PREFIX}/autojoins", left=left, right=right),
+        crumbs=[(link("/pair", left=left, right=right), "Join two")],
     )
 
 

@@ -212,6 +212,10 @@ class Service:
             raise BadRequest(f"cannot sort by {wanted['sort']!r}", hint=f"use {', '.join(SORTS)}")
         return self.catalog.select(**wanted)
 
+    def facets(self, **wanted: Any) -> Record:
+        """Values of facets and how many tables have each, of those that fit what is wanted of the other facets."""
+        return self.catalog.facets(**wanted)
+
     def columns(self, **wanted: Any) -> tuple[list[Record], int]:
         """A page of the columns: ``like`` (a part of the name), ``type``."""
         return self.catalog.select_columns(**wanted)
@@ -377,6 +381,7 @@ class Service:
         self.lake.location(table)
         made = f"{query.name} joined with {table} on {on} = {column}"
         asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
+        asked["name"] = "" if query.in_lake else query.name
         return self._make(visitor, "join", asked, query.name, made)
 
     def augment(
@@ -388,6 +393,7 @@ class Service:
             raise BadRequest("no column was chosen", hint="choose some of the finds")
         made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
         asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
+        asked["name"] = "" if query.in_lake else query.name
         return self._make(visitor, "augment", asked, query.name, made)
 
     def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:

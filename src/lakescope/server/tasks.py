@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -15,6 +16,9 @@ from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
+
+if TYPE_CHECKING:
+    from lakescope.search.joinable import Joinable
 
 #: Rows and cells of a table that are shown.
 SHOWN_ROWS, _CELL = 25, 200
@@ -119,14 +123,19 @@ def _named(code: str, query: str, name: str) -> str:
     return code.replace(query, name) if name else code
 
 
-def join(lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, out: str, most: int) -> Answer:
+def join(
+    lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, name: str, out: str, most: int
+) -> Answer:
     """A query joined with a table of the lake, written to a file of the visitor's."""
     progress("joining", None)
     made = lake.joined(query, on, table, column, most=most)
     _write(made.table, out)
     notes = [f"the join has more rows: the first {most:,} were made"] if made.cut else []
     told = f"{made.matched:,} of {made.query_rows:,} rows found a partner"
-    return {**rows_of(made.table, _CELL, SHOWN_ROWS), "rows": made.table.num_rows, "notes": [told, *notes]}
+    of = cast("Joinable", SimpleNamespace(query_column=on, table=table, column=column))
+    code = {each: _named(lake.join_code(query, of, each), query, name) for each in _DIALECTS}
+    told_all = {"rows": made.table.num_rows, "code": code, "notes": [told, *notes]}
+    return {**rows_of(made.table, _CELL, SHOWN_ROWS), **told_all}
 
 
 def augment(
@@ -136,6 +145,7 @@ def augment(
     key: list[str],
     target: str,
     finds: list[list[str]],
+    name: str,
     out: str,
     agg: str,
     **options: Any,
@@ -150,7 +160,10 @@ def augment(
     progress("joining", None)
     table, added = lake.augmented(query, key, target, chosen, agg=agg)
     _write(table, out)
-    return {**rows_of(table, _CELL, SHOWN_ROWS), "rows": table.num_rows, "added": added.to_dicts(), "notes": []}
+    codes = [_correlation_code(lake, query, key, each, target, name) for each in chosen]
+    code = {each: "\n\n".join(some[each] for some in codes) for each in _DIALECTS if all(codes)}
+    told = {"rows": table.num_rows, "added": added.to_dicts(), "code": code, "notes": []}
+    return {**rows_of(table, _CELL, SHOWN_ROWS), **told}
 
 
 def _write(table: pa.Table, out: str) -> None:

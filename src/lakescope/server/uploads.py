@@ -87,9 +87,8 @@ class Uploads:
             if not place.stat().st_size:
                 raise BadRequest(f"{shown_name(name)!r} is empty", hint="send a file with a header and rows")
             if suffix in _TEXTS and _is_binary(place):
-                raise BadRequest(
-                    f"{shown_name(name)!r} is not text", hint="send CSV, TSV, Parquet, JSON lines or Arrow"
-                )
+                hint = "send CSV, TSV, Parquet, JSON lines or Arrow"
+                raise BadRequest(f"{shown_name(name)!r} is not text", hint=hint)
             return self._keep(visitor, name, place, "")[0]
         except BaseException:
             shutil.rmtree(place.parent, ignore_errors=True)
