@@ -536,6 +536,21 @@ def test_files_are_their_owners_alone(client: TestClient, demo_index: Lake) -> N
     assert client.get(f"{API}/uploads/{number}").status_code == 404
 
 
+def test_files_are_called_by_their_name_where_two_are_joined(demo_index: Lake) -> None:
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        query = sent(client, "mine.csv", b"name,n\nBerlin,1\nParis,2\n")
+        for left in (query, "mine.csv"):
+            text = client.get("/pair", params={"left": left, "right": "shop/orders.csv"}).text
+            assert 'name="left" list="names" value="mine.csv"' in text
+            assert 'name="right" list="names" value="shop/orders.csv"' in text
+            assert quote(query) in text
+        again = sent(client, "mine.csv", b"name,n\nRome,1\nParis,2\n")
+        assert f'value="{again}"' in client.get("/pair", params={"left": again, "right": "shop/orders.csv"}).text
+        assert client.get("/pair", params={"left": "mine.csv"}).status_code == 404
+        sent(client, "orders.csv", b"name\nRome\n")
+        assert 'value="nobody.csv"' in client.get("/pair", params={"left": "nobody.csv"}).text
+
+
 def test_files_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     files = uploads.Uploads(1_000)
     try:

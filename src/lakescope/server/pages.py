@@ -11,6 +11,7 @@ import json
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
@@ -35,7 +36,8 @@ from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
-from lakescope.server.uploads import MOST, SUFFIXES
+from lakescope.server.service import Query as Asking
+from lakescope.server.uploads import MOST, SUFFIXES, Upload
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
@@ -130,7 +132,7 @@ def _figure(value: Any) -> str:
 def _signed(number: float, *others: float | None) -> str:
     """A coefficient with its sign; digits enough to tell it from 1, and from others beside it."""
     near = [other for other in (*others, math.copysign(1.0, number)) if other is not None and other != number]
-    digits = next((each for each in range(2, 6) if all(f"{number:.{each}f}" != f"{it:.{each}f}" for it in near)), 2)
+    digits = next((each for each in range(2, 6) if all(f"{number:.{each}f}" != f"{it:.{each}f}" for it in near)), 5)
     return f"{number:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -772,14 +774,34 @@ async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormTex
 # --- two tables -------------------------------------------------------------------------------------------------------
 
 
+def _called(service: Service, files: list[Upload]) -> dict[str, Upload]:
+    """Files of a visitor's by name, of those whose name is enough to tell them from others and from tables."""
+    names = Counter(each.name for each in files)
+    return {
+        each.name: each
+        for each in files
+        if names[each.name] == 1 and ":" not in each.name and not service.catalog.holds(each.name)
+    }
+
+
+def _written(query: Asking, called: dict[str, Upload]) -> str:
+    """What one writes to ask about a query: its name if that is enough."""
+    by_name = ":" not in query.name if query.in_lake else query.name in called
+    return query.name if by_name else query.reference
+
+
 @router.get("/pair")
 async def pair(request: Request, service: Served, visitor: Visitor, left: Text = "", right: Text = "") -> Response:
     """Two tables side by side."""
     sides: dict[str, Any] = {}
     wrong = {}
+    mine = service.uploads.of_visitor(visitor)
+    called = _called(service, mine)
     for side, reference in (("left", left), ("right", right)):
         sides[side] = None
-        reference = reference if not reference or ":" in reference.partition("/")[0] else f"table:{reference}"
+        if reference and ":" not in reference.partition("/")[0]:
+            file = called.get(reference)
+            reference = f"upload:{file.id}" if file else f"table:{reference}"
         try:
             sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
         except LakescopeError as error:  # what was written stays, to be corrected
@@ -792,11 +814,15 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
         request,
         "pair.html",
         int(status_of(next(iter(wrong.values())))) if wrong else 200,
-        written={"left": left, "right": right},
+        written={
+            side: _written(sides[side], called) if sides[side] else given
+            for side, given in (("left", left), ("right", right))
+        },
+        called=called,
         wrong={side: told(error) for side, error in wrong.items()},
         left=sides["left"],
         right=sides["right"],
-        mine=service.uploads.of_visitor(visitor),
+        mine=mine,
         names=few,
         json=json,
     )
