@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,7 @@ from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeErr
 from lakescope.lake import Lake, TableProfile
 from lakescope.pipeline.plan import write_plan
 from lakescope.pipeline.tokens import TokenCut
+from lakescope.results import Results
 from lakescope.sources.discover import discover
 from lakescope.store.writer import IndexWriter
 
@@ -370,6 +373,27 @@ def test_hostile_text_is_shown_not_obeyed(tmp_path: Path, spark: SparkSession) -
     for text in (repr(lake), repr(profile)):
         assert all(char.isprintable() for line in text.split("\n") for char in line)
     assert len(repr(profile).split("\n")) == 3 + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    table: str
+    share: float
+
+
+def test_records_in_a_notebook(demo_index: Lake) -> None:
+    found = demo_index.correlated("mobility/bike_rides_daily.csv", "date", "rides", 3)
+    one = found[0]._repr_html_()  # type: ignore[attr-defined]
+    assert ">weather/daily_weather.parquet</td>" in one
+    assert "Correlated" in one
+    for html in (one, found._repr_html_()):
+        # Chances of many zeros are told by their magnitude, none to more digits.
+        assert re.search(r"\b\de-\d+\b", html)
+        assert not re.search(r"\d\.\d+e-\d+", html)
+    assert "weather/<wbr>daily_<wbr>weather<wbr>.parquet" in found._repr_html_()
+    hostile = Results(Hit, [Hit("<script>/alert_1", 0.5)])
+    for html in (hostile._repr_html_(), hostile[0]._repr_html_()):  # type: ignore[attr-defined]
+        assert "<script" not in html
 
 
 def test_what_a_lake_says_of_itself(demo_index: Lake) -> None:

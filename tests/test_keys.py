@@ -195,6 +195,19 @@ def test_copies_beside_a_reference_are_withheld(odd: Lake) -> None:
     assert "repeats what another column's reference" in copied[0].reasons[0]
 
 
+def test_a_few_small_numbers_do_not_refer_to_codes(tmp_path: Path, spark: SparkSession) -> None:
+    """Digits of a currency are not codes of a function, though every one of them is among these."""
+    codes = ["code,what", *(f"{code},what {code} is" for code in "0123456789B")]
+    money = ["currency,minor_unit", *(f"C{i},{(2, 2, 0, 3, 4)[i % 5]}" for i in range(200))]
+    (tmp_path / "lake").mkdir()
+    for name, lines in {"function.csv": codes, "money.csv": money}.items():
+        (tmp_path / "lake" / name).write_text("\n".join(lines) + "\n")
+    lake = lakescope.index(tmp_path / "lake", tmp_path / "lake.idx", spark=spark)
+    assert [each for each in lake.foreign_keys() if each.child_columns == ("minor_unit",)] == []
+    withheld = [each for each in lake.foreign_keys(withheld=True) if each.child_columns == ("minor_unit",)]
+    assert [each.reasons[0] for each in withheld] == ["withheld: so few numbers are in many keys by chance"]
+
+
 def test_a_column_that_went_away_is_told(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "lake").mkdir()
     for name, count in (("a", 30), ("b", 20)):

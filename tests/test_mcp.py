@@ -115,6 +115,9 @@ def test_correlated(ask: Ask) -> None:
     first = answer["correlations"][0]
     assert first["table"] == "weather/daily_weather.parquet"
     assert first["low"] < first["correlation"] < first["high"]
+    assert (
+        ask("correlated", query={"table": "mobility/bike_rides_daily.csv"}, key="date", target="rides", k=3) == answer
+    )
 
 
 def test_foreign_keys(ask: Ask) -> None:
@@ -193,6 +196,27 @@ def test_bad_requests_are_tool_errors(ask: Ask, tool: str, arguments: dict[str, 
         ask(tool, **arguments)
     assert said in str(refused.value)
     assert "Traceback" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("joinable", {}, "query: is missing. Hint: joinable takes query, on, k, threshold. What is asked about is an"),
+        ("joinable", {"query": {"table": "a", "path": "x"}}, "query.path: there is no such argument. Hint: joinable"),
+        (
+            "list_tables",
+            {"limit": 100_000},
+            "limit: input should be less than or equal to 200. Hint: list_tables takes",
+        ),
+        ("correlated", {"query": {"table": "a"}, "key": 7, "target": "b"}, "key: input should be a valid string, or"),
+    ],
+)
+def test_wrong_arguments_are_told_with_a_hint(ask: Ask, tool: str, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(tool, **arguments)
+    assert str(refused.value).startswith(said)
+    for word in ("pydantic", "http", "validation error", "Arguments"):
+        assert word not in str(refused.value)
 
 
 @pytest.fixture(scope="module")

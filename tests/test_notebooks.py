@@ -22,6 +22,7 @@ from lakescope.report.charts import Svg, histogram_chart, scatter_chart
 from lakescope.report.html import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.results import Results
 from lakescope.search.joinable import Joinable
+from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
@@ -43,7 +44,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_startendtag(tag, attrs)
-        if tag != "br":
+        if tag not in ("br", "wbr"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -141,12 +142,15 @@ def test_hostile_profiles_and_plans() -> None:
     problem = {"severity": "error", "code": HOSTILE, "count": 1, "detail": HOSTILE}
     text = check(profile_html({"table": HOSTILE, "rows": 1, "columns": [], "problems": [problem]})).text
     assert text.count("<script>") == 3
-    plan = {
+    copied = Program((Expression((Piece("a"),)),), (Piece(HOSTILE),))
+    plan: dict[str, Any] = {
         **{"direction": "left->right", "single": True, "coverage": 0.5, "source_coverage": 0.25, "keys": [HOSTILE]},
-        **{"programs": [{"words": HOSTILE}], "notes": [HOSTILE], "reason": ""},
+        **{"programs": [{**copied.to_dict(), "words": HOSTILE}], "notes": [HOSTILE], "reason": ""},
         "evidence": [{"row": {"a": HOSTILE}, "key": HOSTILE, "shared": HOSTILE}],
     }
     assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 7
+    plan["evidence"][0]["key"] = "what was not made of it"
+    assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 4
 
 
 # Examples -------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from cells import text_column
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import BENFORD, summarise
 from lakescope.profile.types import data_class, infer_type
+from lakescope.profile.view import column_view
 from lakescope.values.canonical import Kind, canonical
 from lakescope.values.cells import understand
 from lakescope.values.moments import moment_text
@@ -160,6 +161,17 @@ def test_saturated_columns_say_so() -> None:
         assert abs(np.searchsorted(data, quartile) / data.size - share) <= found["quantile_error"]
     repeated = profile_of([*column, column[0], column[0]], 3)
     assert repeated["key"] in ("no", "likely")
+
+
+def test_a_column_that_is_known_to_repeat_a_value_is_no_likely_key() -> None:
+    column: list[str | None] = [str(i * 7919 % 1_000_003) for i in range(30_000)]
+    alone = column_view({**profile_of(column, 3), "undecodable": 0})
+    assert (alone["key"], alone["unique"]) == ("likely", None)
+    assert "likely key" in alone["alerts"]
+    top = [{"value": "5", "count": 2}, {"value": "7", "count": 1}]
+    repeated = column_view({**profile_of(column, 3), "undecodable": 0, "top": top})
+    assert (repeated["key"], repeated["unique"]) == ("no", False)
+    assert "likely key" not in repeated["alerts"]
 
 
 def test_the_interval_of_a_count_just_beyond_the_exact_limit_is_one() -> None:

@@ -147,6 +147,25 @@ def test_a_table_tells_alerts_keys_references_and_joins(demo_site: Path) -> None
     assert "999999" in orders.text  # the pattern of order_id
 
 
+def test_pictures_say_what_they_show(demo_site: Path) -> None:
+    text = page_of(demo_site, "shop/orders.csv").path.read_text("utf-8")
+    cards = {
+        name[1]: each
+        for each in text.split('<article class="column"')[1:]
+        if (name := re.search("<h3><span>([^<]*)", each)) is not None
+    }
+    status, total = cards["status"], cards["total"]
+    assert 'class="ends"><span>the 6 most frequent values, from the left</span></div>' in status
+    assert 'aria-label="Most frequent values"' in status
+    assert 'class="ends"><span>2.21</span>' in total
+    assert 'class="filled"' not in total
+    assert 'class="filled"' in cards["note"]
+
+
+def test_a_source_is_told_without_detours() -> None:
+    assert pages._from(["/work/main/../shared/data", "s3://a/../b"]) == " from /work/shared/data, s3://a/../b"
+
+
 def test_estimates_are_told_as_such(demo_site: Path, demo_index: Lake) -> None:
     about = [column for column in demo_index.columns().to_pylist() if not column["distinct_exact"]]
     assert about

@@ -36,7 +36,7 @@ import lakescope
 from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
 from lakescope.keys.foreign import ForeignKey
-from lakescope.lake import Lake
+from lakescope.lake import CHANCE, Lake
 from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
@@ -155,6 +155,16 @@ def test_find_by_name_and_by_value(client: TestClient) -> None:
     assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found["values"][0].items()
     assert any(each["column"] == "customer_id" for each in data(client, "/find", q="Customer_I")["columns"])
     refused(client, 400, "bad-request", f"{API}/find", q="  ")
+
+
+def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestClient) -> None:
+    exact = {(each["table"], each["column"]) for each in data(client, "/find", q="Berlin")["values"]}
+    found = data(client, "/find", q="berlin")["values"]
+    assert {(each["table"], each["column"]) for each in found if each["value"] == "Berlin"} >= exact > set()
+    text = client.get("/find", params={"q": "berlin"}).text
+    assert "No column holds it as you wrote it" in text
+    assert ">written Berlin<" in text
+    assert "written" not in re.sub(r"(?s)<head>.*?</head>", "", client.get("/find", params={"q": "Rheinland"}).text)
 
 
 def test_a_profile_is_the_facades(client: TestClient, demo_index: Lake) -> None:
@@ -500,7 +510,8 @@ def test_two_tables_without_a_key_join_on_what_they_share(client: TestClient) ->
     shared = {(each["left"], each["right"]): each for each in made["shared"]}
     assert set(shared) == {("country", "nation"), ("year", "year")}
     assert shared["country", "nation"] == {
-        **{"left": "country", "right": "nation", "shared": 4, "of_left": 1.0, "of_right": 1.0}
+        **{"left": "country", "right": "nation", "shared": 4, "of_left": 1.0, "of_right": 1.0},
+        **{"p": None, "quality": None, "reasons": []},
     }
     text = client.get("/pair/plan", params={"left": left, "right": right}).text
     assert "hold the same values" in text
@@ -525,6 +536,21 @@ def test_files_are_their_owners_alone(client: TestClient, demo_index: Lake) -> N
     assert client.get(f"{API}/uploads/{number}").status_code == 404
 
 
+def test_files_are_called_by_their_name_where_two_are_joined(demo_index: Lake) -> None:
+    with TestClient(create_app(demo_index, Rules(largest=LARGEST), memory=MEMORY), BASE) as client:
+        query = sent(client, "mine.csv", b"name,n\nBerlin,1\nParis,2\n")
+        for left in (query, "mine.csv"):
+            text = client.get("/pair", params={"left": left, "right": "shop/orders.csv"}).text
+            assert 'name="left" list="names" value="mine.csv"' in text
+            assert 'name="right" list="names" value="shop/orders.csv"' in text
+            assert quote(query) in text
+        again = sent(client, "mine.csv", b"name,n\nRome,1\nParis,2\n")
+        assert f'value="{again}"' in client.get("/pair", params={"left": again, "right": "shop/orders.csv"}).text
+        assert client.get("/pair", params={"left": "mine.csv"}).status_code == 404
+        sent(client, "orders.csv", b"name\nRome\n")
+        assert 'value="nobody.csv"' in client.get("/pair", params={"left": "nobody.csv"}).text
+
+
 def test_files_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     files = uploads.Uploads(1_000)
     try:
@@ -542,9 +568,17 @@ def test_files_are_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_visitor_has_so_many_files_and_all_have_so_many_bytes() -> None:
     files = uploads.Uploads(100)
     try:
-        sent_in = [files.add("me", f"{n}.csv", io.BytesIO(b"a\n1\n")) for n in range(22)]
+        sent_in = [files.add("me", f"{n}.csv", io.BytesIO(b"a\n1\n")) for n in range(19)]
+        made = []
+        for n in range(2):  # the results of joins make room among themselves first, and say so
+            place = files.place()
+            place.write_bytes(b"x")
+            made.append(files.keep("me", f"{n}.parquet", place, "joined"))
+        assert [gone and gone.name for _, gone in made] == [None, "0.parquet"]
+        with pytest.raises(LakescopeError, match="as many as one may have"):
+            files.add("me", "one too many.csv", io.BytesIO(b"a\n1\n"))
         assert len(files.of_visitor("me")) == 20
-        assert not sent_in[0].path.exists()
+        assert all(each.path.exists() for each in sent_in)
         for n in range(19):
             files.add(f"visitor {n}", "b.csv", io.BytesIO(b"x" * 100))
         with pytest.raises(LakescopeError, match="as many files"):
@@ -624,11 +658,23 @@ def test_work_for_everybody_goes_on_while_somebody_waits(monkeypatch: pytest.Mon
         ("x.xlsx", b"PK", 400, "bad-request"),
         ("../../x", b"a\n1\n", 400, "bad-request"),
         ("empty.csv", b"", 400, "bad-request"),
+        ("header.csv", b"a,b\n", 400, "bad-request"),
+        ("binary.csv", bytes(range(256)) * 8, 400, "bad-request"),
+        ("cut.parquet", b"PAR1" + b"x" * 500, 422, "truncated"),
     ],
 )
 def test_files_that_are_not_taken(name: str, content: bytes, status: int, code: str, client: TestClient) -> None:
     response = client.post(f"{API}/uploads", files={"file": (name, content)})
     assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    if name not in ("big.csv", "../../x"):
+        assert name in response.json()["error"]["message"]
+        assert "table." not in response.json()["error"]["message"]
+    assert all(each["name"] != name for each in data(client, "/uploads"))
+
+
+def test_text_in_sixteen_bits_is_text(client: TestClient) -> None:
+    query = sent(client, "wide.csv", "a,b\n1,2\n".encode("utf-16"))
+    assert [each["name"] for each in data(client, "/describe", query=query)["described"]] == ["a", "b"]
 
 
 def test_a_body_without_a_length_is_bounded_too(client: TestClient) -> None:
@@ -651,9 +697,12 @@ def test_a_body_without_a_length_is_bounded_too(client: TestClient) -> None:
 )
 @pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.csv", "x.jsonl"])
 def test_hostile_files_are_refused_or_read_but_stop_nothing(name: str, content: bytes, client: TestClient) -> None:
-    query = sent(client, name, content)
-    response = client.get(f"{API}/describe", params={"query": query, "budget": 60})
-    assert response.status_code in (200, 400, 422), response.text
+    response = client.post(f"{API}/uploads", files={"file": (name, content)})
+    assert response.status_code in (201, 400, 422), response.text
+    if response.status_code == 201:
+        query = response.json()["data"]["query"]
+        response = client.get(f"{API}/describe", params={"query": query, "budget": 60})
+        assert response.status_code in (200, 400, 422), response.text
     assert client.get(f"{API}/lake").status_code == 200
 
 
@@ -741,7 +790,16 @@ def test_a_token_is_asked_for(demo_index: Lake) -> None:
     assert client.get("/").status_code == 401
     assert client.get(f"{API}/lake").json()["error"]["code"] == "no-token"
     assert client.get("/", params={"token": token + "x"}).status_code == 401
-    assert client.get("/static/style.css").status_code == 401
+    asked = client.get("/find", params={"q": "a b", "token": token + "x"})
+    assert '<input id="token" name="token" type="password"' in asked.text
+    assert '<form class="token" action="/find"' in asked.text
+    assert '<input type="hidden" name="q" value="a b">' in asked.text
+    assert token not in asked.text
+    # What the page looks like is open, what is in the lake is not.
+    for path in ("/static/style.css", "/static/app.js", "/static/theme.js", "/static/logo.svg"):
+        assert client.get(path).status_code == 200, path
+    for path in ("/static/../api/v1/lake", "/static/%2e%2e/api/v1/lake", "/staticx", "//static/style.css"):
+        assert client.get(BASE + path).status_code in (401, 404), path
     assert client.get(f"{API}/lake", headers={"authorization": f"Bearer {token}"}).status_code == 200
     opened = client.get("/find", params={"q": "a b", "token": token})
     assert (opened.status_code, opened.headers["location"]) == (303, "/find?q=a+b")
@@ -797,7 +855,16 @@ def test_pages_are_clean(path: str, client: TestClient) -> None:
 def test_every_page_has_its_json(client: TestClient) -> None:
     both = "left=table:shop/orders.csv&right=table:shop/customers.csv"
     pages = ("/", "/find?q=Berlin", "/problems", "/map", "/table?name=shop/orders.csv", "/search", "/pair", "/api")
-    for path in (*pages, "/search?query=table:shop/orders.csv", f"/pair?{both}"):
+    parts = ("head", "details", "joins", "like", "keys", "dependencies", "paths")
+    of_table = [f"/table/{part}?name=shop/orders.csv" for part in parts]
+    of_lake = ("/map/links", "/map/inclusions", "/map/inclusions?table=shop/orders.csv", "/problems/headers")
+    by_query = ("/search/joins?query=table:shop/orders.csv&on=customer_id", f"/pair/plan?{both}")
+    for path in (*of_table, *of_lake, *by_query):
+        text = client.get(path).text
+        assert 'aria-label="Breadcrumb"' in text, path
+        assert "This page as JSON" in text, path
+        assert path not in of_table or "<title>" in text.split("shop/orders.csv")[0], path
+    for path in (*pages, *of_table, *of_lake, *by_query, "/search?query=table:shop/orders.csv", f"/pair?{both}"):
         found = re.search(r'rel="alternate" type="application/json" href="([^"]+)"', client.get(path).text)
         assert found is not None, path
         address = found[1].replace("&amp;", "&")
@@ -929,6 +996,47 @@ def test_a_join_of_missing_and_repeated_keys(demo_index: Lake) -> None:
         demo_index.joined(mine, "citty", "world/capital_cities.csv", "city")
 
 
+def test_shares_of_a_table_of_the_lake_are_of_other_columns(client: TestClient, demo_index: Lake) -> None:
+    known = {each.name: each.known for each in demo_index.describe("shop/orders.csv")}
+    assert known["order_id"] > 0.9
+    assert known["note"] < 1
+    page = client.get("/search", params={"query": "table:shop/orders.csv"}).text
+    keys = re.search(r'<select id="key".*?</select>', page, re.DOTALL)
+    assert keys is not None
+    assert "% " not in keys[0].replace("</option>", " ").split("customer_id", 1)[1].split("taken_by")[0]
+    assert re.search(r"note · \d", keys[0])
+
+
+def test_what_is_guessed_is_taken(demo_index: Lake) -> None:
+    mixed = {"city": ["Berlin", "Paris", "Rome", "London"], "val": ["1", "2", "3", "=SUM(A1)"]}
+    roles = {each.name: each.role for each in demo_index.describe(mixed)}
+    assert roles == {"city": "key", "val": ""}
+    roles = {each.name: each.role for each in demo_index.describe({**mixed, "n": ["4", "2", "5", "9"]})}
+    assert roles == {"city": "key", "val": "", "n": "target"}
+    for table in demo_index.tables()["table"].to_pylist():
+        guessed = {each.role: each.name for each in demo_index.describe(table)}
+        if "key" in guessed and "target" in guessed:
+            demo_index.correlated(table, guessed["key"], guessed["target"], 1)
+
+
+def test_numbers_to_explain_are_those_that_can_be(client: TestClient) -> None:
+    query = sent(client, "mixed.csv", b"city,val,n\nBerlin,1,4\nParis,2,2\nRome,3,5\nLondon,=SUM(A1),9\n")
+    assert data(client, "/describe", query=query)["numbers"] == ["n"]
+    page = client.get("/search", params={"query": query}).text
+    offered = re.search(r'<select id="target".*?</select>', page, re.DOTALL)
+    assert offered is not None
+    assert re.findall(r'value="([^"]+)"', offered[0]) == ["n"]
+
+
+def test_evidence_of_a_plan_is_what_it_joins(client: TestClient) -> None:
+    asked = {"left": "table:hr/employees.csv", "right": "table:hr/payroll.csv"}
+    plan = client.post(f"{API}/autojoins", json=asked, params={"budget": 90}).json()["data"]["plan"]
+    assert plan["evidence"]
+    for each in plan["evidence"]:
+        first, last = each["row"]["full_name"].split(" ")[:2]
+        assert each["key"] == f"{last}, {first}"
+
+
 def test_columns_of_a_query_are_described(demo_index: Lake) -> None:
     found = {
         each.name: each for each in demo_index.describe({"city": ["Berlin", "Paris", "Nowhere"], "x": [1.5, 2.5, 9.0]})
@@ -1017,6 +1125,60 @@ def test_a_join_that_chance_explains_is_not_green(client: TestClient) -> None:
     assert "no more than chance" in text
     assert ">fit " in text
     assert not coloured.search(text)
+
+
+def test_values_in_common_by_chance_are_told_as_such(client: TestClient) -> None:
+    both = {"left": "table:shop/stock.tsv", "right": "table:weather/daily_weather.parquet"}
+    (shared,) = data(client, "/autojoins", **both, budget=90)["shared"]
+    assert shared["p"] > CHANCE
+    for first, second in (("left", "right"), ("right", "left")):
+        text = client.get("/pair/plan", params={"left": both[first], "right": both[second]}).text
+        assert "no more than chance explains, and overlap alone cannot tell: both are ranges" in text
+        assert 'class="chip good"' not in text
+
+
+def test_a_reference_of_running_numbers_is_told_as_such(client: TestClient) -> None:
+    data(client, "/keys", budget=90)
+    for path, asked in (
+        ("/search/joins", {"query": "table:shop/orders.csv", "on": "customer_id"}),
+        ("/table/joins", {"name": "shop/orders.csv"}),
+    ):
+        text = client.get(path, params=asked).text
+        assert len(re.findall(">likely reference<", text)) == 1
+        assert "overlap alone cannot tell: both are ranges of integers. But all that is known" in text
+
+
+def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_index: Lake) -> None:
+    catalog = Catalog(demo_index)
+    assert catalog.joins_numbers("shop/stock.tsv.wh = weather/daily_weather.parquet.rain_mm")
+    assert not catalog.joins_numbers("shop/stock.tsv.wh = world/countries.csv.name")
+    data(client, "/keys", budget=90)
+    text = client.get("/table/paths", params={"name": "shop/orders.csv"}).text
+    # taken_by refers to badge: numbers, but known ones.
+    assert "shop/<wbr>orders<wbr>.csv<wbr>.taken_<wbr>by = shop/<wbr>staff<wbr>.csv<wbr>.badge" in text
+    careful = [("joins numbers with numbers" in each) for each in text.split('<div class="find-head">')[1:]]
+    assert careful == sorted(careful)
+    assert not careful[0]
+
+
+def find_of(**fields: Any) -> dict[str, Any]:
+    return {"low": 0.8, "high": 0.9, "q": 0.001, **fields}
+
+
+def test_finds_that_may_be_chance_are_grey_and_last() -> None:
+    assert pages.strength(find_of()) == "strong"
+    assert pages.strength(find_of(q=0.4)) == "may be chance"
+    assert pages.strength(find_of(low=-0.1)) == "none"
+    finds = [find_of(q=0.94, at=0), find_of(at=1), find_of(q=0.06, at=2), find_of(q=0.05, at=3)]
+    assert [each["at"] for each in pages.doubtful_last(finds)] == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "shown"),
+    [(0.5, (), "+0.50"), (-1.0, (), "\N{MINUS SIGN}1.00"), (0.9996, (1.0,), "+0.9996"), (0.9961, (0.9968,), "+0.996")],
+)
+def test_coefficients_have_digits_enough(number: float, others: tuple[float, ...], shown: str) -> None:
+    assert pages._signed(number, *others) == shown
 
 
 def test_a_twin_answers_in_another_thread(demo_index: Lake) -> None:
@@ -1255,6 +1417,28 @@ def test_names_break_where_people_would_break_them(name: str, shown: str) -> Non
     found = pages._parts(name)
     assert found == shown
     assert found.replace("<wbr>", "") == escape(name)
+
+
+def test_facets_count_what_fits_the_others(client: TestClient, demo_index: Lake) -> None:
+    catalog = Catalog(demo_index)
+    assert catalog.facets()["facets"] == catalog.overview["facets"]
+    wanted: dict[str, Any] = {"folder": "shop", "type": "date"}
+    found = catalog.facets(**wanted)
+    for facet, counts in found["facets"].items():
+        assert counts
+        for each in counts:
+            listed = data(client, "/tables", **{**wanted, facet: each["value"]}, limit=100)
+            assert len(listed) == each["count"] > 0, (facet, each)
+    assert found["with_problems"] == len(data(client, "/tables", **wanted, problems=True, limit=100))
+    page = client.get("/", params=wanted).text
+    assert "legacy" in page  # another folder that could be chosen instead
+    assert "sqlite" not in page.partition('<section class="list"')[0]
+
+
+def test_a_page_beyond_the_last_is_the_last(client: TestClient) -> None:
+    assert "Page 3 of 3" in client.get("/", params={"page": 999}).text
+    assert client.get("/problems", params={"page": 999, "severity": "error"}).status_code == 200
+    assert "No table fits" in client.get("/", params={"page": 7, "like": "nothing is called this"}).text
 
 
 def test_every_value_of_a_facet_can_be_chosen(client: TestClient, demo_index: Lake) -> None:

@@ -42,23 +42,28 @@ LONG = 120_000
 
 
 @contextmanager
-def serving(index: str) -> Iterator[tuple[int, str]]:
-    """The process of a server that is warm, and its address."""
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0"]
+def serving(index: str, *options: str) -> Iterator[tuple[int, str]]:
+    """The process of a server that is warm, and its address (with a token, if it wants one)."""
+    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0", *options]
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    found = re.search(r"http://[^/]+", process.stderr.readline())
+    found = re.search(r"(http://[^/]+)(/\?token=\S+)?", process.stderr.readline())
     assert found is not None
+    if found[2]:
+        yield process.pid, found[0]
+        process.terminate()
+        process.communicate(timeout=20)
+        return
     try:
         for _ in range(600):
             try:
-                with urllib.request.urlopen(found[0] + "/healthz") as response:
+                with urllib.request.urlopen(found[1] + "/healthz") as response:
                     if json.load(response)["ready"]:
                         break
             except OSError:
                 pass
             time.sleep(0.2)
-        yield process.pid, found[0]
+        yield process.pid, found[1]
     finally:
         process.terminate()
         process.communicate(timeout=20)
@@ -388,6 +393,8 @@ def test_search_with_a_file_choose_join_download_and_search_on(page: Page, demo_
     assert "daily_weather.mean_temp_c" in str(page.locator("#target").inner_text())
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_contain_text("730 rows")
+    page.get_by_text("Code", exact=True).click()
+    expect(page.locator(".snippet").first).to_contain_text("daily_weather")
 
 
 def test_joinable_tables_are_cards_with_code_and_a_join(page: Page, demo_lake: Path) -> None:
@@ -675,7 +682,61 @@ def test_pages_work_without_scripts(browser: Browser, base: str, demo_lake: Path
         page.wait_for_timeout(500)
         page.reload()
     expect(page.locator("#key")).to_have_value("date")
+    page.goto("/map")
+    expect(page.locator("progress")).to_be_hidden()
+    page.get_by_role("link", name="All links as a list").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Links between tables")
     context.close()
+
+
+def test_nothing_chosen_is_told_where_one_chooses(page: Page, browser: Browser, base: str) -> None:
+    asked = f"/search?query=table:{RIDES}&key=date&target=rides"
+    page.goto(asked)
+    settled(page)
+    page.get_by_role("button", name="Join the chosen columns").click()
+    expect(page.locator("[data-none-chosen]")).to_be_visible()
+    assert "/search?" in page.url
+    context = browser.new_context(base_url=base, java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(asked.replace("/search", "/search/correlated"))
+    plain.get_by_role("button", name="Join the chosen columns").click()
+    expect(plain.get_by_role("alert")).to_contain_text("No column was chosen")
+    expect(plain.locator("#target")).to_have_value("rides")
+    context.close()
+
+
+def test_types_and_problems_are_facets_on_a_phone_too(browser: Browser, base: str) -> None:
+    context = browser.new_context(base_url=base, **ON_PHONE)
+    page = watched(context)
+    page.goto("/")
+    page.get_by_text("Types and problems").click()
+    page.locator(".narrow-facets").get_by_role("link", name="date").click()
+    expect(page).to_have_url(re.compile("type=date"))
+    expect(page.locator(".narrow-facets").get_by_role("link", name="With problems")).to_be_visible()
+    assert page.wrong == []  # type: ignore[attr-defined]
+    context.close()
+
+
+def test_the_token_is_typed_where_it_is_missing(browser: Browser, demo_index: Lake) -> None:
+    with serving(demo_index.path, "--host", "0.0.0.0") as (_, address):
+        place, _, token = address.partition("/?token=")
+        place = f"http://127.0.0.1:{place.rpartition(':')[2]}"
+        context = browser.new_context(base_url=place)
+        page = watched(context)
+        page.goto("/?like=shop")
+        expect(page.locator("body")).not_to_have_css("background-color", "rgba(0, 0, 0, 0)")
+        assert page.locator("img").first.evaluate("each => each.naturalWidth") > 0
+        page.get_by_label("Token").fill("something else")
+        page.get_by_role("button", name="Open").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("this is not the token")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Open").click()
+        expect(page.get_by_label("Name contains")).to_have_value("shop")
+        assert page.url == f"{place}/?like=shop"
+        # The answer to a page without the token is all that a browser complains of.
+        assert all("401" in each for each in page.wrong)  # type: ignore[attr-defined]
+        assert len(page.wrong) <= 2  # type: ignore[attr-defined]
+        context.close()
 
 
 # Other lakes ----------------------------------------------------------------------------------------------------------

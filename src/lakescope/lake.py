@@ -378,10 +378,17 @@ class Lake:
         return head(self._place(query), rows)
 
     def describe(self, query: Any) -> Results[Described]:
-        """The columns of a table as the lake sees them: what it knows of them, which is likely a key."""
-        from lakescope.search.joined import Described, described
+        """The columns of a table as the lake sees them: what it knows of them, which is likely a key.
 
-        return Results(Described, described(self._query(query, None)[0]))
+        A key and a target are guessed that :meth:`correlated` takes; ``info`` tells all ``numbers`` that it takes.
+        """
+        from lakescope.search.guesses import guessed, taken_of_file, taken_of_table
+        from lakescope.search.joined import Described
+
+        columns, table = self._query(query, None)
+        taken = taken_of_file(query) if table is None else taken_of_table(self._correlations.sketches, table)
+        numbers = {number for column in columns for number in taken(column.name) or ()}
+        return Results(Described, guessed(columns, taken), info={"numbers": sorted(numbers)})
 
     def joined(
         self,

@@ -23,6 +23,8 @@ Record = TypeVar("Record")
 _FIXED = frozenset((str, int, float, bool, type(None)))
 #: Records shown by ``repr``; the rest is counted.
 _SHOWN = 30
+#: Numbers of which nobody wants to know more than how small they are.
+_TINY = 1e-3
 
 
 class Results(Sequence[Record], Generic[Record]):
@@ -46,6 +48,8 @@ class Results(Sequence[Record], Generic[Record]):
         self.info = dict(info or {})
         self.shown = tuple(shown) or tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
         self._records = tuple(records)
+        if not hasattr(kind, "_repr_html_"):  # one record in a notebook looks like several
+            kind._repr_html_ = _record_html  # type: ignore[attr-defined]
 
     @overload
     def __getitem__(self, index: int) -> Record: ...
@@ -104,7 +108,21 @@ class Results(Sequence[Record], Generic[Record]):
         first = self._records[0] if self._records else None
         values = [getattr(first, name) for name in self.shown] if first is not None else []
         numbers = [place for place, value in enumerate(values) if isinstance(value, int | float)]
-        return results_html(self.shown, self._cells(), notes, numbers)
+        rows = [[_face(getattr(record, name)) for name in self.shown] for record in self._records[:_SHOWN]]
+        return results_html(self.shown, rows, notes, numbers)
+
+
+def _face(value: Any, width: int = 80) -> str:
+    """A value in a notebook: chances of many zeros by their magnitude alone."""
+    return f"{value:.0e}" if isinstance(value, float) and 0 < abs(value) < _TINY else cell_text(value, width)
+
+
+def _record_html(record: Any) -> str:
+    from lakescope.report.html import record_html
+
+    return record_html(
+        type(record).__name__, [(each.name, _face(getattr(record, each.name), 300)) for each in fields(record)]
+    )
 
 
 def maker(kind: type[Record]) -> Callable[..., Record]:

@@ -34,6 +34,8 @@ Method = Literal["ours", "chen", "rostin"]
 METHODS = ("ours", "chen", "rostin")
 #: Chance from which on a reference is believed, and from which on a refused one is worth telling.
 ACCEPTED, WORTH_TELLING = 0.5, 0.1
+#: Different whole numbers, and the range they lie in, that are in many columns of codes.
+_FEW, _NARROW = 5, 10
 #: Chen: least similarity of names.
 _CHEN = 0.6
 
@@ -108,9 +110,13 @@ def detect(
     judge = {"ours": ours, "chen": chen, "rostin": rostin}[method]
     judged = judge(facts, possible)
     chosen = _chosen(judged)
-    accepted = {each.child.number: (each, chance) for each, chance in chosen if chance >= ACCEPTED}
-    accepted = _without_circles(accepted)
     around = _Context(facts, possible)
+    accepted = {
+        each.child.number: (each, chance)
+        for each, chance in chosen
+        if chance >= ACCEPTED and not (method == "ours" and around.are_few_numbers(each))
+    }
+    accepted = _without_circles(accepted)
     chosen = sorted(accepted.values(), key=lambda item: item[0].child.number)
     foreign = []
     for each, chance in chosen:
@@ -289,6 +295,15 @@ class _Context:
         """Whether a column looks most like the key of its table."""
         return self._first.get(column.table) == column.number
 
+    def are_few_numbers(self, candidate: Candidate) -> bool:
+        """Whether the child is a few small numbers in a key of texts, named otherwise: codes share such by chance.
+
+        The model was taught by keys of numbers, among which they count for nothing, and takes texts for telling.
+        """
+        child, parent = candidate.child, candidate.parent
+        few = child.type == "integer" and child.distinct <= _FEW and child.high - child.low < _NARROW
+        return few and not parent.whole and self.name(candidate) < STRONG
+
     def of(self, candidate: Candidate) -> Surroundings:
         """What is said around a candidate."""
         child, parent = candidate.child, candidate.parent
@@ -320,7 +335,9 @@ class _Context:
         told.append(
             "no other key holds its values" if parents == 1 else f"in {_counted(parents - 1, 'other key')}, too"
         )
-        if not (child.whole and parent.whole):
+        if self.are_few_numbers(candidate):
+            told.append("a few numbers among texts")
+        elif not (child.whole and parent.whole):
             told.append("text: hardly by chance")
         elif parent.density >= 0.95:
             told.append("the keys are a row of days" if parent.type == "date" else "the keys are a row of numbers")
@@ -364,7 +381,7 @@ def _withheld(
             continue
         if chance < WORTH_TELLING and around.name(each) < STRONG:
             continue
-        found.append(_record(each, chance, [_why_not(each, chance, winner, method), *around.told(each)]))
+        found.append(_record(each, chance, [_why_not(each, chance, winner, around, method), *around.told(each)]))
     for each, chance in judged.copies:
         if chance >= WORTH_TELLING and each.child.number not in accepted:
             why = f"withheld: repeats what another column's reference to {each.parent.table} leads to"
@@ -372,9 +389,13 @@ def _withheld(
     return sorted(found, key=lambda each: (-each.score, each.child_table, each.child_columns, each.parent_table))
 
 
-def _why_not(candidate: Candidate, chance: float, winner: tuple[Candidate, float] | None, method: Method) -> str:
+def _why_not(
+    candidate: Candidate, chance: float, winner: tuple[Candidate, float] | None, around: _Context, method: Method
+) -> str:
     if winner is not None:
         return f"withheld: {winner[0].parent.table} fits better"
+    if chance >= ACCEPTED and method == "ours" and around.are_few_numbers(candidate):
+        return "withheld: so few numbers are in many keys by chance"
     if chance >= ACCEPTED:
         return "withheld: that column refers to this one"
     if method == "chen":

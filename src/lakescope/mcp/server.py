@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError
@@ -56,10 +56,41 @@ _Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS, description="Time after
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
+class _Server(MCPServer[Any]):
+    """A server that tells what is wrong with arguments as everything else: what, and what to do."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            takes = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), {})
+            raise ToolError(_wrong(name, error.__cause__, list(takes.get("properties", ())))) from None
+
+
+def _wrong(tool: str, error: ValidationError, takes: list[str]) -> str:
+    """What is wrong with the arguments of a tool, and which it takes."""
+    told: dict[str, str] = {}
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        # Of a choice of types the name of each is in the place as well.
+        place = ".".join(str(part) for part in each["loc"] if str(part) in takes or str(part) in Asked.model_fields)
+        place = place or ".".join(map(str, each["loc"]))
+        if each["type"] == "extra_forbidden":
+            told[".".join(map(str, each["loc"]))] = "there is no such argument"
+        else:
+            said = "is missing" if each["type"] == "missing" else each["msg"][:1].lower() + each["msg"][1:]
+            told[place] = f"{told[place]}, or {said}" if place in told else said
+    wrong = "; ".join(f"{place}: {said}" for place, said in told.items())
+    nested = any(place.partition(".")[0] in ("query", "left", "right") for place in told)
+    about = " What is asked about is an object with exactly one of table, csv and file." if nested else ""
+    return f"{wrong}. Hint: {tool} takes {', '.join(takes)}.{about}"
+
+
 def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
     """A server of the questions of a lake; files below ``allowed`` may be asked about, none if it is None."""
     tools = LakeTools(lake, allowed)
-    made: MCPServer[Any] = MCPServer("lakescope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    made: MCPServer[Any] = _Server("lakescope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
 
     def list_tables(
         like: Annotated[str | None, Field(description="Only tables whose name holds this text.")] = None,
@@ -98,7 +129,10 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
 
     def correlated(
         query: Asked,
-        key: Annotated[list[str], Field(min_length=1, max_length=2, description="Column to join on, or two.")],
+        key: Annotated[
+            str | Annotated[list[str], Field(min_length=1, max_length=2)],
+            Field(description="Column to join on, or a list of two."),
+        ],
         target: Annotated[str, Field(description="Column of numbers of the query.")],
         k: _Best = 10,
         measure: Annotated[
@@ -113,7 +147,8 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
         Estimated from samples: the coefficient lies between low and high; q is the share of false finds to expect.
         Correlation is not cause, and reasons say why a find may be spurious.
         """
-        return _answered(tools.correlated, query.query(), key, target, k, measure, agg)
+        keys = [key] if isinstance(key, str) else key
+        return _answered(tools.correlated, query.query(), keys, target, k, measure, agg)
 
     def foreign_keys(
         table: Annotated[str | None, Field(description="Only references of or to this table.")] = None,

@@ -5,6 +5,7 @@ Colours are those of the text around, or half-transparent, so that they are read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,12 +15,15 @@ from lakescope.report.text import percent, shorten, size_text
 
 _FRAME = "font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto"
 _HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1px solid #8886;white-space:nowrap"
-_CELL = "padding:3px 14px 3px 0;text-align:left;vertical-align:middle;border-bottom:1px solid #8883"
-_NUMBER = _CELL.replace("left", "right") + ";white-space:nowrap;font-variant-numeric:tabular-nums"
+_PLAIN = "padding:3px 14px 3px 0;text-align:left;vertical-align:middle;border-bottom:1px solid #8883"
+#: Long names break, so that a table does not run off the page.
+_CELL = _PLAIN + ";min-width:5em;max-width:26em;overflow-wrap:break-word"
+_NUMBER = _PLAIN.replace("left", "right") + ";white-space:nowrap;font-variant-numeric:tabular-nums"
 _SOFT = "opacity:.7"
 _TITLE = "font-size:15px;font-weight:600;margin-bottom:4px"
 _TABLE = "border-collapse:collapse;margin:6px 0"
 _BAR = "#5b8fc9"
+_BREAK = Html("<wbr>")
 
 
 def frame(title: object, *parts: object) -> Html:
@@ -117,7 +121,24 @@ def results_html(
     """An answer: its records as a table, its notes below."""
     if not rows:
         return el("div", "nothing found", notes_html(notes), style=_FRAME)
-    return el("div", table_html(names, rows, numbers), notes_html(notes), style=_FRAME)
+    cells = [[_breaking(cell) for cell in row] for row in rows]
+    return el("div", table_html(names, cells, numbers), notes_html(notes), style=_FRAME)
+
+
+def _breaking(text: str) -> Html:
+    """A text that may break within long names: after a folder or a word, before an ending."""
+    pieces = re.split(r"(?<=[/_-])(?=[^/_-])|(?=\.)", text) if re.search(r"\S{13}", text) else [text]
+    return joined(pieces[0], *(part for piece in pieces[1:] for part in (_BREAK, piece)))
+
+
+def record_html(kind: str, fields: Sequence[tuple[str, str]]) -> str:
+    """One record of an answer: its fields below each other, those that say nothing left out."""
+    rows = [
+        el("tr", el("th", name, style=_CELL + ";font-weight:600"), el("td", value, style=_CELL))
+        for name, value in fields
+        if value != ""
+    ]
+    return frame(kind, el("table", el("tbody", *rows), style=_TABLE))
 
 
 def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
@@ -132,7 +153,7 @@ def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
     shares = ((f"{target} rows joined", plan["coverage"]), (f"{source} rows joined", plan["source_coverage"]))
     learnt = [
         [shorten(" | ".join(each["row"].values()), 60), shorten(each["key"], 40), each["shared"]]
-        for each in plan["evidence"][:4]
+        for each in learnt_from(plan)[:4]
     ]
     return frame(
         f"Rewrite the {source} table so that it meets {', '.join(plan['keys'])} ({kind})",
@@ -143,6 +164,22 @@ def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
         else None,
         notes_html(plan["notes"]),
     )
+
+
+def learnt_from(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The evidence of a plan that its programs bear out: rows of which one makes the key that they are shown with.
+
+    What was looked at also holds pairs that share a text by chance, which led to no program.
+    """
+    from lakescope.transforms.evaluate import BETWEEN
+    from lakescope.transforms.program import Program
+
+    programs = [Program.from_dict(each) for each in plan["programs"]]
+    return [
+        each
+        for each in plan["evidence"]
+        if any(BETWEEN.join(program.apply(each["row"]) or ()) == each["key"] for program in programs)
+    ]
 
 
 def words_html(words: str) -> str:

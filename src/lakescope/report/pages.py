@@ -6,6 +6,7 @@ moves in ``assets/report.js``. Links between tables are made by a function that 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -96,7 +97,8 @@ def lake_page(lake: Summary, lines: Sequence[Summary], link: Link, *, part: int 
 
 
 def _from(sources: Sequence[str]) -> str:
-    return f" from {shorten(', '.join(map(str, sources)), NAME)}" if sources else ""
+    plain = [source if "://" in source else os.path.normpath(source) for source in map(str, sources)]
+    return f" from {shorten(', '.join(plain), NAME)}" if plain else ""
 
 
 def _tiles(lake: Summary) -> Html:
@@ -502,12 +504,11 @@ def column_card(column: Summary, place: int) -> Html:
     chips = [_chip(alert, _TONES.get(alert, "plain"), "") for alert in column["alerts"]]
     missing = _missing(column)
     drawn = _distribution(column, 320, 80)
-    ends = el(
-        "div",
-        el("span", shorten(column["minimum"] or "", 30)),
-        el("span", shorten(column["maximum"] or "", 30)),
-        class_="ends",
-    )
+    if column["histogram"]:
+        said = [shorten(column[end] or "", 30) for end in ("minimum", "maximum")]
+    else:
+        said = [f"the {len(column['top'] or ()):,} most frequent values, from the left"]
+    ends = el("div", *(el("span", each) for each in said), class_="ends")
     return el(
         "article",
         el("h3", el("span", shorten(column["name"], NAME)), el("span", column["type"], class_="type"), *chips),
@@ -516,7 +517,7 @@ def column_card(column: Summary, place: int) -> Html:
             el(
                 "div",
                 joined(el("div", drawn, class_="histogram"), ends) if drawn else None,
-                el("div", _bar(1 - missing), class_="filled"),
+                el("div", _bar(1 - missing), class_="filled") if column["nulls"] else None,
                 el("p", _filled_words(column, missing), class_="soft"),
                 el("dl", *_facts(column)),
             ),
@@ -546,7 +547,8 @@ def _distribution(column: Summary, width: int, height: int) -> Html | None:
         bins = [{"low": shorten(top["value"], 30), "high": shorten(top["value"], 30), **top} for top in column["top"]]
     else:
         return None
-    return Html(histogram_chart(bins, title="Distribution", width=width, height=height)) or None
+    title = "Distribution" if column["histogram"] else "Most frequent values"
+    return Html(histogram_chart(bins, title=title, width=width, height=height)) or None
 
 
 def _distinct(column: Summary) -> str:

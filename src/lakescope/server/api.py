@@ -129,7 +129,7 @@ def _error(status: int) -> dict[str, Any]:
 _ERRORS: dict[int, tuple[str, str, str, str | None]] = {
     400: ("The question makes no sense.", "bad-request", "no column named 'date'", "did you mean 'day'?"),
     404: ("What is asked about is not there.", "not-found", "no table named 'a.csv'", "did you mean 'b.csv'?"),
-    409: ("The work was cancelled.", "cancelled", "the work was cancelled", "ask again"),
+    409: ("The work was cancelled, or there are too many files.", "cancelled", "the work was cancelled", "ask again"),
     413: ("The file is too large.", "too-large", "the file is larger than 50.0 MB", "send a part of it"),
     422: ("A parameter is not valid.", "invalid", "limit: Input should be a valid integer", "see /api/v1/openapi.json"),
     429: ("Too much is going on.", "busy", "too many questions are waiting", "try again in a moment"),
@@ -767,6 +767,7 @@ async def autojoin(
             **{"model": Envelope, "description": "The file was taken."},
             "content": {"application/json": {"example": {"data": _FILE, "meta": {"seconds": 0.004, "notes": []}}}},
         },
+        409: _error(409),
         413: _error(413),
         429: _error(429),
     },

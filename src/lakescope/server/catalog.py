@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import math
 from collections import Counter
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,8 @@ SORTS: tuple[Sort, ...] = ("name", "rows", "bytes", "columns", "problems")
 
 #: Stands between names that are searched as one text; no name of a table holds it.
 _BETWEEN = "\0"
+#: Choices of facets whose counts are kept.
+_KEPT = 256
 #: Values of a facet that are told; codes of problems.
 _FACETS, _CODES = 100, 12
 #: Share of all tables from which on a column's name says nothing about which are alike.
@@ -100,6 +102,17 @@ class Catalog:
         return list(self._columns["table"].to_pylist())
 
     @cached_property
+    def _number_columns(self) -> set[str]:
+        columns = zip(self._owners, self._columns["column"].to_pylist(), self._types, strict=True)
+        return {f"{owner}.{column}" for owner, column, kind in columns if kind in ("integer", "decimal")}
+
+    def joins_numbers(self, join: str) -> bool:
+        """Whether a join of a path (``TABLE.COLUMN = TABLE.COLUMN``) is of columns of numbers."""
+        parts = join.split(" = ")
+        sides = ((" = ".join(parts[:at]), " = ".join(parts[at:])) for at in range(1, len(parts)))
+        return any(left in self._number_columns and right in self._number_columns for left, right in sides)
+
+    @cached_property
     def overview(self) -> Record:
         """The lake at a glance: sizes, facets, how tables are distributed, what is wrong."""
         severity = Counter(self._problems["severity"].to_pylist())
@@ -145,23 +158,63 @@ class Catalog:
         offset: int = 0,
     ) -> tuple[list[Record], int]:
         """A page of the tables that fit, and how many fit."""
+        numbers = self._fitting(like=like, format=format, folder=folder, type=type, problems=problems)
+        if sort != "name":
+            numbers = numbers[np.argsort(-self._sizes[sort][numbers], kind="stable")]
+        page = numbers[offset : offset + limit].tolist()
+        return [_table_record(record) for record in records_of(chosen(self._tables, page))], int(numbers.size)
+
+    def facets(self, **wanted: Any) -> Record:
+        """Values of each facet among the tables that fit what is wanted of the others, with how many have each."""
+        return self._facets(tuple(sorted((name, value) for name, value in wanted.items() if value)))
+
+    @cached_property
+    def _facets(self) -> Callable[[tuple[tuple[str, Any], ...]], Record]:
+        """What :meth:`facets` told lately, and what tells more."""
+        return lru_cache(_KEPT)(lambda wanted: self._count_facets(dict(wanted)))
+
+    def _count_facets(self, wanted: Record) -> Record:
+        values: dict[str, Callable[[int], Iterable[str]]] = {
+            "format": lambda number: (self._formats[number],),
+            "folder": lambda number: (self._folders[number] or ".",),
+            "type": lambda number: self._types_of_tables[number],
+        }
+        counters = {}
+        for facet, of_table in values.items():
+            others = {name: value for name, value in wanted.items() if name != facet}
+            counters[facet] = Counter(
+                value for number in self._fitting(**others).tolist() for value in of_table(number)
+            )
+        others = {name: value for name, value in wanted.items() if name != "problems"}
+        return {
+            "facets": {name: _counted(counter) for name, counter in counters.items()},
+            "facets_left_off": {name: max(0, len(counter) - _FACETS) for name, counter in counters.items()},
+            "with_problems": int(self._fitting(**others, problems=True).size),
+        }
+
+    @cached_property
+    def _types_of_tables(self) -> list[set[str]]:
+        """The types that columns of each table have."""
+        number = {name: place for place, name in enumerate(self.tables)}
+        types: list[set[str]] = [set() for _ in self.tables]
+        for owner, kind in zip(self._owners, self._types, strict=True):
+            types[number[owner]].add(kind)
+        return types
+
+    def _fitting(
+        self, *, like: str = "", format: str = "", folder: str = "", type: str = "", problems: bool = False
+    ) -> I64:
+        """Numbers of the tables that fit."""
         numbers = np.array(list(self._table_names.holding(like)) if like else range(len(self.tables)), np.int64)
         if format:
             numbers = numbers[[self._formats[number] == format for number in numbers.tolist()]]
         if folder:
             numbers = numbers[[(self._folders[number] or ".") == folder for number in numbers.tolist()]]
         if type:
-            owners = self._owners_of_type(type)
-            numbers = numbers[[self.tables[number] in owners for number in numbers.tolist()]]
+            numbers = numbers[[type in self._types_of_tables[number] for number in numbers.tolist()]]
         if problems:
             numbers = numbers[self._sizes["problems"][numbers] > 0]
-        if sort != "name":
-            numbers = numbers[np.argsort(-self._sizes[sort][numbers], kind="stable")]
-        page = numbers[offset : offset + limit].tolist()
-        return [_table_record(record) for record in records_of(chosen(self._tables, page))], int(numbers.size)
-
-    def _owners_of_type(self, kind: str) -> set[str]:
-        return {owner for owner, each in zip(self._owners, self._types, strict=True) if each == kind}
+        return numbers
 
     def select_columns(
         self, *, like: str = "", type: str = "", limit: int = 50, offset: int = 0

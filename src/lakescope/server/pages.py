@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -34,14 +36,19 @@ from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
-from lakescope.server.uploads import SUFFIXES
+from lakescope.server.service import Query as Asking
+from lakescope.server.uploads import MOST, SUFFIXES, Upload
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
 #: Seconds that a part is waited for before it shows how far it is.
 _PATIENCE = 0.6
+#: Seconds that what is already there waits for what says more about it.
+_MOMENT = 1.5
 #: Seconds that somebody waits who runs no scripts.
 _PATIENCE_BY_HAND = 20.0
+#: Share of false finds from which on a find may be chance.
+_FALSE = 0.05
 AGGREGATES = ("mean", "sum", "count", "min", "max", "first", "last")
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -68,7 +75,7 @@ def _environment() -> Environment:
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
         "parts": lambda name, width=100: _parts(shorten_inside(str(name), width)),
-        "signed": lambda number: f"{number:+.2f}".replace("-", "\N{MINUS SIGN}"),
+        "signed": _signed,
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
         "histogram": charts.histogram,
@@ -78,6 +85,7 @@ def _environment() -> Environment:
         "day": lambda text: str(text)[:10],
     }
     environment.tests["nameless"] = lambda name: meaningless(name)
+    environment.tests["of_numbers"] = lambda joins, are: any(are(each) for each in joins)
     environment.globals |= {
         "version": __version__,
         "link": link,
@@ -85,6 +93,7 @@ def _environment() -> Environment:
         "api": PREFIX,
         "aggregates": AGGREGATES,
         "chance": CHANCE,
+        "cautions": cautions,
     }
     return environment
 
@@ -120,6 +129,13 @@ def _figure(value: Any) -> str:
     return printable(str(value))
 
 
+def _signed(number: float, *others: float | None) -> str:
+    """A coefficient with its sign; digits enough to tell it from 1, and from others beside it."""
+    near = [other for other in (*others, math.copysign(1.0, number)) if other is not None and other != number]
+    digits = next((each for each in range(2, 6) if all(f"{number:.{each}f}" != f"{it:.{each}f}" for it in near)), 5)
+    return f"{number:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def _parts(name: str) -> Markup:
     """A name that breaks where a person would break it: after a folder or a word, before an ending."""
     pieces = re.split(r"(?<=[/_-])(?=[^/_-])|(?=\.)", name)
@@ -137,8 +153,16 @@ def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
     piece = any(name == b"x-part" for name, _ in scope["headers"])
     text = _environment().get_template("part_error.html" if piece else "error.html")
     status = int(status_of(error))
-    shown = {"error": told(error), "status": status, "path": scope["path"], "q": "", "json": ""}
+    shown = {"error": told(error), "status": status, "path": scope["path"], "q": "", "json": "", **_asking(scope)}
     return HTMLResponse(text.render(**shown), status)
+
+
+def _asking(scope: Any) -> dict[str, Any]:
+    """Where the page goes on that asks for the token: to what was asked for."""
+    if scope["method"] != "GET":
+        return {"rest": [], "onwards": "/"}
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return {"rest": [pair for pair in pairs if pair[0] != "token"], "onwards": quote("/" + scope["path"].lstrip("/\\"))}
 
 
 async def _part(
@@ -181,15 +205,20 @@ async def home(
 ) -> Response:
     """The lake at a glance, and its tables."""
     wanted: dict[str, Any] = {**asdict(chosen), "sort": sort}
-    offset = (page - 1) * _PAGE
-    (records, total), overview = await run_in_threadpool(
-        lambda: (service.tables(**wanted, limit=_PAGE, offset=offset), service.overview())
+    (page, records, total), overview, facets = await run_in_threadpool(
+        lambda: (
+            _page_of(page, lambda offset: service.tables(**wanted, limit=_PAGE, offset=offset)),
+            service.overview(),
+            service.facets(**asdict(chosen)),
+        )
     )
+    offset = (page - 1) * _PAGE
     filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
         "home.html",
         overview=overview,
+        facets=facets,
         tables=records,
         total=total,
         page=page,
@@ -200,6 +229,15 @@ async def home(
         suffixes=",".join(SUFFIXES),
         json=link(f"{PREFIX}/tables", **wanted, limit=_PAGE, offset=offset),
     )
+
+
+def _page_of(
+    page: int, ask: Callable[[int], tuple[list[dict[str, Any]], int]]
+) -> tuple[int, list[dict[str, Any]], int]:
+    """A page of a list, or its last one if it is beyond that: its number, its records, how many there are in all."""
+    records, total = ask((page - 1) * _PAGE)
+    last = max(1, -(-total // _PAGE))
+    return (page, records, total) if page <= last else (last, *ask((last - 1) * _PAGE))
 
 
 @router.get("/find")
@@ -216,8 +254,8 @@ async def problems(
     request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
 ) -> Response:
     """What could not be read, and what was odd."""
-    (records, total), overview = await run_in_threadpool(
-        lambda: (service.problems(severity, _PAGE, (page - 1) * _PAGE), service.overview())
+    (page, records, total), overview = await run_in_threadpool(
+        lambda: (_page_of(page, lambda offset: service.problems(severity, _PAGE, offset)), service.overview())
     )
     return render(
         request,
@@ -245,7 +283,14 @@ async def map_links(
 ) -> Response:
     """The links of the map as a list."""
     return await _part(
-        request, service, visitor, lambda: service.graph(visitor, minimum), "part_links.html", "Links between tables"
+        request,
+        service,
+        visitor,
+        lambda: service.graph(visitor, minimum),
+        "part_links.html",
+        "Links between tables",
+        json=link(f"{PREFIX}/map", minimum=minimum),
+        crumbs=[("/map", "Map")],
     )
 
 
@@ -267,6 +312,8 @@ async def map_inclusions(
         "Columns that are in others",
         minimum=minimum,
         name=table,
+        json=link(f"{PREFIX}/inclusions", minimum=minimum, table=table),
+        crumbs=[] if table else [("/map", "Map")],
     )
 
 
@@ -274,7 +321,14 @@ async def map_inclusions(
 async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
     """Headers that are in doubt."""
     return await _part(
-        request, service, visitor, lambda: service.doubts(visitor), "part_doubts.html", "Headers in doubt"
+        request,
+        service,
+        visitor,
+        lambda: service.doubts(visitor),
+        "part_doubts.html",
+        "Headers in doubt",
+        json=f"{PREFIX}/headers/doubtful",
+        crumbs=[("/problems", "Problems")],
     )
 
 
@@ -316,6 +370,58 @@ def _is_small(service: Service) -> bool:
     return bool(service.catalog.info["columns"] <= FEW_COLUMNS)
 
 
+#: What tells a reference from columns that merely overlap: the column here, the table there, its column.
+References = dict[tuple[str, str, str], float]
+
+
+async def _foreign_keys(service: Service, visitor: str) -> list[dict[str, Any]]:
+    """References of one column in the lake, if they are known or known in a moment."""
+    if not _is_small(service):
+        return []
+    try:
+        job = await run_in_threadpool(service.keys, visitor)
+        found = job.result()["records"] if await finished(job, _MOMENT) else []
+    except LakescopeError:  # told where the keys are shown
+        return []
+    return [each for each in found if len(each["child_columns"]) == 1]
+
+
+async def _references(service: Service, visitor: str, name: str) -> References:
+    """How likely columns of a table refer to others, or others to them."""
+    found = await _foreign_keys(service, visitor)
+    return {
+        (each[f"{mine}_columns"][0], each[f"{other}_table"], each[f"{other}_columns"][0]): each["score"]
+        for each in found
+        for mine, other in (("child", "parent"), ("parent", "child"))
+        if each[f"{mine}_table"] == name
+    }
+
+
+async def _of_numbers(service: Service, visitor: str) -> Callable[[str], bool]:
+    """Tells joins of a path that are of numbers, unless one is known to refer to the other."""
+    ends = [
+        [f"{each[f'{side}_table']}.{each[f'{side}_columns'][0]}" for side in ("child", "parent")]
+        for each in await _foreign_keys(service, visitor)
+    ]
+    known = {" = ".join(some) for one in ends for some in (one, one[::-1])}
+    return lambda join: join not in known and service.catalog.joins_numbers(join)
+
+
+def cautions(join: dict[str, Any], reference: float | None = None) -> list[str]:
+    """Why to be careful with a join. An overlap of running numbers neither speaks for a reference nor against it."""
+    reasons = list(join["reasons"])
+    if join["p"] <= CHANCE or not reasons:
+        return reasons
+    running = next((each for each in reasons if each.startswith("both are ranges of ")), None)
+    what = f": {running.partition(':')[0]}" if running else ""
+    if reference is not None:
+        return [f"overlap alone cannot tell{what}. But all that is known of the two makes a reference likely"]
+    if running is None:
+        return reasons
+    others = [each for each in reasons[1:] if each != running]
+    return [f"no more than chance explains, and overlap alone cannot tell{what}", *others]
+
+
 @router.get("/table/head")
 async def table_head(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The first rows of a table, each column with its histogram."""
@@ -330,6 +436,7 @@ async def table_head(request: Request, service: Served, visitor: Visitor, name: 
         "Sample rows",
         columns=columns,
         name=name,
+        json=link(f"{PREFIX}/table/head", name=name),
     )
 
 
@@ -337,7 +444,14 @@ async def table_head(request: Request, service: Served, visitor: Visitor, name: 
 async def table_details(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Everything about the columns of a table."""
     return await _part(
-        request, service, visitor, lambda: service.table(name), "part_details.html", "Everything about every column"
+        request,
+        service,
+        visitor,
+        lambda: service.table(name),
+        "part_details.html",
+        "Everything about every column",
+        name=name,
+        json=link(f"{PREFIX}/table", name=name),
     )
 
 
@@ -345,7 +459,15 @@ async def table_details(request: Request, service: Served, visitor: Visitor, nam
 async def table_joins(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables that join with one."""
     return await _part(
-        request, service, visitor, lambda: service.joins(name, k=8), "part_table_joins.html", "Joins", name=name
+        request,
+        service,
+        visitor,
+        lambda: service.joins(name, k=8),
+        "part_table_joins.html",
+        "Joins",
+        name=name,
+        references=await _references(service, visitor, name),
+        json=link(f"{PREFIX}/joinable", query=f"table:{name}"),
     )
 
 
@@ -353,7 +475,14 @@ async def table_joins(request: Request, service: Served, visitor: Visitor, name:
 async def table_like(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables like one."""
     return await _part(
-        request, service, visitor, lambda: service.like(name), "part_like.html", "Tables like it", name=name
+        request,
+        service,
+        visitor,
+        lambda: service.like(name),
+        "part_like.html",
+        "Tables like it",
+        name=name,
+        json=link(f"{PREFIX}/table/like", name=name),
     )
 
 
@@ -362,7 +491,15 @@ async def table_keys(request: Request, service: Served, visitor: Visitor, name: 
     """The keys of a table."""
     service.lake.location(name)
     return await _part(
-        request, service, visitor, lambda: service.keys(visitor), "part_keys.html", "Keys", name=name, keys_of=keys_of
+        request,
+        service,
+        visitor,
+        lambda: service.keys(visitor),
+        "part_keys.html",
+        "Keys",
+        name=name,
+        keys_of=keys_of,
+        json=link(f"{PREFIX}/table/keys", name=name),
     )
 
 
@@ -377,6 +514,7 @@ async def table_dependencies(request: Request, service: Served, visitor: Visitor
         "part_dependencies.html",
         "Dependencies",
         name=name,
+        json=link(f"{PREFIX}/table/dependencies", name=name),
     )
 
 
@@ -391,6 +529,8 @@ async def table_paths(request: Request, service: Served, visitor: Visitor, name:
         "part_paths.html",
         "Where one can get from here",
         name=name,
+        json=link(f"{PREFIX}/paths", query=f"table:{name}"),
+        of_numbers=await _of_numbers(service, visitor),
     )
 
 
@@ -408,6 +548,7 @@ async def table_history(
         "History",
         name=name,
         since=since,
+        json=link(f"{PREFIX}/table/drift", name=name, since=since),
     )
 
 
@@ -423,11 +564,13 @@ async def search(
     key: Annotated[list[Text] | None, Query(max_length=2)] = None,
     target: Text = "",
     agg: Text = "mean",
+    chosen_none: Annotated[Text, Query(alias="chosen")] = "",
 ) -> Response:
     """Search with a file, or with a table of the lake."""
     mine = service.uploads.of_visitor(visitor)
     shown: dict[str, Any] = {
         "mine": mine,
+        "most_files": MOST,
         "largest": size_text(service.uploads.largest),
         "suffixes": ",".join(SUFFIXES),
     }
@@ -449,6 +592,7 @@ async def search(
         "search.html",
         asked=asked,
         answer=answer,
+        nothing_chosen=chosen_none == "none",
         columns=columns,
         chosen=chosen,
         guessed={each["name"] for each in columns if each["role"]} if not key else set(),
@@ -472,6 +616,9 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
         "part_joins.html",
         "Joinable tables",
         query=query,
+        references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
+        json=link(f"{PREFIX}/joinable", query=query, on=on, k=12),
+        crumbs=[(link("/search", query=query), "Search")],
     )
 
 
@@ -486,6 +633,8 @@ async def search_headers(request: Request, service: Served, visitor: Visitor, qu
         "part_headers.html",
         "Names for its columns",
         query=query,
+        json=link(f"{PREFIX}/headers/suggested", query=query),
+        crumbs=[(link("/search", query=query), "Search")],
     )
 
 
@@ -507,11 +656,19 @@ async def search_correlated(
         agg=agg,
         scatter=charts.scatter,
         strength=strength,
+        doubtful_last=doubtful_last,
+        json=link(f"{PREFIX}/correlated", query=query, key=key, target=target, agg=agg, k=12),
+        crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
     )
 
 
 def strength(record: dict[str, Any]) -> str:
-    """A word for how strongly two columns go together: by the end of the interval that is nearer to none."""
+    """A word for how strongly two columns go together: by the end of the interval that is nearer to none.
+
+    None for what may as well be a false find.
+    """
+    if _is_doubtful(record):
+        return "may be chance"
     low, high = record["low"], record["high"]
     least = 0.0 if low is None or high is None or low <= 0 <= high else min(abs(low), abs(high))
     return (
@@ -525,6 +682,16 @@ def strength(record: dict[str, Any]) -> str:
         if least
         else "none"
     )
+
+
+def _is_doubtful(record: dict[str, Any]) -> bool:
+    """Whether more finds are false down to here than one would put up with."""
+    return bool(record["q"] is not None and record["q"] > _FALSE)
+
+
+def doubtful_last(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Finds in their order, those that may be chance after the others."""
+    return sorted(records, key=_is_doubtful)
 
 
 @router.post("/search/upload")
@@ -564,8 +731,11 @@ async def augment(
     agg: FormText = "mean",
 ) -> Response:
     """Join chosen columns into a query."""
+    if not find:  # told where the finds are
+        back = link("/search", query=query, key=key, target=target, agg=agg, chosen="none")
+        return RedirectResponse(f"{back}#correlated", 303)
     try:
-        finds = [[str(part) for part in json.loads(each)] for each in find or []]
+        finds = [[str(part) for part in json.loads(each)] for each in find]
     except ValueError as error:
         raise NotFound("no such find", hint="go back and choose anew") from error
     job = await run_in_threadpool(service.augment, visitor, query, key, target, finds, agg, 12)
@@ -604,14 +774,34 @@ async def cancel(service: Served, visitor: Visitor, job: FormText, back: FormTex
 # --- two tables -------------------------------------------------------------------------------------------------------
 
 
+def _called(service: Service, files: list[Upload]) -> dict[str, Upload]:
+    """Files of a visitor's by name, of those whose name is enough to tell them from others and from tables."""
+    names = Counter(each.name for each in files)
+    return {
+        each.name: each
+        for each in files
+        if names[each.name] == 1 and ":" not in each.name and not service.catalog.holds(each.name)
+    }
+
+
+def _written(query: Asking, called: dict[str, Upload]) -> str:
+    """What one writes to ask about a query: its name if that is enough."""
+    by_name = ":" not in query.name if query.in_lake else query.name in called
+    return query.name if by_name else query.reference
+
+
 @router.get("/pair")
 async def pair(request: Request, service: Served, visitor: Visitor, left: Text = "", right: Text = "") -> Response:
     """Two tables side by side."""
     sides: dict[str, Any] = {}
     wrong = {}
+    mine = service.uploads.of_visitor(visitor)
+    called = _called(service, mine)
     for side, reference in (("left", left), ("right", right)):
         sides[side] = None
-        reference = reference if not reference or ":" in reference.partition("/")[0] else f"table:{reference}"
+        if reference and ":" not in reference.partition("/")[0]:
+            file = called.get(reference)
+            reference = f"upload:{file.id}" if file else f"table:{reference}"
         try:
             sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
         except LakescopeError as error:  # what was written stays, to be corrected
@@ -624,11 +814,15 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
         request,
         "pair.html",
         int(status_of(next(iter(wrong.values())))) if wrong else 200,
-        written={"left": left, "right": right},
+        written={
+            side: _written(sides[side], called) if sides[side] else given
+            for side, given in (("left", left), ("right", right))
+        },
+        called=called,
         wrong={side: told(error) for side, error in wrong.items()},
         left=sides["left"],
         right=sides["right"],
-        mine=service.uploads.of_visitor(visitor),
+        mine=mine,
         names=few,
         json=json,
     )
@@ -654,6 +848,8 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         "How they join",
         left=left,
         right=right,
+        json=link(f"{PREFIX}/autojoins", left=left, right=right),
+        crumbs=[(link("/pair", left=left, right=right), "Join two")],
     )
 
 

@@ -78,7 +78,12 @@ class Guard:
         try:
             self._check_host(headers.get("host", ""))
             self._check_origin(scope["method"], headers)
-            if self._rules.token is not None and await self._ask_token(scope, headers, cookies, send):
+            # What every page looks like is no secret, and the page that asks for the token looks like the others.
+            if (
+                self._rules.token is not None
+                and not _is_ours(scope)
+                and await self._ask_token(scope, headers, cookies, send)
+            ):
                 return
             receive = self._bounded(headers, receive, scope["state"])
         except LakescopeError as error:
@@ -112,6 +117,9 @@ class Guard:
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = next((value for name, value in pairs if name == "token"), "")
         if not hmac.compare_digest(given.encode(), self._rules.token.encode()):
+            if given:
+                hint = "it is in the address that `lakescope serve` printed"
+                raise Refused(401, "wrong-token", "this is not the token", hint=hint)
             hint = "open the address that `lakescope serve` printed, or send it as Authorization: Bearer"
             raise Refused(401, "no-token", "this server wants to know the token", hint=hint)
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
@@ -151,6 +159,11 @@ class Guard:
             return message
 
         return bounded
+
+
+def _is_ours(scope: Any) -> bool:
+    """Whether a request is for a file of the package: styles, scripts, the logo."""
+    return scope["method"] in _SAFE and (scope["path"].startswith("/static/") or scope["path"] == "/favicon.ico")
 
 
 def _cookies(text: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, BinaryIO
@@ -27,6 +28,7 @@ from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.plain import plain
+from lakescope.server.refusals import Refused, code_of, status_of
 from lakescope.server.uploads import Upload, Uploads
 
 Record = dict[str, Any]
@@ -44,6 +46,8 @@ QUICK, LONG = 30.0, 180.0
 #: Columns up to which keys are looked for without being asked to.
 FEW_COLUMNS = 20_000
 _VALUES = 20
+#: Seconds that the first rows of a file that is sent are waited for.
+_CHECKED = 10.0
 #: Seconds that the first page has to itself, before anything is loaded for later ones.
 _FIRST_PAGE = 1.0
 #: Seconds between two looks whether a newer index was published.
@@ -208,6 +212,10 @@ class Service:
             raise BadRequest(f"cannot sort by {wanted['sort']!r}", hint=f"use {', '.join(SORTS)}")
         return self.catalog.select(**wanted)
 
+    def facets(self, **wanted: Any) -> Record:
+        """Values of facets and how many tables have each, of those that fit what is wanted of the other facets."""
+        return self.catalog.facets(**wanted)
+
     def columns(self, **wanted: Any) -> tuple[list[Record], int]:
         """A page of the columns: ``like`` (a part of the name), ``type``."""
         return self.catalog.select_columns(**wanted)
@@ -228,16 +236,22 @@ class Service:
         tables, all_tables = self.catalog.select(like=text, limit=_VALUES)
         columns, all_columns = self.catalog.select_columns(like=text, limit=_VALUES)
         values: list[Record] = []
+        cut = False
         notes: list[str] = []
         try:
             with self._lane() as lake:
-                found = lake.joinable({"value": [text]}, on="value", k=_VALUES)
-            values = [{"table": each.table, "column": each.column, "size": each.size} for each in found]
+                found = {form: lake.joinable({"value": [form]}, on="value", k=_VALUES) for form in _forms(text)}
+            values = [
+                {"table": each.table, "column": each.column, "size": each.size, "value": form}
+                for form, some in found.items()
+                for each in some
+            ]
+            cut = any(len(some) == _VALUES for some in found.values())
         except BadRequest as error:  # an index of profiles only
             notes.append(error.message)
         found_all: Record = {
             **{"tables": tables, "tables_total": all_tables, "columns": columns, "columns_total": all_columns},
-            **{"values": values, "values_cut": len(values) == _VALUES, "notes": notes},
+            **{"values": values, "values_cut": cut, "notes": notes},
         }
         return found_all
 
@@ -284,8 +298,35 @@ class Service:
         raise BadRequest(f"cannot tell what {reference!r} is", hint="write table:NAME or upload:NUMBER")
 
     def upload(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
-        """Take a file of a visitor's."""
-        return self.uploads.add(visitor, name, stream)
+        """Take a file of a visitor's, if its first rows can be read."""
+        upload = self.uploads.add(visitor, name, stream)
+        try:
+            self._check_readable(visitor, upload)
+        except LakescopeError:
+            self.uploads.remove(visitor, upload.id)
+            raise
+        return upload
+
+    def _check_readable(self, visitor: str, upload: Upload) -> None:
+        """Refuse a file that is damaged or has no rows, by what its owner calls it.
+
+        Where that takes long, or many wait, whoever asks about it will be told.
+        """
+        try:
+            job = self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+        except LakescopeError:
+            return
+        if not job.finished.wait(_CHECKED):
+            return
+        try:
+            rows = job.result()["records"]
+        except LakescopeError as error:
+            if status_of(error) not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+                return
+            message = error.message.replace(str(upload.path), upload.name).replace(upload.path.name, upload.name)
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, code_of(error), message, hint=error.hint) from error
+        if not rows:
+            raise BadRequest(f"{upload.name!r} has no rows", hint="send a file with a header and rows")
 
     def _ask(self, visitor: str, query: Query, question: str, parameters: Record, limit: float = QUICK) -> Asked:
         """Have a question answered: about a table of the lake by the index, about a file by a worker."""
@@ -340,6 +381,7 @@ class Service:
         self.lake.location(table)
         made = f"{query.name} joined with {table} on {on} = {column}"
         asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
+        asked["name"] = "" if query.in_lake else query.name
         return self._make(visitor, "join", asked, query.name, made)
 
     def augment(
@@ -351,6 +393,7 @@ class Service:
             raise BadRequest("no column was chosen", hint="choose some of the finds")
         made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
         asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
+        asked["name"] = "" if query.in_lake else query.name
         return self._make(visitor, "augment", asked, query.name, made)
 
     def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
@@ -371,8 +414,12 @@ class Service:
             if not place.exists():
                 dropped()
                 return {**answer, "upload": None}
-            upload = self.uploads.keep(visitor, f"{Path(name).name.partition('.')[0]}-joined.parquet", place, made)
-            return {**answer, "upload": upload.id, "made": made, "size": upload.size}
+            called = f"{Path(name).name.partition('.')[0]}-joined.parquet"
+            upload, gone = self.uploads.keep(visitor, called, place, made)
+            notes = [*answer.get("notes", [])]
+            if gone is not None:
+                notes.append(f"{gone.name!r} was forgotten to make room for this: so many files of yours are kept")
+            return {**answer, "notes": notes, "upload": upload.id, "made": made, "size": upload.size}
 
         def dropped() -> None:
             rmtree(place.parent, ignore_errors=True)
@@ -430,6 +477,11 @@ class Service:
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _forms(text: str) -> list[str]:
+    """A text as it is, and as it may be written elsewhere: with capitals, without, in capitals alone."""
+    return list(dict.fromkeys((text, text[:1].upper() + text[1:], text.title(), text.lower(), text.upper())))
 
 
 def _warm_lane(lake: Lake) -> None:

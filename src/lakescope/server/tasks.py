@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
+from lakescope.report.html import learnt_from
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
+
+if TYPE_CHECKING:
+    from lakescope.search.joinable import Joinable
 
 #: Rows and cells of a table that are shown.
 SHOWN_ROWS, _CELL = 25, 200
@@ -71,7 +76,8 @@ def describe(lake: Lake, progress: Progress, query: str) -> Answer:
     progress("reading the file", None)
     shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
     progress("comparing its values with the lake", None)
-    return {**shown, "described": lake.describe(query).to_dicts()}
+    found = lake.describe(query)
+    return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
 def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: str, **options: Any) -> Answer:
@@ -117,14 +123,19 @@ def _named(code: str, query: str, name: str) -> str:
     return code.replace(query, name) if name else code
 
 
-def join(lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, out: str, most: int) -> Answer:
+def join(
+    lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, name: str, out: str, most: int
+) -> Answer:
     """A query joined with a table of the lake, written to a file of the visitor's."""
     progress("joining", None)
     made = lake.joined(query, on, table, column, most=most)
     _write(made.table, out)
     notes = [f"the join has more rows: the first {most:,} were made"] if made.cut else []
     told = f"{made.matched:,} of {made.query_rows:,} rows found a partner"
-    return {**rows_of(made.table, _CELL, SHOWN_ROWS), "rows": made.table.num_rows, "notes": [told, *notes]}
+    of = cast("Joinable", SimpleNamespace(query_column=on, table=table, column=column))
+    code = {each: _named(lake.join_code(query, of, each), query, name) for each in _DIALECTS}
+    told_all = {"rows": made.table.num_rows, "code": code, "notes": [told, *notes]}
+    return {**rows_of(made.table, _CELL, SHOWN_ROWS), **told_all}
 
 
 def augment(
@@ -134,6 +145,7 @@ def augment(
     key: list[str],
     target: str,
     finds: list[list[str]],
+    name: str,
     out: str,
     agg: str,
     **options: Any,
@@ -148,7 +160,10 @@ def augment(
     progress("joining", None)
     table, added = lake.augmented(query, key, target, chosen, agg=agg)
     _write(table, out)
-    return {**rows_of(table, _CELL, SHOWN_ROWS), "rows": table.num_rows, "added": added.to_dicts(), "notes": []}
+    codes = [_correlation_code(lake, query, key, each, target, name) for each in chosen]
+    code = {each: "\n\n".join(some[each] for some in codes) for each in _DIALECTS if all(codes)}
+    told = {"rows": table.num_rows, "added": added.to_dicts(), "code": code, "notes": []}
+    return {**rows_of(table, _CELL, SHOWN_ROWS), **told}
 
 
 def _write(table: pa.Table, out: str) -> None:
@@ -170,11 +185,17 @@ def autojoin(
     ]
     plan = lakescope.autojoin(*places, budget=budget)
     data = {key: value for key, value in plan.to_dict().items() if key != "version"}
-    data |= {"found": bool(plan), "words": plan.words()}
+    data |= {"found": bool(plan), "words": plan.words(), "evidence": learnt_from(data)}
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
-        return {**nothing, "plan": data, "shared": lake.shared_columns(*places).to_dicts()}
+        shared = lake.shared_columns(*places).to_dicts()
+        in_lake = [each if not name else None for each, name in zip((left, right), names, strict=True)]
+        return {
+            **nothing,
+            "plan": data,
+            "shared": [{**each, **_judged(lake, places, in_lake, each)} for each in shared],
+        }
     progress("joining", None)
     table = plan.table()
     _write(table, out)
@@ -193,6 +214,24 @@ def autojoin(
         "unmatched": unmatched,
         "code": code,
     }
+
+
+def _judged(lake: Lake, places: Sequence[str], tables: Sequence[str | None], shared: Answer) -> Answer:
+    """What the lake thinks of two columns that hold the same values: the chance of that, and reasons to be careful.
+
+    Nothing if neither table is one of the lake.
+    """
+    for mine, other in (("left", "right"), ("right", "left")):
+        sides = dict(zip(("left", "right"), zip(places, tables, strict=True), strict=True))
+        (place, table), (_, wanted) = sides[mine], sides[other]
+        if wanted is None or wanted == table:
+            continue
+        least = max(0.01, 0.99 * shared[f"of_{mine}"])
+        found = lake.joinable(table or place, shared[mine], threshold=least, engine="exact")
+        for each in found:
+            if (each.table, each.column) == (wanted, shared[other]):
+                return {"p": each.p, "quality": each.quality, "reasons": list(each.reasons)}
+    return {"p": None, "quality": None, "reasons": []}
 
 
 def dependencies(lake: Lake, progress: Progress, table: str, nulls: str, budget: float) -> Answer:

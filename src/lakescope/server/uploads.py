@@ -12,12 +12,13 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.text import printable, shorten, size_text
-from lakescope.server.refusals import busy, too_large
+from lakescope.server.refusals import Refused, busy, too_large
 
 #: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
 SUFFIXES = {
@@ -33,10 +34,14 @@ SUFFIXES = {
     ".feather": ".feather",
 }
 #: Files a visitor may have, and bytes of all visitors, in sizes of the largest upload.
-_EACH, _ALL = 20, 20
+MOST, _ALL = 20, 20
 #: Seconds after which a file that nobody asked about is forgotten.
 KEPT = 4 * 3600.0
 _PIECE = 1 << 20
+#: Files that are text, bytes of one that are looked at, and the share of them that no text holds.
+_TEXTS = frozenset((".csv", ".tsv", ".json", ".jsonl"))
+_LOOKED_AT, _STRANGE = 65_536, 0.02
+_CONTROLS = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b") + b"\x7f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,7 @@ class Uploads:
         suffix = SUFFIXES.get(PurePosixPath(name.replace("\\", "/")).suffix.lower())
         if suffix is None:
             raise BadRequest(f"cannot read {shown_name(name)!r}", hint="send CSV, TSV, Parquet, JSON lines or Arrow")
+        self._check_room(visitor)
         place = self._place(suffix)
         try:
             with place.open("xb") as out:
@@ -80,7 +86,10 @@ class Uploads:
                     out.write(piece)
             if not place.stat().st_size:
                 raise BadRequest(f"{shown_name(name)!r} is empty", hint="send a file with a header and rows")
-            return self._keep(visitor, name, place, "")
+            if suffix in _TEXTS and _is_binary(place):
+                hint = "send CSV, TSV, Parquet, JSON lines or Arrow"
+                raise BadRequest(f"{shown_name(name)!r} is not text", hint=hint)
+            return self._keep(visitor, name, place, "")[0]
         except BaseException:
             shutil.rmtree(place.parent, ignore_errors=True)
             raise
@@ -89,8 +98,8 @@ class Uploads:
         """Where the result of a join may be written."""
         return self._place(".parquet")
 
-    def keep(self, visitor: str, name: str, place: Path, made: str) -> Upload:
-        """Take the result of a join that was written to such a place."""
+    def keep(self, visitor: str, name: str, place: Path, made: str) -> tuple[Upload, Upload | None]:
+        """Take the result of a join that was written to such a place; and which file was forgotten to make room."""
         return self._keep(visitor, name, place, made)
 
     def find(self, visitor: str, number: str) -> Upload:
@@ -128,18 +137,26 @@ class Uploads:
         folder.mkdir(mode=0o700)
         return folder / f"table{suffix}"
 
-    def _keep(self, visitor: str, name: str, place: Path, made: str) -> Upload:
+    def _check_room(self, visitor: str) -> None:
+        """Refuse a file of a visitor who has as many as one may: none that was sent goes without being asked."""
+        if len(self.of_visitor(visitor)) >= MOST:
+            message = f"you have {MOST} files here, which is as many as one may have"
+            raise Refused(HTTPStatus.CONFLICT, "too-many-files", message, hint="forget one of your files first")
+
+    def _keep(self, visitor: str, name: str, place: Path, made: str) -> tuple[Upload, Upload | None]:
         upload = Upload(secrets.token_urlsafe(16), visitor, shown_name(name), place, place.stat().st_size, made)
         with self._lock:
             self._expire()
             mine = [each for each in self._files.values() if each.visitor == visitor]
-            if len(mine) >= _EACH:
-                self._drop(min(mine, key=lambda each: self._used[each.id]))
+            gone = None
+            if len(mine) >= MOST:  # results first: they can be made again
+                gone = min(mine, key=lambda each: (not each.made, self._used[each.id]))
+                self._drop(gone)
             if sum(each.size for each in self._files.values()) + upload.size > _ALL * self.largest:
                 raise busy("the server holds as many files as it may")
             self._files[upload.id] = upload
             self._used[upload.id] = time.time()
-        return upload
+        return upload, gone
 
     def _expire(self) -> None:
         now = time.time()
@@ -151,6 +168,15 @@ class Uploads:
         self._files.pop(upload.id, None)
         self._used.pop(upload.id, None)
         shutil.rmtree(upload.path.parent, ignore_errors=True)
+
+
+def _is_binary(place: Path) -> bool:
+    """Whether what should be text holds what no text does; UTF-16, which says what it is, does."""
+    with place.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    return len(head) - len(head.translate(None, _CONTROLS)) > _STRANGE * len(head)
 
 
 def shown_name(name: str) -> str:

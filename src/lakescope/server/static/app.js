@@ -198,6 +198,15 @@ function ready(root) {
   root.querySelectorAll("figure[data-chart]:not([data-drawn])").forEach((figure) => (seen ? seen.observe(figure) : draw(figure)));
 }
 
+// Nothing is sent of a form of finds of which none was chosen.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest(".finds-form");
+  if (!form) return;
+  const none = !form.querySelector("input[name=find]:checked");
+  form.querySelector("[data-none-chosen]").hidden = !none;
+  if (none) event.preventDefault();
+});
+
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !/^(input|select|textarea)$/i.test(event.target.tagName)) {
     event.preventDefault();
