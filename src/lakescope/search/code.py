@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from lakescope.sources.reading_code import (
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
-__all__ = ["DIALECTS", "FRAME", "Keyed", "Side", "correlation_code", "join_code", "path_code", "side_of"]
+__all__ = ["DIALECTS", "FRAME", "Keyed", "Side", "correlation_code", "join_code", "path_code", "renamed", "side_of"]
 
 DIALECTS = ("spark", "sql", "duckdb", "polars")
 #: Cells of a query that are looked at to see how its values are written.
@@ -377,9 +378,30 @@ def _python(
     return "\n".join([*said, _imports(readers, own)]) + (head or "\n") + "\n" + "\n".join(lines)
 
 
+#: What stands before a table in SQL.
+_BEFORE = ("FROM ", "JOIN ")
+
+
+def renamed(code: str, path: str, name: str) -> str:
+    """Code that calls a file by another name, in every way a dialect writes it."""
+    one, other = PurePosixPath(path), PurePosixPath(name)
+    pairs = [
+        (repr(path), repr(name)),
+        (literal(path), literal(name)),
+        (path, name),
+        *((word + identifier(one.name.split(".")[0]), word + identifier(other.name.split(".")[0])) for word in _BEFORE),
+        (f"{one.name} is read by", f"{other.name} is read by"),
+    ]
+    for old, new in pairs:
+        code = code.replace(old, new)
+    return code
+
+
 # --- joins by key, for correlations -----------------------------------------------------------------------------------
 
 _SQL_AGGREGATES = {"mean": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "count": "COUNT"}
+#: Those that DuckDB computes to the last digits: means that should be equal tie.
+_EXACT_AGGREGATES = {**_SQL_AGGREGATES, "mean": "FAVG", "sum": "FSUM"}
 _FRAME_AGGREGATES = {"mean": "mean", "sum": "sum", "min": "min", "max": "max", "count": "count"}
 #: Coefficients that code computes; of others, the nearest that it does.
 _COMPUTED = {
@@ -472,6 +494,9 @@ _SQL_COEFFICIENTS = {
 def _correlation_sql(asked: _Asked, dialect: str) -> str:
     key_of = _plain_key if dialect == "sql" else _sql_key
     names = ("mine", "found")
+    # Where only the order counts, means that differ by their last digit are no tie.
+    exactly = dialect == "duckdb" and asked.coefficient != "pearson"
+    aggregates = _EXACT_AGGREGATES if exactly else _SQL_AGGREGATES
 
     def grouped(at: int) -> str:
         each, reader = asked.sides[at], asked.readers[at]
@@ -480,7 +505,7 @@ def _correlation_sql(asked: _Asked, dialect: str) -> str:
             key_of(_field("", side, reader), side, form) for side, form in zip(each.key_sides, asked.forms, strict=True)
         ]
         shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
-        number = f"{_SQL_AGGREGATES[each.aggregate]}(TRY_CAST({_field('', each.side, reader)} AS DOUBLE)) AS v"
+        number = f"{aggregates[each.aggregate]}(TRY_CAST({_field('', each.side, reader)} AS DOUBLE)) AS v"
         real = [
             f"{key} NOT IN ({', '.join(map(literal, _MARKERS))})"
             for key, form in zip(keys, asked.forms, strict=True)

@@ -297,6 +297,7 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
 def _told(found: Found) -> bool:
     """Whether reading a file, if that does not take long, tells of anything that readers do not agree about."""
     from lakescope import sources
@@ -349,7 +350,7 @@ def _csv_duckdb(path: str, layout: Layout) -> Reader:
         f"escape = {literal(layout.escape or layout.quote)}",
     ]
     if layout.plain:
-        options += ["header = true", "all_varchar = true", "null_padding = true"]
+        options += ["header = true", "all_varchar = true"]
     else:
         columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
         options += ["header = false", f"skip = {layout.lines}", "auto_detect = false", f"columns = {{{columns}}}"]
