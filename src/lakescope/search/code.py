@@ -2,7 +2,7 @@
 
 Values meet in the index in canonical form. The code brings keys to one form only where their columns need it: numbers,
 days and times where they are written in several ways, letters beyond ASCII. How tables are read is written by
-:mod:`lakescope.sources.reading_code`.
+:mod:`lakescope.search.reading_code`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.sources.reading_code import (
+from lakescope.search.reading_code import (
     FRAME,
     Reader,
     Side,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
 from lakescope.search.code import as_sql
-from lakescope.sources.reading_code import Reader, text_reader
+from lakescope.search.reading_code import Reader, text_reader
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
