@@ -425,9 +425,11 @@ class Lake:
         """A column of the lake as one side of code, with what the index knows of how its values are written."""
         names = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
         fields = ("kinds", "source_type", "patterns", "empty", "markers", "top", "sample", "minimum", "maximum")
-        record = self._index.column(names[_known(column, names)], fields)
+        record = self._index.column(names[_known(column, names)], (*fields, "data_class", "distinct"))
         shown = [each["value"] for each in record["top"] or []]
         shown += [*(record["sample"] or []), record["minimum"], record["maximum"]]
+        # Letters beyond ASCII may be in a text that is not shown; codes of one pattern have none.
+        unseen = "text" in dict(record["kinds"] or {}) and record["data_class"] != "code"
         return Side(
             self.location(table),
             str(self._table(table)["format"]),
@@ -436,7 +438,7 @@ class Lake:
             source_type=str(record["source_type"]),
             patterns=tuple(each["value"] for each in record["patterns"] or []),
             empty=bool(record["empty"] or record["markers"]),
-            wide=any(not str(text).isascii() for text in shown),
+            wide=any(not str(text).isascii() for text in shown) or (unseen and record["distinct"] > len({*shown})),
             odd=any(
                 problem["severity"] != "info" and problem["code"] != "renamed-columns"
                 for problem in rows_of(self.problems(), table).to_pylist()

@@ -36,8 +36,8 @@ DIALECTS = ("spark", "sql", "duckdb", "polars")
 _LOOKED_AT = 1000
 #: White space around a text, of Unicode too, in Java.
 _PADDED = r"(?U)^\s+|\s+$"
-#: What Python strips, and SQL must be told to.
-_BLANKS = " \t\r\n\u00a0\u3000"
+#: What SQL strips only if told to: tabulators and no-break spaces.
+_BLANKS = "\t\u00a0"
 #: What is no value in the index.
 _MARKERS = tuple(r"|-|--|\N|NA|N/A|n/a|#NA|#N/A|#N/A N/A|<NA>|NULL|null|None|NaN|nan|-NaN|-nan".split("|"))
 _CODE = "^[-+]?0[0-9]"
@@ -158,7 +158,7 @@ def _sql_text(name: str, form: Form) -> str:
     if not form.text:
         return f"TRIM({text})"
     blanks = " || ".join(f"CHR({ord(each)})" for each in _BLANKS)
-    return f"TRIM(NFC_NORMALIZE({text}), {blanks})"
+    return f"TRIM(NFC_NORMALIZE({text}), ' ' || {blanks})"
 
 
 def _plain_key(name: str, side: Side, form: Form) -> str:

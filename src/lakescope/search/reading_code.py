@@ -8,6 +8,7 @@ compression. What a system has no reader for, or reads otherwise than the index 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -454,6 +455,8 @@ def _json(side: Side, found: Found, dialect: str) -> Reader:
         shape = "newline_delimited" if lines else "array"
         return Reader(f"read_json({literal(side.path)}, format = '{shape}', sample_size = -1)", sql=True)
     if dialect == "polars":
+        if not _is_even(found, lines=lines):
+            return _by_lakescope(side, dialect, "its records hold lists, or values of several types")
         read = "read_ndjson" if lines else "read_json"
         return Reader(f"pl.{read}({side.path!r}, infer_schema_length=None)")
     return Reader(f"spark.read.json({side.path!r}{'' if lines else ', multiLine=True'})")
@@ -462,6 +465,33 @@ def _json(side: Side, found: Found, dialect: str) -> Reader:
 def _is_lines(found: Found) -> bool:
     with files.open_stream(found.parts[0][0], found.compression) as stream:
         return not stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
+@lru_cache(maxsize=256)
+def _is_even(found: Found, *, lines: bool) -> bool:
+    """Whether records of JSON have no list and each field one type, as polars wants it; judged by the beginning."""
+    with files.open_stream(found.parts[0][0], found.compression) as stream:
+        text = stream.read(_WHOLE).decode("utf-8-sig", "replace")
+    whole = found.size <= _WHOLE
+    try:
+        pieces = text.splitlines()[: None if whole else -1]
+        records = [json.loads(line) for line in pieces if line.strip()] if lines else json.loads(text) if whole else []
+    except ValueError:
+        return False
+    types: dict[str, set[str]] = {}
+    for record in records:
+        _note_types(record, "", types)
+    return all(len(found) == 1 and "list" not in found for found in types.values())
+
+
+def _note_types(value: object, place: str, types: dict[str, set[str]]) -> None:
+    if value is None:
+        return
+    name = "number" if type(value) in (int, float) else type(value).__name__
+    types.setdefault(place, set()).add(name)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _note_types(inner, f"{place}/{key}", types)
 
 
 def _orc(side: Side, dialect: str, found: Found) -> Reader:
