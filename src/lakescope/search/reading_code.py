@@ -106,6 +106,8 @@ class Layout:
     trouble: str = ""
     #: Whether lines end in more than one way.
     mixed: bool = False
+    #: How many cells the last line of the header has, if there is one.
+    width: int = 0
 
 
 def side_of(query: object, column: str) -> Side:
@@ -261,16 +263,19 @@ def _layout(found: Found, odd: bool | None, stamp: tuple[object, ...]) -> Layout
     quote, escape = chr(dialect.quote), chr(dialect.escape) if dialect.escape else ""
     delimiter = chr(dialect.delimiter)
     plain = dialect.preamble == 0 and dialect.header_rows == 1
-    plain = plain and _header(before, encoding, delimiter, quote) == names
+    header = _header(before, encoding, delimiter, quote)
+    plain = plain and header == names
     lines = before.count(b"\n") + (not before.endswith(b"\n") and bool(before))
-    mixed = 0 < head.count(b"\r\n") < head.count(b"\n")
-    return Layout(names, delimiter, quote, escape, lines, plain, encoding, found.compression, trouble, mixed)
+    ends = head.count(b"\n"), head.count(b"\r\n"), head.count(b"\r")
+    mixed = 0 < ends[1] < ends[0] or ends[2] > ends[1]
+    width = len(header) if dialect.header_rows == 1 else 0
+    return Layout(names, delimiter, quote, escape, lines, plain, encoding, found.compression, trouble, mixed, width)
 
 
 def _header(before: bytes, encoding: str, delimiter: str, quote: str) -> tuple[str, ...]:
-    """The names a file begins with, if any reader would find just these."""
-    text = before.decode(encoding, "replace").rstrip("\r\n")
-    if "\n" in text or quote * 2 in text:
+    """The cells of the last line before the data, as any reader finds them; none where readers differ about quotes."""
+    text = before.decode(encoding, "replace").rstrip("\r\n").rpartition("\n")[2]
+    if quote * 2 in text:
         return ()
     return tuple(next(csv.reader([text], delimiter=delimiter, quotechar=quote), []))
 
@@ -333,8 +338,10 @@ def _untold(layout: Layout, found: Found, dialect: str) -> str:
             return f"it is compressed by {layout.compression}"
     if layout.encoding != "utf-8" and (dialect in ("duckdb", "spark") or layout.compression):
         return f"it is written in {layout.encoding}"
-    if layout.mixed and dialect == "duckdb":
+    if layout.mixed and dialect in ("duckdb", "spark"):
         return "its lines end in more than one way"
+    if layout.width not in (0, len(layout.names)) and dialect in ("duckdb", "spark"):
+        return "its header has more or fewer cells than its rows"
     if layout.escape and dialect == "polars":
         return "its quotes are escaped by a backslash"
     if not layout.plain and dialect == "spark" and layout.lines > 1:
