@@ -252,7 +252,8 @@ def test_pictures_code_and_augmented_tables(demo_index: Lake, demo_lake: Path, t
     polars_code = demo_index.correlation_code(query, "date", best, "polars", target="rides")
     scope: dict[str, Any] = {}
     exec(polars_code, scope)
-    assert scope["joined"].select(pl.corr("mine", "found")).item() == pytest.approx(row[0])
+    assert scope["coefficient"] == pytest.approx(row[0])
+    assert scope["joined"].height == row[1]
     out = tmp_path / "more.parquet"
     added = demo_index.augment(query, "date", "rides", out, k=3)
     table = pq.read_table(out)

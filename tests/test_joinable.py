@@ -657,7 +657,7 @@ def test_paths_are_shown_whole(run: Run, demo_index: Lake) -> None:
     assert ", ".join(far["shop/staff.csv"].joins) in shown
     assert len(run(*query, "-k", "2").out.splitlines()) == 3
     assert_refused(run(*query, "-k", "0"), 2, "k must be")
-    assert_refused(run(*query, "--code", "sql"), 2, "--code does not go with --paths")
+    assert_refused(run(*query, "--verify"), 2, "--verify does not go with --paths")
 
 
 def test_nothing_in_common_is_said_without_a_column_too(run: Run, demo_index: Lake, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from lakescope.counting.count import Count
@@ -63,6 +64,7 @@ __all__ = [
     "fuzzyjoin",
     "index",
     "open",
+    "read",
     "repair",
 ]
 
@@ -101,6 +103,18 @@ def open(path: str | Path, *, processes: int | None = None) -> Lake:
     from lakescope.lake import Lake
 
     return Lake.open(path, processes)
+
+
+def read(table: Any) -> pa.Table:
+    """A whole table (a path, a URI, ``path::sheet``) as an index reads it: columns flat, cells as text.
+
+    White space around cells is removed, and empty cells are null. Printed code uses it for files that other systems
+    have no reader for, or read otherwise.
+    """
+    from lakescope.transforms.plan import rows_of
+    from lakescope.transforms.texts import read_kept
+
+    return rows_of(None, read_kept(table))
 
 
 def repair(path: str | Path, *, dry_run: bool = False) -> Results[Repair]:

@@ -19,7 +19,7 @@ from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
-from lakescope.search.code import Keyed, Side, correlation_code, join_code, side_of
+from lakescope.search.code import Keyed, Side, correlation_code, join_code, known, path_code, side_of
 from lakescope.search.correlated import (
     Correlated,
     CorrelationSearch,
@@ -31,7 +31,7 @@ from lakescope.search.correlated import (
 from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
-from lakescope.search.paths import JoinPath, join_paths
+from lakescope.search.paths import JoinPath, join_paths, split_join
 from lakescope.search.query import QueryColumn, range_of
 from lakescope.search.significance import LEVEL
 from lakescope.sources.names import meaningless as meaningless
@@ -364,12 +364,18 @@ class Lake:
 
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
         """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        right = self._side(found.table, found.column)
-        if self._is_table(query):
-            left = self._side(query, found.query_column)
-        else:
-            left = side_of(query, found.query_column)
-        return join_code(left, right, dialect)
+        return join_code(self._code_side(query, found.query_column), self._side(found.table, found.column), dialect)
+
+    def path_code(self, query: Any, found: JoinPath, dialect: str = "duckdb") -> str:
+        """Ready code for all joins of a path, one after the other: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
+        sides = []
+        table = str(query) if self._is_table(query) else "query"
+        for number, join in enumerate(found.joins):
+            left, right = split_join(join, table, self._has_column)
+            mine = self._code_side(query, left) if number == 0 else self._side(table, left)
+            table = right[0]
+            sides.append((mine, self._side(*right)))
+        return path_code(sides, dialect)
 
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
@@ -423,7 +429,36 @@ class Lake:
         return located(table, str(self._table(table)["uri"]))
 
     def _side(self, table: str, column: str) -> Side:
-        return Side(self.location(table), str(self._table(table)["format"]), column)
+        """A column of the lake as one side of code, with what the index knows of how its values are written."""
+        names = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
+        fields = ("kinds", "source_type", "patterns", "empty", "markers", "top", "sample", "minimum", "maximum")
+        record = self._index.column(names[_known(column, names)], (*fields, "data_class", "distinct"))
+        shown = [each["value"] for each in record["top"] or []]
+        shown += [*(record["sample"] or []), record["minimum"], record["maximum"]]
+        # Letters beyond ASCII may be in a text that is not shown; codes of one pattern have none.
+        unseen = "text" in dict(record["kinds"] or {}) and record["data_class"] != "code"
+        return Side(
+            self.location(table),
+            str(self._table(table)["format"]),
+            column,
+            kinds=tuple(kind for kind, count in dict(record["kinds"] or {}).items() if count),
+            source_type=str(record["source_type"]),
+            patterns=tuple(each["value"] for each in record["patterns"] or []),
+            empty=bool(record["empty"] or record["markers"]),
+            wide=any(not str(text).isascii() for text in shown) or (unseen and record["distinct"] > len({*shown})),
+            odd=any(
+                problem["severity"] != "info" and problem["code"] != "renamed-columns"
+                for problem in rows_of(self.problems(), table).to_pylist()
+            ),
+        )
+
+    def _has_column(self, table: str, column: str) -> bool:
+        numbers = self._joins.columns_of(table) if self._is_table(table) else ()
+        return any(self._joins.name_of(number) == column for number in numbers)
+
+    def _code_side(self, query: Any, column: str) -> Side:
+        """A column of a query as one side of code: of a table of the lake, a path, or a frame."""
+        return self._side(query, column) if self._is_table(query) else known(query, side_of(query, column))
 
     def _query(self, query: Any, on: str | None, *, plausible: bool = False) -> tuple[list[QueryColumn], str | None]:
         """The columns of a query (those it makes sense to join on, if ``plausible``), or the one that is named.
@@ -602,9 +637,11 @@ class Lake:
         aggregate = query_agg or _aggregate_of_query(found.aggregate)
         if len(columns) > 1:
             columns = list(self._correlations.order_of_key(self._keyed(query, columns, target, aggregate), found))
-        mine = self._side(query, target) if self._is_table(query) else side_of(query, target)
-        theirs = Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate)
-        return correlation_code(Keyed(mine, tuple(columns), aggregate), theirs, dialect)
+        key_sides = tuple(self._side(found.table, name) for name in found.key_columns)
+        theirs = Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, key_sides)
+        sides = tuple(self._code_side(query, name) for name in columns)
+        mine = Keyed(self._code_side(query, target), tuple(columns), aggregate, sides)
+        return correlation_code(mine, theirs, dialect, found.coefficient)
 
     def augment(
         self,

@@ -378,6 +378,9 @@ def drift(
     print_results(found, form, empty="nothing drifted")
 
 
+_HitOption = Annotated[int, typer.Option("--hit", help="Which hit to print code for or draw, as they are listed.")]
+
+
 @app.command(
     epilog="Examples: lakescope join lake.idx my.csv --on zip -k 10"
     " | lakescope join lake.idx my.csv --on zip --threshold 0.7 --verify"
@@ -407,19 +410,26 @@ def join(
     code: Annotated[
         str | None, typer.Option(help="Print ready code for the best join: spark, sql, duckdb or polars.")
     ] = None,
+    hit: _HitOption = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say which engine answered, why, what it read.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Which columns of the lake join with mine: the best ones exactly, or all above a threshold."""
     from lakescope.cli import joining
 
+    if hit != 1 and code is None:
+        raise BadRequest("--hit chooses what --code is about", hint="name --code, too")
+    if paths is not None and code is not None:
+        joining.refuse_with_paths(explain=explain, verify=verify, own=own)
+        joining.print_path_code(_lake(index), query, on, paths, threshold, code, hit)
+        return
     if paths is not None:
-        joining.refuse_with_paths(code=code, explain=explain, verify=verify, own=own)
+        joining.refuse_with_paths(explain=explain, verify=verify, own=own)
         joining.print_paths(_lake(index), query, on, paths, threshold, k, form)
         return
     options = {"k": k, "threshold": threshold, "verify": verify, "engine": engine, "rank": rank, "own": own}
     if code is not None:
-        joining.print_code(_lake(index), query, on, options, code)
+        joining.print_code(_lake(index), query, on, options, code, hit)
     else:
         joining.print_joins(_lake(index), query, on, options, explain=explain, form=form)
 
@@ -460,6 +470,7 @@ def correlate(
     code: Annotated[
         str | None, typer.Option(help="Print code for the join of the best: spark, sql, duckdb or polars.")
     ] = None,
+    hit: _HitOption = 1,
     explain: Annotated[bool, typer.Option("--explain", help="Say how many columns were looked at.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
@@ -472,7 +483,7 @@ def correlate(
         **{"weights": correlating.parse_weights(weight), "given": given, "verify": verify, "own": own},
     }
     correlating.print_correlations(
-        _lake(index), query, key, target, options, plot=plot, code=code, explain=explain, form=form
+        _lake(index), query, key, target, options, plot=plot, code=code, hit=hit, explain=explain, form=form
     )
 
 

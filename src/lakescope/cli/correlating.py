@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from lakescope.cli.joining import chosen
 from lakescope.cli.output import Format, print_results, write
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
@@ -42,27 +43,34 @@ def print_correlations(
     *,
     plot: str | None,
     code: str | None,
+    hit: int,
     explain: bool,
     form: Format,
 ) -> None:
-    """Print the columns that correlate with a query's target; draw or write code for the best if asked."""
+    """Print the columns that correlate with a query's target; draw or write code for one of them if asked.
+
+    ``hit`` is the number of that one, from 1.
+    """
     if plot is not None and (Path(plot).is_dir() or not Path(plot).absolute().parent.is_dir()):
         raise BadRequest(f"cannot write {plot}", hint="name a file in a directory that is there")
     if plot is not None and Path(plot).suffix.lower() != ".svg":
         raise BadRequest(f"cannot write {plot}: pictures are SVG", hint="name a file that ends in .svg")
+    if hit != 1 and not (plot or code):
+        raise BadRequest("--hit chooses what --plot or --code are about", hint="name one of them, too")
     columns = _columns(lake, query, key)
-    results = lake.correlated(query, columns, target, **options)
+    results = lake.correlated(query, columns, target, **{**options, "k": max(options["k"], hit)})
     if (plot or code) and not results:
         raise NotFound("no column correlates: there is nothing to draw", hint="ask without --plot and --code")
-    if code is not None:
+    picked = chosen(results, hit) if plot or code else None
+    if code is not None and picked is not None:
         told = {"target": target, "query_agg": options["query_agg"]}
-        write(lake.correlation_code(query, columns, results[0], code, **told))
+        write(lake.correlation_code(query, columns, picked, code, **told))
         return
     print_results(results, form, empty="no column correlates")
-    if plot is not None:
-        picture = lake.scatter(query, columns, target, results[0], query_agg=options["query_agg"])
+    if plot is not None and picked is not None:
+        picture = lake.scatter(query, columns, target, picked, query_agg=options["query_agg"])
         Path(plot).write_text(picture, "utf-8")
-        typer.echo(f"{plot}: {results[0].table} {results[0].column} against {target}", err=True)
+        typer.echo(f"{plot}: {picked.table} {picked.column} against {target}", err=True)
     if explain:
         typer.echo("; ".join(f"{name}: {value}" for name, value in results.info.items()), err=True)
 

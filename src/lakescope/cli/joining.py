@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import typer
 
@@ -11,6 +12,10 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.report.text import aligned, cell_text, printable
 from lakescope.search.joinable import check_request
+
+Hit = TypeVar("Hit")
+#: How many are found unless more are asked for.
+_SHOWN = 10
 
 
 def print_joins(
@@ -61,13 +66,36 @@ def refuse_with_paths(**given: object) -> None:
             raise BadRequest(f"--{name} does not go with --paths", hint="leave one of them out")
 
 
-def print_code(lake: Lake, query: str, on: str | None, options: dict[str, Any], dialect: str) -> None:
-    """Print code for the best join."""
+def print_code(lake: Lake, query: str, on: str | None, options: dict[str, Any], dialect: str, hit: int) -> None:
+    """Print code for one of the joins that are found: the best one is number 1."""
     table, column = split_query(lake, query, on)
+    if options["k"] is None and options["threshold"] is None:
+        options = {**options, "k": max(hit, _SHOWN)}
     results = lake.joinable(table, column, **options)
     if not results:
         raise NotFound("no column joins: there is no code to write", hint="ask without --code to see why")
-    write(lake.join_code(table, results[0], dialect))
+    write(lake.join_code(table, chosen(results, hit), dialect))
+
+
+def print_path_code(
+    lake: Lake, query: str, on: str | None, depth: int, threshold: float | None, dialect: str, hit: int
+) -> None:
+    """Print code for all joins of one of the paths that are found: the first one is number 1."""
+    table, column = split_query(lake, query, on)
+    limits = {} if threshold is None else {"threshold": threshold}
+    results = lake.join_paths(table, column, depth=depth, **limits)
+    if not results:
+        raise NotFound("no table can be reached: there is no code to write", hint="ask with a lower --threshold")
+    write(lake.path_code(table, chosen(results, hit), dialect))
+
+
+def chosen(results: Sequence[Hit], hit: int) -> Hit:
+    """One of the results, counted from 1 as they are printed."""
+    if hit < 1:
+        raise BadRequest(f"there is no hit {hit}", hint="the best one is --hit 1")
+    if hit > len(results):
+        raise NotFound(f"there is no hit {hit}: {len(results)} were found", hint="ask without --code to see them")
+    return results[hit - 1]
 
 
 def split_query(lake: Lake, query: str, on: str | None) -> tuple[str, str | None]:

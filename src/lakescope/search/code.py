@@ -1,274 +1,602 @@
-"""Ready code for a join that was found, in the dialect of one's choice.
+"""Ready code for joins and correlations that were found, in the dialect of one's choice.
 
-Values meet in the index trimmed and in canonical form; the code compares them as trimmed text, which is as near as one
-line comes.
+Values meet in the index in canonical form. The code brings keys to one form only where their columns need it: numbers,
+days and times where they are written in several ways, letters beyond ASCII. How tables are read is written by
+:mod:`lakescope.search.reading_code`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from lakescope.errors import BadRequest
-from lakescope.sources.discover import discover
-from lakescope.sources.files import display
-from lakescope.sources.postgres_uri import Address, table_name
+import numpy as np
+
+from lakescope.errors import BadRequest, LakescopeError
+from lakescope.search.reading_code import (
+    FRAME,
+    Reader,
+    Side,
+    identifier,
+    literal,
+    path_of,
+    reader_of,
+    side_of,
+)
+from lakescope.values.canonical import Kind
+from lakescope.values.cells import Cells, understand
+
+__all__ = ["DIALECTS", "FRAME", "Keyed", "Side", "correlation_code", "join_code", "path_code", "renamed", "side_of"]
 
 DIALECTS = ("spark", "sql", "duckdb", "polars")
-#: What a table in memory goes by.
-FRAME = "query"
+#: Cells of a query that are looked at to see how its values are written.
+_LOOKED_AT = 1000
+#: White space around a text, of Unicode too, in Java.
+_PADDED = r"(?U)^\s+|\s+$"
+#: What SQL strips only if told to: tabulators and no-break spaces.
+_BLANKS = "\t\u00a0"
+#: What is no value in the index.
+_MARKERS = tuple(r"|-|--|\N|NA|N/A|n/a|#NA|#N/A|#N/A N/A|<NA>|NULL|null|None|NaN|nan|-NaN|-nan".split("|"))
+_CODE = "^[-+]?0[0-9]"
+#: How Arrow, Parquet and databases call columns of floating-point numbers.
+_FLOATS = ("double", "float", "real", "halffloat", "decimal", "numeric")
+
+
+# --- how keys are compared --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One side of a join: where its table lies, in which format, and the column."""
+class Form:
+    """What two columns need to meet: keys as numbers, as moments, as text in one form; codes stay as they are.
 
-    location: str
-    format: str
-    column: str
+    ``empty`` says that both have cells that stand for nothing, which are no keys.
+    """
+
+    number: bool = False
+    moment: bool = False
+    text: bool = False
+    codes: bool = False
+    empty: bool = False
+    boolean: bool = False
+    zoned: bool = False
+
+    @classmethod
+    def of(cls, left: Side, right: Side) -> Form:
+        both = {*left.kinds, *right.kinds}
+        numbers = all({"integer", "decimal"} & {*side.kinds} for side in (left, right))
+        floats = any(side.source_type.lower().startswith(_FLOATS) for side in (left, right))
+        moments = all({"date", "time", "timestamp"} & {*side.kinds} for side in (left, right))
+        written = {side.patterns for side in (left, right)}
+        plain = len(written) == 1 and all(len(patterns) == 1 for patterns in written)
+        return cls(
+            number=numbers and (floats or "decimal" in both or _signed(left) or _signed(right)),
+            moment=moments and not (plain and left.source_type == right.source_type == "text"),
+            text=left.wide or right.wide,
+            codes="code" in both,
+            empty=left.empty and right.empty,
+            zoned=moments and "timestamp" in left.kinds and "timestamp" in right.kinds,
+            boolean="boolean" in left.kinds and "boolean" in right.kinds,
+        )
+
+    def told(self, dialect: str) -> list[str]:
+        """What is said of keys in comments."""
+        said = []
+        if self.number and dialect == "sql":
+            said.append("Keys are compared as numbers.")
+        if self.text and dialect in ("spark", "sql"):
+            said.append(
+                f"{'Spark' if dialect == 'spark' else 'SQL'} does not compose letters with their accents (NFC)."
+            )
+        if self.zoned:
+            said.append("Days and times are compared as moments, those with a time zone as this system reads them.")
+        return said
+
+
+def _signed(side: Side) -> bool:
+    return any(pattern.startswith("+") for pattern in side.patterns)
+
+
+def known(query: Any, side: Side) -> Side:
+    """The side of a query from outside the lake, with what its first cells tell of how its values are written."""
+    from lakescope.search.reading import batches_of
+
+    try:
+        for batch in islice(batches_of(query), 1):
+            for column in batch.columns:
+                if column.name == side.column:
+                    return _looked_at(side, understand(column, batch.fallback), _type_of(query, side))
+    except LakescopeError:
+        pass
+    return side
+
+
+def _type_of(query: Any, side: Side) -> str:
+    if side.format in ("csv", "json", "jsonl"):
+        return "text"
+    return "text" if isinstance(query, str) and side.format == "excel" else "typed"
+
+
+def _looked_at(side: Side, cells: Cells, source_type: str) -> Side:
+    texts = [
+        cells.written[start:end].tobytes().decode("utf-8", "replace")
+        for start, end in islice(zip(cells.wstarts.tolist(), cells.wends.tolist(), strict=True), _LOOKED_AT)
+    ]
+    kinds = tuple(Kind(int(kind)).name.lower() for kind in np.unique(cells.kinds))
+    patterns = tuple(sorted({"".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in t) for t in texts}))
+    if source_type == "typed" and "decimal" not in kinds:
+        # Floating-point numbers that are whole are written without a point here, with one elsewhere.
+        source_type = "double" if "integer" in kinds else "typed"
+    return replace(
+        side,
+        kinds=kinds,
+        source_type=source_type,
+        patterns=patterns[:2],
+        empty=bool(cells.empty or cells.markers),
+        wide=any(not text.isascii() for text in texts),
+    )
+
+
+def _sql_key(name: str, side: Side, form: Form) -> str:
+    """A key in DuckDB's SQL."""
+    text = _sql_text(name, form)
+    if form.number or form.moment:
+        as_type = "DOUBLE" if form.number else "TIMESTAMP"
+        value = f"CAST(TRY_CAST({text} AS {as_type}) AS VARCHAR)"
+        if form.number and form.codes:
+            value = f"CASE WHEN NOT REGEXP_MATCHES({text}, {literal(_CODE)}) THEN {value} END"
+        text = f"COALESCE({value}, {text})"
+    elif form.boolean:
+        text = f"CASE WHEN LOWER({text}) IN ('true', 'false') THEN LOWER({text}) ELSE {text} END"
+    return text
+
+
+def _sql_text(name: str, form: Form) -> str:
+    text = f"CAST({name} AS VARCHAR)"
+    if not form.text:
+        return f"TRIM({text})"
+    blanks = " || ".join(f"CHR({ord(each)})" for each in _BLANKS)
+    return f"TRIM(NFC_NORMALIZE({text}), ' ' || {blanks})"
+
+
+def _plain_key(name: str, side: Side, form: Form) -> str:
+    """A key in SQL of no system in particular."""
+    if form.number and "text" not in side.kinds:
+        return f"CAST({name} AS DOUBLE PRECISION)"
+    if form.moment and "text" not in side.kinds:
+        return f"CAST({name} AS TIMESTAMP)"
+    return f"TRIM(CAST({name} AS VARCHAR))"
+
+
+def _polars_key(side: Side, form: Form) -> str:
+    first, *inner = path_of(side)
+    text = f"pl.col({first!r})" + "".join(f".struct.field({name!r})" for name in inner) + ".cast(pl.String)"
+    text += ".str.normalize('NFC')" if form.text else ""
+    text += ".str.strip_chars()"
+    for needed, name in ((form.number, "number"), (form.moment, "moment"), (form.boolean, "truth")):
+        if needed:
+            return f"{name}({text})"
+    return text
+
+
+_POLARS_FORMS = {
+    "number": '''def number(text):
+    """Numbers in one form; what is none stays as it is."""
+    return pl.coalesce({guarded}text.cast(pl.Float64, strict=False).cast(pl.String){closed}, text)
+''',
+    "moment": '''def moment(text):
+    """Days and times in one form; what is neither stays as it is."""
+    plain = text.str.replace("T", " ", literal=True)
+    forms = [plain.str.to_datetime(form, strict=False, time_unit="us") for form in ("%F %T%.f", "%F %R")]
+    days = plain.str.to_date("%F", strict=False).cast(pl.Datetime("us"))
+    return pl.coalesce([*forms, days]).cast(pl.String).fill_null(text)
+''',
+    "truth": '''def truth(text):
+    """True and false in one form."""
+    small = text.str.to_lowercase()
+    return pl.when(small.is_in(["true", "false"])).then(small).otherwise(text)
+''',
+}
+
+
+def _polars_forms(forms: Sequence[Form]) -> str:
+    """Functions that bring keys to one form, those that are needed."""
+    needed = {
+        "number": any(form.number for form in forms),
+        "moment": any(form.moment and not form.number for form in forms),
+        "truth": any(form.boolean and not (form.number or form.moment) for form in forms),
+    }
+    codes = any(form.codes for form in forms)
+    guarded = f"pl.when(~text.str.contains({_CODE!r})).then(" if codes else ""
+    texts = [_POLARS_FORMS[name] for name, wanted in needed.items() if wanted]
+    filled = [text.replace("{guarded}", guarded).replace("{closed}", ")" if codes else "") for text in texts]
+    return "".join(f"\n\n{text}" for text in filled) + ("\n" if filled else "")
+
+
+def _spark_name(names: Sequence[str]) -> str:
+    return ".".join("`" + name.replace("`", "``") + "`" for name in names)
+
+
+def _spark_key(table: str, side: Side, form: Form) -> str:
+    name = _spark_name(path_of(side))
+    column = f"{table}[{name!r}]" if table else f"F.col({name!r})"
+    text = f"F.trim({column}.cast('string'))"
+    if form.text:
+        text = f"F.regexp_replace({column}.cast('string'), {_PADDED!r}, '')"
+    if form.number or form.moment:
+        value = f"{text}.try_cast('{'double' if form.number else 'timestamp_ntz'}').cast('string')"
+        value = f"F.when(~{text}.rlike({_CODE!r}), {value})" if form.number and form.codes else value
+        return f"F.coalesce({value}, {text})"
+    if form.boolean:
+        return f"F.when(F.lower({text}).isin('true', 'false'), F.lower({text})).otherwise({text})"
+    return text
+
+
+# --- joins ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One join of a path: a column of a table, and that of the next."""
+
+    left: Side
+    right: Side
 
     @property
-    def part(self) -> str:
-        """Sheet or table within the file, if the location names one."""
-        return self._parts[1]
-
-    @property
-    def path(self) -> str:
-        return self._parts[0]
-
-    @property
-    def _parts(self) -> tuple[str, str]:
-        if self.format == "postgresql":
-            address = Address.of(self.location)
-            return str(replace(address, table=None)), table_name(*(address.table or ("", "")))
-        path, _, part = self.location.partition("::")
-        return path, part
-
-    @property
-    def database_table(self) -> tuple[str, str]:
-        """Schema and name of a table of PostgreSQL."""
-        return Address.of(self.location).table or ("", "")
-
-
-def side_of(query: Any, column: str) -> Side:
-    """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
-    if isinstance(query, str) or hasattr(query, "__fspath__"):
-        found, _ = discover([str(query)])
-        if found:
-            return Side(display(str(query)), found[0].format, column)
-    return Side(FRAME, FRAME, column)
+    def form(self) -> Form:
+        return Form.of(self.left, self.right)
 
 
 def join_code(left: Side, right: Side, dialect: str) -> str:
     """Code that joins two tables, keeping all rows of the left one."""
-    if dialect not in _WRITERS:
+    return path_code([(left, right)], dialect)
+
+
+def path_code(joins: Sequence[tuple[Side, Side]], dialect: str) -> str:
+    """Code that joins tables one after the other, keeping all rows of the first."""
+    _check(dialect)
+    links = [Link(left, right) for left, right in joins]
+    names = ["mine", "found"] if len(links) == 1 else ["mine", *(f"found{n + 1}" for n in range(len(links)))]
+    # A table is read once, for all its columns that are keys.
+    columns = [[links[0].left], *([a.right, b.left] for a, b in pairwise(links)), [links[-1].right]]
+    readers = [_reader(each, dialect) for each in columns]
+    told = _told(readers, [link.form for link in links], dialect)
+    if dialect in ("sql", "duckdb"):
+        return _join_sql(links, names, readers, told, dialect)
+    return (_join_polars if dialect == "polars" else _join_spark)(links, names, readers, told)
+
+
+def _check(dialect: str) -> None:
+    if dialect not in DIALECTS:
         raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
-    return _WRITERS[dialect](left, right)
 
 
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _reader(sides: Sequence[Side], dialect: str) -> Reader:
+    """A reader that knows all these columns of a table."""
+    readers = [reader_of(side, dialect) for side in sides]
+    return next((each for each in readers if "lakescope" in each.code.split(".")[0]), readers[0])
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _told(readers: Sequence[Reader], forms: Sequence[Form], dialect: str) -> list[str]:
+    notes = [reader.note for reader in readers if reader.note]
+    return list(dict.fromkeys([*notes, *(line for form in forms for line in form.told(dialect))]))
 
 
-def _table_name(side: Side) -> str:
-    """A name for a table in SQL: that of its file, or of its part."""
-    return _identifier(side.part or PurePosixPath(side.path).name.split(".")[0] or "query")
+def _imports(readers: Sequence[Reader], *more: str) -> str:
+    return "\n".join(sorted({line for reader in readers for line in reader.imports} | set(more)))
 
 
-def _sql(left: Side, right: Side) -> str:
-    return _select(_table_name(left), _table_name(right), left, right)
+def _field(alias: str, side: Side, reader: Reader) -> str:
+    """A column in SQL; a field of another one where the reader keeps these nested."""
+    names = path_of(side) if reader.sql and not reader.imports else (side.column,)
+    return ".".join([*([alias] if alias else []), *map(identifier, names)])
 
 
-def _select(one: str, other: str, left: Side, right: Side) -> str:
-    def key(alias: str, side: Side) -> str:
-        return f"TRIM(CAST({alias}.{_identifier(side.column)} AS VARCHAR))"
-
-    return (
-        f"SELECT mine.*, found.*\nFROM {one} AS mine\nLEFT JOIN {other} AS found\n"
-        f"  ON {key('mine', left)} = {key('found', right)};"
-    )
+def _flat(side: Side, reader: Reader) -> Side:
+    """A side whose columns lakescope has laid flat."""
+    return replace(side, format="read") if "import lakescope" in reader.imports else side
 
 
-def _duckdb(left: Side, right: Side) -> str:
-    return _select(_duckdb_source(left), _duckdb_source(right), left, right)
+def _join_sql(
+    links: Sequence[Link], names: Sequence[str], readers: Sequence[Reader], told: list[str], dialect: str
+) -> str:
+    key = _plain_key if dialect == "sql" else _sql_key
+    tables = [reader.code if reader.sql else f"{name}_table" for name, reader in zip(names, readers, strict=True)]
+    lines = [f"SELECT {', '.join(f'{name}.*' for name in names)}", f"FROM {tables[0]} AS {names[0]}"]
+    for n, link in enumerate(links):
+        mine, other = (_field(names[n + at], side, readers[n + at]) for at, side in enumerate((link.left, link.right)))
+        left, right = key(mine, link.left, link.form), key(other, link.right, link.form)
+        lines.append(f"LEFT JOIN {tables[n + 1]} AS {names[n + 1]}")
+        lines.append(f"  ON {left} = {right}{_real_sql(left, link.form)}")
+    return as_sql("\n".join(lines) + ";", names, readers, told, "joined")
 
 
-def _duckdb_source(side: Side) -> str:
-    path = _literal(side.path)
-    if side.format == "sqlite":
-        return f"sqlite_scan({path}, {_literal(side.part)})"
-    if side.format == "postgresql":
-        schema, name = side.database_table
-        return f"postgres_scan({path}, {_literal(schema)}, {_literal(name)})"
-    if side.format in ("delta", "iceberg"):
-        return f"{side.format}_scan({path})"
-    if side.format == "excel":
-        return f"read_xlsx({path}, sheet = {_literal(side.part)}, all_varchar = true)"
-    if side.format in ("json", "jsonl"):
-        return f"read_json({path})"
-    if side.format == "csv":
-        return f"read_csv({path}, all_varchar = true)"
-    return f"read_parquet({path})" if side.format == "parquet" else _table_name(side)
+def _real_sql(key: str, form: Form) -> str:
+    """A condition that a key is none of the texts that stand for nothing."""
+    return f"\n  AND {key} NOT IN ({', '.join(map(literal, _MARKERS))})" if form.empty else ""
 
 
-def _polars(left: Side, right: Side) -> str:
-    def key(side: Side) -> str:
-        return f"pl.col({side.column!r}).cast(pl.String).str.strip_chars()"
-
-    extra = "import sqlite3\n\n" if "sqlite" in (left.format, right.format) else ""
-    return (
-        f"{extra}import polars as pl\n\n"
-        f"mine = {_polars_source(left)}\nfound = {_polars_source(right)}\n"
-        f"joined = mine.join(found, left_on={key(left)}, right_on={key(right)}, how='left')"
-    )
-
-
-def _polars_source(side: Side) -> str:
-    if side.format == FRAME:
-        return f"pl.DataFrame({FRAME})"
-    if side.format == "csv":
-        return f"pl.read_csv({side.path!r}, infer_schema=False)"
-    if side.format == "excel":
-        return f"pl.read_excel({side.path!r}, sheet_name={side.part!r})"
-    if side.format == "sqlite":
-        query = f"SELECT * FROM {_identifier(side.part)}"
-        return f"pl.read_database({query!r}, sqlite3.connect({side.path!r}))"
-    if side.format == "postgresql":
-        query = "SELECT * FROM " + ".".join(map(_identifier, side.database_table))
-        return f"pl.read_database_uri({query!r}, {side.path!r}, engine='adbc')"
-    if side.format in ("delta", "iceberg"):
-        return f"pl.scan_{side.format}({side.path!r}).collect()"
-    if side.format in ("json", "jsonl"):
-        return f"pl.read_ndjson({side.path!r})"
-    return f"pl.read_parquet({side.path!r})" if side.format == "parquet" else f"pl.read_ipc({side.path!r})"
+def as_sql(sql: str, names: Sequence[str], readers: Sequence[Reader], told: Sequence[str], result: str) -> str:
+    """A statement, within Python if Python has to read one of its tables."""
+    loaded = [(name, reader) for name, reader in zip(names, readers, strict=True) if not reader.sql]
+    if not loaded:
+        return "\n".join([*(f"-- {line}" for line in told), sql])
+    quoted = repr(sql) if '"""' in sql or "\\" in sql else f'"""\n{sql}\n"""'
+    tables = "\n".join(f"{name}_table = {reader.code}" for name, reader in loaded)
+    imports = _imports(readers, "import duckdb")
+    lines = [f"# {line}" for line in ("Python: SQL alone cannot read these tables.", *told)]
+    return "\n".join(lines) + f"\n{imports}\n\n{tables}\n{result} = duckdb.sql({quoted})"
 
 
-def _spark(left: Side, right: Side) -> str:
-    def key(name: str, side: Side) -> str:
-        column = "`" + side.column.replace("`", "``") + "`"
-        return f"F.trim({name}[{column!r}].cast('string'))"
-
-    return (
-        "from pyspark.sql import functions as F\n\n"
-        f"mine = {_spark_source(left)}\nfound = {_spark_source(right)}\n"
-        f"joined = mine.join(found, {key('mine', left)} == {key('found', right)}, 'left')"
-    )
-
-
-def _spark_source(side: Side) -> str:
-    if side.format == FRAME:
-        return f"spark.createDataFrame({FRAME})"
-    if side.format == "csv":
-        return f"spark.read.csv({side.path!r}, header=True)"
-    if side.format in ("json", "jsonl"):
-        return f"spark.read.json({side.path!r})"
-    if side.format in ("parquet", "orc"):
-        return f"spark.read.{side.format}({side.path!r})"
-    if side.format in ("delta", "iceberg"):
-        return f"spark.read.format({side.format!r}).load({side.path!r})"
-    if side.format == "postgresql":
-        address = Address.of(side.location)
-        url = f"jdbc:postgresql://{address.hosts}/{address.database}"
-        place = ".".join(map(_identifier, side.database_table))
-        return f"spark.read.jdbc({url!r}, {place!r}, properties={{'user': {address.user!r}}})"
-    return f"spark.table({side.location!r})"
+def _join_polars(links: Sequence[Link], names: Sequence[str], readers: Sequence[Reader], told: list[str]) -> str:
+    lines = [f"{name} = {reader.code}" for name, reader in zip(names, readers, strict=True)]
+    joined = names[-1]
+    for n, link in reversed(list(enumerate(links))):
+        left, right = (
+            _polars_key(_flat(side, readers[n + at]), link.form) for at, side in enumerate((link.left, link.right))
+        )
+        if link.form.empty:
+            left = f"real({left})"
+        suffix = "" if len(links) == 1 else f", suffix='_{n + 1}'"
+        lines.append(f"joined = {names[n]}.join({joined}, left_on={left}, right_on={right}, how='left'{suffix})")
+        joined = "joined"
+    return _python(lines, links, readers, told, "import polars as pl", _polars_head([link.form for link in links]))
 
 
-_WRITERS: dict[str, Callable[[Side, Side], str]] = {
-    "spark": _spark,
-    "sql": _sql,
-    "duckdb": _duckdb,
-    "polars": _polars,
-}
+def _polars_head(forms: Sequence[Form]) -> str:
+    real = f'''
+
+def real(text):
+    """No key where nothing is there."""
+    return pl.when(~text.is_in({list(_MARKERS)!r})).then(text)
+
+'''
+    return (real if any(form.empty for form in forms) else "") + _polars_forms(forms)
 
 
-def source_code(side: Side, dialect: str) -> str:
-    """How a dialect reads the table of one side."""
-    readers = {"spark": _spark_source, "duckdb": _duckdb_source, "polars": _polars_source, "sql": _table_name}
-    return readers[dialect](side)
+def _join_spark(links: Sequence[Link], names: Sequence[str], readers: Sequence[Reader], told: list[str]) -> str:
+    lines = [f"{name} = {reader.code}" for name, reader in zip(names, readers, strict=True)]
+    joined = names[0]
+    for n, link in enumerate(links):
+        left, right = (
+            _spark_key(names[n + at], _flat(side, readers[n + at]), link.form)
+            for at, side in enumerate((link.left, link.right))
+        )
+        real = f" & ~{left}.isin({', '.join(map(repr, _MARKERS))})" if link.form.empty else ""
+        on = f"({left} == {right}){real}" if real else f"{left} == {right}"
+        lines.append(f"joined = {joined}.join({names[n + 1]}, {on}, 'left')")
+        joined = "joined"
+    return _python(lines, links, readers, told, "from pyspark.sql import functions as F", "")
+
+
+def _python(
+    lines: Sequence[str], links: Sequence[Link], readers: Sequence[Reader], told: Sequence[str], own: str, head: str
+) -> str:
+    said = [f"# {line}" for line in told]
+    return "\n".join([*said, _imports(readers, own)]) + (head or "\n") + "\n" + "\n".join(lines)
+
+
+#: What stands before a table in SQL.
+_BEFORE = ("FROM ", "JOIN ")
+
+
+def renamed(code: str, path: str, name: str) -> str:
+    """Code that calls a file by another name, in every way a dialect writes it."""
+    one, other = PurePosixPath(path), PurePosixPath(name)
+    pairs = [
+        (repr(path), repr(name)),
+        (literal(path), literal(name)),
+        (path, name),
+        *((word + identifier(one.name.split(".")[0]), word + identifier(other.name.split(".")[0])) for word in _BEFORE),
+        (f"{one.name} is read by", f"{other.name} is read by"),
+    ]
+    for old, new in pairs:
+        code = code.replace(old, new)
+    return code
 
 
 # --- joins by key, for correlations -----------------------------------------------------------------------------------
 
 _SQL_AGGREGATES = {"mean": "AVG", "sum": "SUM", "min": "MIN", "max": "MAX", "count": "COUNT"}
+#: Those that DuckDB computes to the last digits: means that should be equal tie.
+_EXACT_AGGREGATES = {**_SQL_AGGREGATES, "mean": "FAVG", "sum": "FSUM"}
 _FRAME_AGGREGATES = {"mean": "mean", "sum": "sum", "min": "min", "max": "max", "count": "count"}
+#: Coefficients that code computes; of others, the nearest that it does.
+_COMPUTED = {
+    "polars": ("pearson", "spearman", "rin", "kendall"),
+    "spark": ("pearson", "spearman", "kendall"),
+    "duckdb": ("pearson", "spearman", "kendall"),
+    "sql": ("pearson", "spearman", "kendall"),
+}
+_NEAREST = {"rin": "spearman", "qn": "spearman", "pm1": "pearson", "qcr": "spearman"}
+_CALLED = {
+    "pearson": "Pearson's coefficient",
+    "spearman": "the coefficient of ranks (Spearman's)",
+    "rin": "the coefficient of normal scores (rin)",
+    "kendall": "Kendall's tau-b",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """One side of a join by key: a table, the columns of its key, and how its column of numbers is aggregated."""
+    """One side of a join by key: a table, the columns of its key, and how its column of numbers is aggregated.
+
+    ``keys`` is the key as sides, with what is known of how their values are written.
+    """
 
     side: Side
     key: tuple[str, ...]
     aggregate: str
+    keys: tuple[Side, ...] = ()
 
     @property
     def column(self) -> str:
         return self.side.column
 
+    @property
+    def key_sides(self) -> tuple[Side, ...]:
+        return self.keys or tuple(replace(self.side, column=name, kinds=(), patterns=()) for name in self.key)
 
-def correlation_code(left: Keyed, right: Keyed, dialect: str) -> str:
-    """Code that aggregates two tables by key, joins them, and computes Pearson's coefficient."""
-    if dialect not in _WRITERS:
-        raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What code of a correlation has to do: both sides, their readers, the forms of keys, the coefficient."""
+
+    sides: tuple[Keyed, Keyed]
+    readers: tuple[Reader, Reader]
+    forms: tuple[Form, ...]
+    coefficient: str
+    told: tuple[str, ...]
+
+
+def correlation_code(left: Keyed, right: Keyed, dialect: str, coefficient: str = "pearson") -> str:
+    """Code that aggregates two tables by key, joins them, and computes a coefficient, or the nearest it can."""
+    _check(dialect)
     for each in (left, right):
         if each.aggregate not in _SQL_AGGREGATES:
             hint = "first and last depend on an order of rows that other systems do not keep"
             raise BadRequest(f"no code for the aggregate {each.aggregate!r}", hint=hint)
+    computed = coefficient if coefficient in _COMPUTED[dialect] else _NEAREST.get(coefficient, "pearson")
+    forms = tuple(Form.of(mine, other) for mine, other in zip(left.key_sides, right.key_sides, strict=True))
+    readers = tuple(_reader([each.side, *each.key_sides], dialect) for each in (left, right))
+    told = _told(readers, forms, dialect)
+    if computed != coefficient:
+        told.insert(0, f"This computes {_CALLED[computed]}: {coefficient}, which was told, is not offered here.")
+    asked = _Asked((left, right), (readers[0], readers[1]), forms, computed, tuple(told))
     if dialect in ("sql", "duckdb"):
-        source = _table_name if dialect == "sql" else _duckdb_source
-        return _correlation_sql(left, right, source)
-    return _correlation_polars(left, right) if dialect == "polars" else _correlation_spark(left, right)
+        return _correlation_sql(asked, dialect)
+    return (_correlation_polars if dialect == "polars" else _correlation_spark)(asked)
 
 
-def _correlation_sql(left: Keyed, right: Keyed, source: Callable[[Side], str]) -> str:
-    def grouped(each: Keyed) -> str:
-        keys = [f"TRIM(CAST({_identifier(name)} AS VARCHAR)) AS k{i}" for i, name in enumerate(each.key)]
-        number = f"{_SQL_AGGREGATES[each.aggregate]}(TRY_CAST({_identifier(each.column)} AS DOUBLE)) AS v"
+def _ranked(over: str) -> str:
+    """Ranks in SQL, equal values sharing the middle of theirs."""
+    return f"RANK() OVER (ORDER BY {over}) + (COUNT(*) OVER (PARTITION BY {over}) - 1) / 2.0"
+
+
+#: Statements over pairs, by coefficient.
+_SQL_COEFFICIENTS = {
+    "pearson": "SELECT CORR(x, y), COUNT(*)\nFROM pairs;",
+    "spearman": (
+        "SELECT CORR(x, y), COUNT(*)\n"
+        f"FROM (SELECT {_ranked('x')} AS x,\n             {_ranked('y')} AS y FROM pairs) AS ranks;"
+    ),
+    "kendall": (
+        "SELECT SUM(SIGN(a.x - b.x) * SIGN(a.y - b.y)) /\n"
+        "  SQRT(SUM(ABS(SIGN(a.x - b.x))) * 1.0 * SUM(ABS(SIGN(a.y - b.y)))),\n"
+        "  (SELECT COUNT(*) FROM pairs)\n"
+        "FROM pairs AS a CROSS JOIN pairs AS b;"
+    ),
+}
+
+
+def _correlation_sql(asked: _Asked, dialect: str) -> str:
+    key_of = _plain_key if dialect == "sql" else _sql_key
+    names = ("mine", "found")
+    # Where only the order counts, means that differ by their last digit are no tie.
+    exactly = dialect == "duckdb" and asked.coefficient != "pearson"
+    aggregates = _EXACT_AGGREGATES if exactly else _SQL_AGGREGATES
+
+    def grouped(at: int) -> str:
+        each, reader = asked.sides[at], asked.readers[at]
+        source = reader.code if reader.sql else f"{names[at]}_table"
+        keys = [
+            key_of(_field("", side, reader), side, form) for side, form in zip(each.key_sides, asked.forms, strict=True)
+        ]
+        shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+        number = f"{aggregates[each.aggregate]}(TRY_CAST({_field('', each.side, reader)} AS DOUBLE)) AS v"
+        real = [
+            f"{key} NOT IN ({', '.join(map(literal, _MARKERS))})"
+            for key, form in zip(keys, asked.forms, strict=True)
+            if form.empty and at == 0
+        ]
+        where = f" WHERE {' AND '.join(real)}" if real else ""
         places = ", ".join(str(i + 1) for i in range(len(keys)))
-        return f"(SELECT {', '.join(keys)}, {number} FROM {source(each.side)} GROUP BY {places})"
+        return f"(SELECT {shown}, {number} FROM {source}{where} GROUP BY {places})"
 
-    on = " AND ".join(f"mine.k{i} = found.k{i}" for i in range(len(left.key)))
-    tables = f"FROM {grouped(left)} AS mine\nJOIN {grouped(right)} AS found"
-    return f"SELECT CORR(mine.v, found.v), COUNT(*)\n{tables}\n  ON {on};"
+    on = " AND ".join(f"mine.k{i} = found.k{i}" for i in range(len(asked.forms)))
+    real = "mine.v IS NOT NULL AND found.v IS NOT NULL"
+    joined = f"  FROM {grouped(0)} AS mine\n  JOIN {grouped(1)} AS found\n    ON {on}\n  WHERE {real}"
+    pairs = f"WITH pairs AS (\n  SELECT mine.v AS x, found.v AS y\n{joined})"
+    sql = f"{pairs}\n{_SQL_COEFFICIENTS[asked.coefficient]}"
+    return as_sql(sql, names, asked.readers, asked.told, "found")
 
 
-def _correlation_polars(left: Keyed, right: Keyed) -> str:
-    def grouped(name: str, each: Keyed) -> str:
-        keys = ", ".join(
-            f"pl.col({column!r}).cast(pl.String).str.strip_chars().alias('k{i}')" for i, column in enumerate(each.key)
-        )
-        number = f"pl.col({each.column!r}).cast(pl.Float64, strict=False).{_FRAME_AGGREGATES[each.aggregate]}()"
-        return f"{name} = {_polars_source(each.side)}.group_by({keys}).agg({number}.alias('{name}'))"
+_POLARS_COEFFICIENTS = {
+    "pearson": ("pl.corr('mine', 'found')", ""),
+    "spearman": ("pl.corr(pl.col('mine').rank('average'), pl.col('found').rank('average'))", ""),
+    "rin": (
+        "pl.corr(scores('mine'), scores('found'))",
+        '''
 
-    extra = "import sqlite3\n\n" if "sqlite" in (left.side.format, right.side.format) else ""
-    on = [f"k{i}" for i in range(len(left.key))]
-    return (
-        f"{extra}import polars as pl\n\n{grouped('mine', left)}\n{grouped('found', right)}\n"
-        f"joined = mine.join(found, on={on!r})\nprint(joined.select(pl.corr('mine', 'found'), pl.len()))"
+def scores(name):
+    """Normal scores of ranks."""
+    share = (pl.col(name).rank("average") - 0.5) / pl.len()
+    return share.map_elements(NormalDist().inv_cdf, return_dtype=pl.Float64)
+
+''',
+    ),
+    "kendall": ("(dx * dy).sum() / (dx.abs().sum() * dy.abs().sum()).sqrt()", ""),
+}
+
+
+def _correlation_polars(asked: _Asked) -> str:
+    def grouped(name: str, at: int) -> str:
+        each, reader = asked.sides[at], asked.readers[at]
+        keys = [_polars_key(_flat(side, reader), form) for side, form in zip(each.key_sides, asked.forms, strict=True)]
+        keys = [f"real({key})" if form.empty else key for key, form in zip(keys, asked.forms, strict=True)]
+        first, *inner = path_of(_flat(each.side, reader))
+        column = f"pl.col({first!r})" + "".join(f".struct.field({part!r})" for part in inner)
+        column += ".str.strip_chars()" if each.side.format == "csv" or reader.imports == ("import lakescope",) else ""
+        number = f"{column}.cast(pl.Float64, strict=False).{_FRAME_AGGREGATES[each.aggregate]}()"
+        shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
+        return f"{name} = {reader.code}.group_by({shown}).agg({number}.alias('{name}'))"
+
+    on = [f"k{i}" for i in range(len(asked.forms))]
+    expression, helper = _POLARS_COEFFICIENTS[asked.coefficient]
+    lines = [grouped("mine", 0), grouped("found", 1)]
+    lines.append(f"joined = mine.join(found, on={on!r}).drop_nulls()")
+    if asked.coefficient == "kendall":
+        lines.append("dx, dy = ((pl.col(name) - pl.col(name + '_right')).sign() for name in ('mine', 'found'))")
+        lines.append("pairs = joined.select('mine', 'found')")
+        lines.append(f"coefficient = pairs.join(pairs, how='cross').select({expression}).item()")
+    else:
+        lines.append(f"coefficient = joined.select({expression}).item()")
+    lines.append("print(coefficient, joined.height)")
+    more = ("from statistics import NormalDist",) if helper else ()
+    head = _polars_head(asked.forms) + helper
+    text = "\n".join([*(f"# {line}" for line in asked.told), _imports(asked.readers, "import polars as pl", *more)])
+    return text + (head or "\n") + "\n" + "\n".join(lines)
+
+
+def _correlation_spark(asked: _Asked) -> str:
+    def grouped(name: str, at: int) -> str:
+        each, reader = asked.sides[at], asked.readers[at]
+        keys = [
+            _spark_key("", _flat(side, reader), form) for side, form in zip(each.key_sides, asked.forms, strict=True)
+        ]
+        shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
+        column = _spark_name(path_of(_flat(each.side, reader)))
+        number = f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({column} AS DOUBLE)'!r}))"
+        filled = [
+            f".where(~F.col('k{i}').isin({', '.join(map(repr, _MARKERS))}))"
+            for i, form in enumerate(asked.forms)
+            if form.empty and at == 0
+        ]
+        return f"{name} = {reader.code}.groupBy({shown}).agg({number}.alias('{name}')){''.join(filled)}"
+
+    on = [f"k{i}" for i in range(len(asked.forms))]
+    imports = _imports(asked.readers, "from pyspark.sql import functions as F")
+    lines = [grouped("mine", 0), grouped("found", 1)]
+    lines.append(
+        f"pairs = mine.join(found, {on!r}).select(F.col('mine').alias('x'), F.col('found').alias('y')).dropna()"
     )
-
-
-def _correlation_spark(left: Keyed, right: Keyed) -> str:
-    def column(name: str) -> str:
-        return repr("`" + name.replace("`", "``") + "`")
-
-    def grouped(name: str, each: Keyed) -> str:
-        keys = ", ".join(f"F.trim(F.col({column(key)}).cast('string')).alias('k{i}')" for i, key in enumerate(each.key))
-        number = (
-            f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({column(each.column)[1:-1]} AS DOUBLE)'!r}))"
-        )
-        return f"{name} = {_spark_source(each.side)}.groupBy({keys}).agg({number}.alias('{name}'))"
-
-    on = [f"k{i}" for i in range(len(left.key))]
-    return (
-        "from pyspark.sql import functions as F\n\n"
-        f"{grouped('mine', left)}\n{grouped('found', right)}\n"
-        f"mine.join(found, {on!r}).select(F.corr('mine', 'found'), F.count('*')).show()"
-    )
+    if asked.coefficient == "pearson":
+        lines.append("found = pairs.select(F.corr('x', 'y'), F.count('*'))")
+    else:
+        statement = _SQL_COEFFICIENTS[asked.coefficient].rstrip(";").replace("FROM pairs", "FROM {pairs}")
+        statement = statement.replace("CROSS JOIN pairs", "CROSS JOIN {pairs}")
+        lines.append(f'found = spark.sql("""\n{statement}""", pairs=pairs)')
+    lines.append("found.show()")
+    return "\n".join([*(f"# {line}" for line in asked.told), imports, "", *lines])

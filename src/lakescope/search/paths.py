@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.search.joinable import Joinable, JoinSearch
 from lakescope.search.query import QueryColumn
@@ -79,3 +80,16 @@ def _steps(
 def _longer(path: JoinPath, column: QueryColumn, hit: Joinable) -> JoinPath:
     join = f"{path.table}.{column.name} = {hit.table}.{hit.column}"
     return JoinPath(hit.table, path.hops + 1, path.containment * hit.containment, (*path.joins, join))
+
+
+def split_join(join: str, table: str, has: Callable[[str, str], bool]) -> tuple[str, tuple[str, str]]:
+    """A join of a path as the column of its first table, and the other table and column that ``has`` knows.
+
+    Names may hold all that stands between them: what the lake knows decides.
+    """
+    for place in (place for place in range(len(table) + 1, len(join)) if join.startswith(" = ", place)):
+        left, right = join[len(table) + 1 : place], join[place + 3 :]
+        for dot in (dot for dot in range(len(right) - 1, 0, -1) if right[dot] == "."):
+            if has(right[:dot], right[dot + 1 :]):
+                return left, (right[:dot], right[dot + 1 :])
+    raise BadRequest(f"no join of this lake: {join!r}", hint="give a path as join_paths tells it")

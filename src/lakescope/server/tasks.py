@@ -13,6 +13,7 @@ from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
 from lakescope.report.html import learnt_from
 from lakescope.results import Results
+from lakescope.search.code import renamed
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
@@ -120,7 +121,7 @@ def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, targe
 
 def _named(code: str, query: str, name: str) -> str:
     """Code that calls an upload what its owner calls it: where it lies here is nobody's business."""
-    return code.replace(query, name) if name else code
+    return renamed(code, query, name) if name else code
 
 
 def join(

@@ -104,6 +104,13 @@ def head_of(uri: str, compression: str | None) -> tuple[Dialect, bytes]:
     return dialect, head[encoding.bom :][: dialect.data_start]
 
 
+def first_of(uri: str, compression: str | None) -> tuple[Dialect, bytes, int, str | None]:
+    """What a file begins with: its dialect, its head, the length of its byte order mark, what it was converted from."""
+    with files.open_stream(uri, compression) as opened:
+        _, head, whole, encoding, converted = _text_head(opened)
+    return _understand(uri, head, whole, encoding, files.display(uri)), head, encoding.bom, converted
+
+
 def _text_head(stream: Stream) -> tuple[Stream, bytes, bool, Encoding, str | None]:
     """The head of a file as UTF-8: (stream, head, whether that is all, encoding, what it was converted from)."""
     head, whole = _read_head(stream)

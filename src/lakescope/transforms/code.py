@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
-from lakescope.search.code import Side, side_of, source_code
+from lakescope.search.code import as_sql
+from lakescope.search.reading_code import Reader, text_reader
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
@@ -213,8 +214,26 @@ def _outputs_code(outputs: Sequence[Expression], dialect: str, cells: Mapping[st
 
 
 def _sql_join(plan: Plan, near: Near, dialect: str) -> str:
-    left, right = (_source(place, name, dialect) for place, name in ((plan.left, "left"), (plan.right, "right")))
-    return f"{_statement(plan, near, dialect, left, right)};"
+    readers = _readers(plan, dialect)
+    left, right = (
+        _cells_sql(reader.code if reader.sql else f"{name}_table", place, names, dialect)
+        for reader, name, place, names in zip(
+            readers, ("left", "right"), (plan.left, plan.right), (plan.left_names, plan.right_names), strict=True
+        )
+    )
+    told = [reader.note for reader in readers if reader.note]
+    return as_sql(f"{_statement(plan, near, dialect, left, right)};", ("left", "right"), readers, told, "joined")
+
+
+def _cells_sql(source: str, place: Any, names: Sequence[str], dialect: str) -> str:
+    """A file with its cells as a plan shows them: without the space around them, and null where nothing is left."""
+    if not _is_path(place):
+        return source
+    spaces = _literal(SPACES, dialect)
+    if dialect == "duckdb":
+        return f"(SELECT NULLIF(TRIM(CAST(COLUMNS(*) AS VARCHAR), {spaces}), '') FROM {source})"
+    cells = (f"NULLIF({_sql_cell(name, dialect)}, '') AS {_identifier(name, dialect)}" for name in names)
+    return f"(SELECT {', '.join(cells)} FROM {source})"
 
 
 def _statement(plan: Plan, near: Near, dialect: str, left: str, right: str) -> str:
@@ -277,22 +296,48 @@ def _free_prefix(names: Sequence[str]) -> str:
     return prefix
 
 
-def _source(place: Any, name: str, dialect: str) -> str:
-    """The table as the dialect reads it; a frame goes by the name of its side."""
-    if isinstance(place, str) or hasattr(place, "__fspath__"):
-        return source_code(side_of(place, ""), dialect)
-    if dialect == "polars":
-        return f"pl.DataFrame({name})"
-    return _identifier(name, dialect) if dialect in ("sql", "duckdb") else name
+def _is_path(place: Any) -> bool:
+    return isinstance(place, str) or hasattr(place, "__fspath__")
+
+
+def _readers(plan: Plan, dialect: str) -> tuple[Reader, Reader]:
+    """How the dialect reads both tables; a frame goes by the name of its side."""
+
+    def reader(place: Any, name: str, names: Sequence[str]) -> Reader:
+        if _is_path(place):
+            return text_reader(str(place), names, dialect)
+        forms = {"polars": f"pl.DataFrame({name})", "python": f"{name}  # a list of dictionaries", "spark": name}
+        return Reader(forms.get(dialect) or _identifier(name, dialect), sql=dialect in ("sql", "duckdb"))
+
+    return reader(plan.left, "left", plan.left_names), reader(plan.right, "right", plan.right_names)
+
+
+def _head(readers: Sequence[Reader]) -> str:
+    """What is said of how tables are read, and the imports that takes."""
+    notes = [f"# {reader.note}" for reader in readers if reader.note]
+    imports = sorted({line for reader in readers for line in reader.imports})
+    return "".join(f"{line}\n" for line in [*notes, *imports])
+
+
+_SPARK_CELLS = """
+def cells(frame):
+    names = ["`" + name.replace("`", "``") + "`" for name in frame.columns]
+    return frame.selectExpr(*(f"NULLIF(TRIM(BOTH '{SPACES}' FROM CAST({n} AS STRING)), '') AS {n}" for n in names))
+"""
 
 
 def _spark_join(plan: Plan, near: Near) -> str:
-    left, right = (_source(place, name, "spark") for place, name in ((plan.left, "left"), (plan.right, "right")))
+    readers = _readers(plan, "spark")
     statement = _statement(plan, near, "spark", "`left`", "`right`")
-    return (
-        f"{left}.createOrReplaceTempView('left')\n{right}.createOrReplaceTempView('right')\n"
-        f"joined = spark.sql({statement!r})"
-    )
+    spaces, lines = _literal(SPACES, "spark"), []
+    if _is_path(plan.left) or _is_path(plan.right):
+        lines.append(f"SPACES = {spaces[1:-1]!r}\n\n{_SPARK_CELLS}\n")
+    for name, place, reader in zip(("left", "right"), (plan.left, plan.right), readers, strict=True):
+        if _is_path(place):
+            lines.append(f"{name} = cells({reader.code})")
+        lines.append(f"{name}.createOrReplaceTempView({name!r})")
+    body = "\n".join(lines)
+    return f"{_head(readers)}{body}\njoined = spark.sql({statement!r})"
 
 
 # --- polars -----------------------------------------------------------------------------------------------------------
@@ -342,8 +387,18 @@ def some(text: pl.Expr) -> pl.Expr:
 """
 
 
+#: Cells as a plan shows them: without the space around them, and null where nothing is left.
+_POLARS_CELLS = ".select(some(pl.all().cast(pl.String).str.strip_chars(SPACES)))"
+
+
 def _polars_join(plan: Plan, near: Near) -> str:
-    left, right = (_source(place, name, "polars") for place, name in ((plan.left, "left"), (plan.right, "right")))
+    readers = _readers(plan, "polars")
+    left, right = (
+        f"{reader.code}.select(some(pl.all().cast(pl.String).str.strip_chars(SPACES)))"
+        if _is_path(place)
+        else reader.code
+        for reader, place in zip(readers, (plan.left, plan.right), strict=True)
+    )
     forward = plan.direction == "left->right"
     source, target = (left, right) if forward else (right, left)
     made = [_polars_key([_written(each.operators, "polars") for each in program.outputs]) for program in plan.programs]
@@ -354,9 +409,9 @@ def _polars_join(plan: Plan, near: Near) -> str:
     from_row, to_row = f"{own}source", f"{own}target"
     sides = [("source", from_row), ("target", to_row)][:: 1 if forward else -1]
     joined = "pairs" + "".join(f".join({name}, on='{row}', suffix='_right')" for name, row in sides)
-    head = _polars_helpers([*made, key])
+    head = _polars_helpers([*made, key, left, right])
     listed = _POLARS_NEAR.format(texts=list(near), keys=list(near.values()), source=from_row, target=to_row)
-    return f"""{head}
+    return f"""{_head(readers)}{head}
 
 source = {source}.with_row_index("{from_row}")
 target = {target}.with_row_index("{to_row}")
@@ -429,9 +484,14 @@ from collections import Counter
 {alphabet}
 
 
-def rows_of(path):
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def rows_of(path, names=None, skip=0, encoding="utf-8-sig", opened=open, **dialect):
+    csv.field_size_limit(2**31 - 1)
+    with opened(path, "rt", encoding=encoding, newline="") as file:
+        for _ in range(skip):
+            file.readline()
+        rows = csv.reader(file, **dialect)
+        names = names or next(rows)
+        return [{{name: text.strip(SPACES) or None for name, text in zip(names, row)}} for row in rows if row]
 
 
 def cell(row, name):
@@ -471,7 +531,8 @@ def python_functions(code: Sequence[str]) -> str:
 
 
 def _python_join(plan: Plan, near: Near) -> str:
-    left, right = (_python_source(place, name) for place, name in ((plan.left, "left"), (plan.right, "right")))
+    readers = _readers(plan, "python")
+    left, right = (reader.code for reader in readers)
     forward = plan.direction == "left->right"
     made = [
         f"({', '.join(_written(each.operators, 'python') for each in program.outputs)},)" for program in plan.programs
@@ -481,7 +542,7 @@ def _python_join(plan: Plan, near: Near) -> str:
     apart = {tuple(text.split(BETWEEN)): tuple(key.split(BETWEEN)) for text, key in near.items()}
     listed = _PYTHON_NEAR.format(near=apart) if near else ""
     pair = "left[mine], right[other]" if forward else "left[other], right[mine]"
-    return f"""{python_functions([*made, key])}
+    return f"""{_head(readers)}{python_functions([*made, key])}
 
 left = {left}
 right = {right}
@@ -508,14 +569,6 @@ for number in waiting:
     if texts and near.get(texts[0]) in keys:
         pairs[number] = keys[near[texts[0]]]
 """
-
-
-def _python_source(place: Any, name: str) -> str:
-    if isinstance(place, str) or hasattr(place, "__fspath__"):
-        side: Side = side_of(place, "")
-        if side.format == "csv":
-            return f"rows_of({side.path!r})"
-    return f"{name}  # a list of dictionaries"
 
 
 _CELLS: dict[str, Callable[[str], str]] = {

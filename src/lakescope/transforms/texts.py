@@ -5,7 +5,8 @@ Nothing is understood here: ``007`` stays ``007``, and ``NA`` may be Namibia. On
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakescope.errors import BadRequest, NotFound
+from lakescope.errors import BadRequest, NotFound, SourceError
+from lakescope.sources.model import Batch
 from lakescope.values.alphabet import SPACES
 from lakescope.values.canonical import decode
 from lakescope.values.text import TextColumn
@@ -82,9 +84,28 @@ def read(query: Any) -> Texts:
     """A table by its path or URI, or a frame."""
     from lakescope.search.reading import batches_of
 
+    return _gathered(batches_of(query))
+
+
+def read_kept(query: Any) -> Texts:
+    """The same; of a table that cannot be read to its end the rows before, as an index keeps them, with a warning."""
+    from lakescope.search.reading import batches_of
+
+    def until_cut() -> Iterator[Batch]:
+        try:
+            yield from batches_of(query)
+        except SourceError as error:
+            if error.code != "truncated":
+                raise
+            warnings.warn(error.message, stacklevel=2)
+
+    return _gathered(until_cut())
+
+
+def _gathered(batches: Iterable[Batch]) -> Texts:
     parts: dict[str, list[pa.Array]] = {}
     rows = 0
-    for batch in batches_of(query):
+    for batch in batches:
         for column in batch.columns:
             held = parts.setdefault(column.name, [pa.nulls(rows, pa.large_string())] if rows else [])
             held.append(_cells(column, batch.fallback))
