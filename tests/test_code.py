@@ -193,7 +193,7 @@ def test_numbers_meet_however_they_are_written(tmp_path: Path) -> None:
     itself = join_code(right, right, "duckdb")
     assert "DOUBLE" not in itself
     assert matches_in_duckdb(itself) == 5, "007 is not 7, and NA is no value"
-    assert matches_in_polars(join_code(right, right, "polars").replace("pl.pl.", "pl.")) in (5, 6)
+    assert matches_in_polars(join_code(right, right, "polars")) == 5
 
 
 def test_keys_of_one_form_stay_readable(demo_index: Lake) -> None:
@@ -311,7 +311,7 @@ def test_uploads_go_by_their_own_name() -> None:
     assert 'FROM "o\'my" AS mine' in code
     assert 'found."table"' in code
     literal = renamed("SELECT * FROM read_parquet('/srv/u1/table.csv')", "/srv/u1/table.csv", "o'my.csv")
-    assert literal == "SELECT * FROM read_parquet('o''my.csv')" or literal.count('"') == 2
+    assert literal == "SELECT * FROM read_parquet('o''my.csv')"
 
 
 # --- learned joins ----------------------------------------------------------------------------------------------------

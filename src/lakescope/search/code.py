@@ -7,6 +7,7 @@ days and times where they are written in several ways, letters beyond ASCII. How
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -404,11 +405,13 @@ def renamed(code: str, path: str, name: str) -> str:
     one, other = PurePosixPath(path), PurePosixPath(name)
     pairs = [
         (repr(path), repr(name)),
-        (literal(path), literal(name)),
         (path, name),
         *((word + identifier(one.name.split(".")[0]), word + identifier(other.name.split(".")[0])) for word in _BEFORE),
         (f"{one.name} is read by", f"{other.name} is read by"),
     ]
+    # What a reader of SQL is given is a text of SQL, whatever Python stands around it.
+    in_sql = re.compile(rf"((?:FROM|JOIN) \w+\(){re.escape(literal(path))}")
+    code = in_sql.sub(lambda found: found[1] + literal(name), code)
     for old, new in pairs:
         code = code.replace(old, new)
     return code
