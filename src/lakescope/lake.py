@@ -19,7 +19,7 @@ from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
-from lakescope.search.code import Keyed, Side, correlation_code, join_code, known, path_code, side_of
+from lakescope.search.code import INFINITE, Keyed, Side, correlation_code, join_code, known, path_code, side_of
 from lakescope.search.correlated import (
     Correlated,
     CorrelationSearch,
@@ -432,16 +432,20 @@ class Lake:
         """A column of the lake as one side of code, with what the index knows of how its values are written."""
         names = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
         fields = ("kinds", "source_type", "patterns", "empty", "markers", "top", "sample", "minimum", "maximum")
-        record = self._index.column(names[_known(column, names)], (*fields, "data_class", "distinct"))
+        record = self._index.column(names[_known(column, names)], (*fields, "data_class", "distinct", "infinite"))
         shown = [each["value"] for each in record["top"] or []]
         shown += [*(record["sample"] or []), record["minimum"], record["maximum"]]
-        # Letters beyond ASCII may be in a text that is not shown; codes of one pattern have none.
+        # Letters beyond ASCII may be in a text that is not shown; codes, and texts of one pattern, hardly have any.
         unseen = "text" in dict(record["kinds"] or {}) and record["data_class"] != "code"
+        unseen = unseen and len(record["patterns"] or []) > 1
         return Side(
             self.location(table),
             str(self._table(table)["format"]),
             column,
-            kinds=tuple(kind for kind, count in dict(record["kinds"] or {}).items() if count),
+            kinds=(
+                *(kind for kind, count in dict(record["kinds"] or {}).items() if count),
+                *((INFINITE,) if record["infinite"] else ()),
+            ),
             source_type=str(record["source_type"]),
             patterns=tuple(each["value"] for each in record["patterns"] or []),
             empty=bool(record["empty"] or record["markers"]),

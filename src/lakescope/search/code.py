@@ -7,6 +7,7 @@ days and times where they are written in several ways, letters beyond ASCII. How
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -29,8 +30,21 @@ from lakescope.search.reading_code import (
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
-__all__ = ["DIALECTS", "FRAME", "Keyed", "Side", "correlation_code", "join_code", "path_code", "renamed", "side_of"]
+__all__ = [
+    "DIALECTS",
+    "FRAME",
+    "INFINITE",
+    "Keyed",
+    "Side",
+    "correlation_code",
+    "join_code",
+    "path_code",
+    "renamed",
+    "side_of",
+]
 
+#: Told among the kinds of a column that has infinite numbers, which take part in no coefficient.
+INFINITE = "infinite"
 DIALECTS = ("spark", "sql", "duckdb", "polars")
 #: Cells of a query that are looked at to see how its values are written.
 _LOOKED_AT = 1000
@@ -41,6 +55,8 @@ _BLANKS = "\t\u00a0"
 #: What is no value in the index.
 _MARKERS = tuple(r"|-|--|\N|NA|N/A|n/a|#NA|#N/A|#N/A N/A|<NA>|NULL|null|None|NaN|nan|-NaN|-nan".split("|"))
 _CODE = "^[-+]?0[0-9]"
+#: What systems take for a number, and the index does not: codes, and words for nothing.
+_NO_NUMBER = "^[ ]*[-+]?(?:0[0-9]|[nN][aA][nN]|[iI][nN][fF])"
 #: How Arrow, Parquet and databases call columns of floating-point numbers.
 _FLOATS = ("double", "float", "real", "halffloat", "decimal", "numeric")
 
@@ -125,6 +141,8 @@ def _looked_at(side: Side, cells: Cells, source_type: str) -> Side:
         for start, end in islice(zip(cells.wstarts.tolist(), cells.wends.tolist(), strict=True), _LOOKED_AT)
     ]
     kinds = tuple(Kind(int(kind)).name.lower() for kind in np.unique(cells.kinds))
+    if any(text.lstrip("+-").lower().startswith("inf") for text in texts):
+        kinds = (*kinds, INFINITE)
     patterns = tuple(sorted({"".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in t) for t in texts}))
     if source_type == "typed" and "decimal" not in kinds:
         # Floating-point numbers that are whole are written without a point here, with one elsewhere.
@@ -387,11 +405,13 @@ def renamed(code: str, path: str, name: str) -> str:
     one, other = PurePosixPath(path), PurePosixPath(name)
     pairs = [
         (repr(path), repr(name)),
-        (literal(path), literal(name)),
         (path, name),
         *((word + identifier(one.name.split(".")[0]), word + identifier(other.name.split(".")[0])) for word in _BEFORE),
         (f"{one.name} is read by", f"{other.name} is read by"),
     ]
+    # What a reader of SQL is given is a text of SQL, whatever Python stands around it.
+    in_sql = re.compile(rf"((?:FROM|JOIN) \w+\(){re.escape(literal(path))}")
+    code = in_sql.sub(lambda found: found[1] + literal(name), code)
     for old, new in pairs:
         code = code.replace(old, new)
     return code
@@ -505,7 +525,8 @@ def _correlation_sql(asked: _Asked, dialect: str) -> str:
             key_of(_field("", side, reader), side, form) for side, form in zip(each.key_sides, asked.forms, strict=True)
         ]
         shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
-        number = f"{aggregates[each.aggregate]}(TRY_CAST({_field('', each.side, reader)} AS DOUBLE)) AS v"
+        number = f"{aggregates[each.aggregate]}({_sql_number(_field('', each.side, reader), each.side, dialect)})"
+        number = f"{f'NULLIF({number}, 0)' if each.aggregate == 'count' else number} AS v"
         real = [
             f"{key} NOT IN ({', '.join(map(literal, _MARKERS))})"
             for key, form in zip(keys, asked.forms, strict=True)
@@ -521,6 +542,19 @@ def _correlation_sql(asked: _Asked, dialect: str) -> str:
     pairs = f"WITH pairs AS (\n  SELECT mine.v AS x, found.v AS y\n{joined})"
     sql = f"{pairs}\n{_SQL_COEFFICIENTS[asked.coefficient]}"
     return as_sql(sql, names, asked.readers, asked.told, "found")
+
+
+def _is_doubtful(side: Side) -> bool:
+    """Whether a column of numbers has texts that other systems would take for numbers, too."""
+    return side.empty or "code" in side.kinds or INFINITE in side.kinds
+
+
+def _sql_number(column: str, side: Side, dialect: str) -> str:
+    """A cell as a number, null if it is none."""
+    if dialect == "duckdb" and _is_doubtful(side):
+        text = f"CAST({column} AS VARCHAR)"
+        return f"TRY_CAST(CASE WHEN NOT REGEXP_MATCHES({text}, {literal(_NO_NUMBER)}) THEN {text} END AS DOUBLE)"
+    return f"TRY_CAST({column} AS DOUBLE)"
 
 
 _POLARS_COEFFICIENTS = {
@@ -548,8 +582,17 @@ def _correlation_polars(asked: _Asked) -> str:
         keys = [f"real({key})" if form.empty else key for key, form in zip(keys, asked.forms, strict=True)]
         first, *inner = path_of(_flat(each.side, reader))
         column = f"pl.col({first!r})" + "".join(f".struct.field({part!r})" for part in inner)
-        column += ".str.strip_chars()" if each.side.format == "csv" or reader.imports == ("import lakescope",) else ""
-        number = f"{column}.cast(pl.Float64, strict=False).{_FRAME_AGGREGATES[each.aggregate]}()"
+        is_text = each.side.format == "csv" or reader.imports == ("import lakescope",)
+        column += ".str.strip_chars()" if is_text else ""
+        if _is_doubtful(each.side):
+            text = column if is_text else f"{column}.cast(pl.String)"
+            column = f"pl.when(~{text}.str.contains({_NO_NUMBER!r})).then({text}).otherwise(None)"
+        number = f"{column}.cast(pl.Float64, strict=False)"
+        aggregated = f"{number}.{_FRAME_AGGREGATES[each.aggregate]}()"
+        if each.aggregate in ("sum", "count"):
+            # Where there is no number there is nothing to add up or count, not 0.
+            aggregated = f"pl.when({number}.count() > 0).then({aggregated})"
+        number = aggregated
         shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
         return f"{name} = {reader.code}.group_by({shown}).agg({number}.alias('{name}'))"
 
@@ -578,7 +621,9 @@ def _correlation_spark(asked: _Asked) -> str:
         ]
         shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
         column = _spark_name(path_of(_flat(each.side, reader)))
-        number = f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({column} AS DOUBLE)'!r}))"
+        cell = f"CASE WHEN NOT {column} RLIKE '{_NO_NUMBER}' THEN {column} END" if _is_doubtful(each.side) else column
+        number = f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({cell} AS DOUBLE)'!r}))"
+        number = f"F.nullif({number}, F.lit(0))" if each.aggregate == "count" else number
         filled = [
             f".where(~F.col('k{i}').isin({', '.join(map(repr, _MARKERS))}))"
             for i, form in enumerate(asked.forms)
