@@ -359,7 +359,29 @@ def test_running_numbers_join_nothing() -> None:
     assert not plan
     assert "running numbers" in plan.reason
     same = lakescope.autojoin(left, right.rename_columns(["rank", "lake"]))
-    assert found(same) == {(n, n) for n in range(50)}
+    assert not same
+    assert "running numbers are no evidence" in same.reason
+
+
+def test_running_numbers_do_not_hide_the_program_on_names() -> None:
+    rows, order = names(60), shuffled(60)
+    left = pa.table({"id": [str(n + 1) for n in range(60)], "name": [f"{last}, {first}" for first, _, last in rows]})
+    right = [f"{rows[place][0]} {rows[place][2]}" for place in order]
+    plan = lakescope.autojoin(left, pa.table({"id": [str(n + 1) for n in range(60)], "full": right}))
+    assert plan.columns == ("name",)
+    assert found(plan) == {(place, n) for n, place in enumerate(order)}
+
+
+def test_numbers_of_one_name_must_meet_more_than_chance() -> None:
+    dice = random.Random(4)
+    drawn = [[str(n) for n in dice.sample(range(3000), 900)] for _ in range(2)]
+    plan = lakescope.autojoin(pa.table({"id": drawn[0]}), pa.table({"id": drawn[1]}))
+    assert not plan
+    assert "running numbers" in plan.reason
+    both = lakescope.autojoin(pa.table({"id": drawn[0]}), pa.table({"id": drawn[0][:500][::-1]}))
+    assert both.source_coverage == 1
+    tens = [str(10 * n) for n in range(1, 60)]
+    assert not lakescope.autojoin(pa.table({"id": tens}), pa.table({"id": tens[::-1]}))
 
 
 def test_numbers_that_fill_a_calendar_join_nothing() -> None:

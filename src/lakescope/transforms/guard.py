@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.chance import Met, chance_of, idle, precision_of, rewrites
+from lakescope.transforms.chance import Met, beside_meet, chance_of, idle, precision_of, rewrites
 from lakescope.transforms.keys import DENSE, Key
 from lakescope.transforms.program import Program, Row
 from lakescope.transforms.steps import Initials, Slice
@@ -87,6 +87,9 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
     if counts_only and not _same_name(program):
         return "it joins running numbers, which are in every table"
+    beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 else None
+    if beside is not None:
+        return f"running numbers are no evidence: {beside:.0%} of the numbers beside its own join as well"
     met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
     share = len(met_texts) / distinct
     if too_short(defined, share, program):
@@ -148,6 +151,8 @@ def doubt_of_addition(met: Met, key: Key, program: Program, rows: Sequence[Row],
     if not texts:
         return "it joins no new row"
     share = float((met.targets[fresh] >= 0).mean())
+    if len(program.pieces) == 1 and beside_meet(met, key, PRECISION) is not None:
+        return "running numbers are no evidence"
     if too_short(texts, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     return doubt_of_chance(met, key, program, rows, share)
