@@ -28,6 +28,7 @@ from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import Neighbours, constrained, contradict, nearest, optimise
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
+from lakescope.transforms.literals import memorised
 from lakescope.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Expression, Piece, Program
@@ -382,6 +383,29 @@ def test_numbers_of_one_name_must_meet_more_than_chance() -> None:
     assert both.source_coverage == 1
     tens = [str(10 * n) for n in range(1, 60)]
     assert not lakescope.autojoin(pa.table({"id": tens}), pa.table({"id": tens[::-1]}))
+
+
+def test_constants_that_stand_for_what_varies_join_nothing() -> None:
+    """A last name of the constant is one of many, and so is the first letter of a mail address."""
+    dice = random.Random(30)
+    firsts, lasts = (sorted({name[part] for name in names(60, seed)})[:30] for part, seed in ((0, 3), (2, 4)))
+    weights = [1 / (n + 1) for n in range(30)]
+    people = list(dict.fromkeys(zip(*(dice.choices(each, weights, k=260) for each in (firsts, lasts)), strict=True)))
+    left, other = people[:100], people[100:]
+    mails = pa.table({"mail": list(dict.fromkeys(f"{first[0].lower()}.{last.lower()}@x.org" for first, last in other))})
+    clients = pa.table({"client": [f"{first} {last}" for first, last in left]})
+    plan = lakescope.autojoin(clients, mails, fuzzy=False)
+    assert all(len(program.outputs[0].pieces) > 1 for program in plan.programs)
+    keys = [f"{letter}.{last.lower()}@x.org" for letter in "abcdefghijklmn" for last in lasts[:10]]
+    rows = [{"client": f"{first} {last}"} for first, last in people]
+    last = Piece("client", (Split(" ", 1), Case("lower")))
+    made_up = Expression((Constant("m."), last, Constant("@x.org")))
+    assert memorised(Program((made_up,), (Piece("mail"),)), rows, [keys]) == "m"
+    whole = Expression((Piece("client", (Slice(0, 1), Case("lower"))), Constant("."), last, Constant("@x.org")))
+    assert memorised(Program((whole,), (Piece("mail"),)), rows, [keys]) is None
+    few = [{"client": row["client"], "sort": "member"} for row in rows]
+    disguised = Expression((Piece("sort", (Slice(0, 1),)), Constant("."), last, Constant("@x.org")))
+    assert memorised(Program((disguised,), (Piece("mail"),)), few, [keys]) == "m"
 
 
 def test_numbers_that_fill_a_calendar_join_nothing() -> None:

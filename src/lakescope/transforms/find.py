@@ -14,6 +14,7 @@ from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
 from lakescope.transforms.guard import doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
+from lakescope.transforms.literals import memorised
 from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program, Row
 from lakescope.transforms.sampling import Rates, rates
@@ -45,6 +46,8 @@ _ADDED_LEAST = 3
 _ROWS = 20_000
 #: Rows that what chance would join is measured on.
 _CHANCE = 400
+#: Keys that are looked at for what is the same in all.
+_TOLD = 2000
 #: Shares of target rows that join which samples are made for: at first, and when nothing was found.
 _PARTICIPATION = (0.1, 0.01)
 #: Tables of so few rows are not sampled.
@@ -89,6 +92,8 @@ class Finder:
         #: Rows that chance is tried on.
         self.some = self.rows.taken(np.sort(self.rng.permutation(self.rows.rows)[:_CHANCE]))
         self._met: dict[Program, Met] = {}
+        self._texts: dict[Piece, list[str | None]] = {}
+        self._told = np.sort(self.rng.permutation(target.rows)[:_TOLD])
 
     def find(self) -> Found:
         """The best program, then what adds to it; nothing if no program is believed."""
@@ -127,7 +132,19 @@ class Finder:
             self._add(ranked)
 
     def _doubt(self, program: Program) -> str | None:
-        return doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
+        why = doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
+        return why or self._memory(program)
+
+    def _memory(self, program: Program) -> str | None:
+        """Whether a program knows by heart what varies among the keys."""
+        value = memorised(program, self.some, [self._key_texts(piece) for piece in program.keys])
+        return None if value is None else f"{value!r} is one of many that keys have in its place"
+
+    def _key_texts(self, piece: Piece) -> list[str | None]:
+        if piece not in self._texts:
+            some = self.target.chosen([piece.column]).at(self._told)
+            self._texts[piece] = derived([Expression((piece,))], some).to_pylist()
+        return self._texts[piece]
 
     def _more(self) -> bool:
         """Learn from rows that are not joined yet; whether that added anything."""
@@ -161,7 +178,7 @@ class Finder:
                 self.found.doubts.setdefault(best.words(), "it says more than it joins")
                 continue
             key = self.found.keys[best.keys]
-            why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets)
+            why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets) or self._memory(best)
             if why is None:
                 self.found.programs.append(best)
                 self._settle()
