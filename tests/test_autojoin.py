@@ -419,6 +419,63 @@ def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     assert not lakescope.autojoin(tickets, pa.table({"vendor": [f"V-{n:04}" for n in range(1, 80)]}))
 
 
+_QUARTERS = [(year, n) for year in range(2005, 2024) for n in range(1, 5)]
+_WEEKS = [(year, n) for year in range(2015, 2020) for n in range(1, 53)]
+_DAYS = [(year, month, day) for year in (2020, 2021) for month in range(1, 13) for day in range(1, 29, 3)]
+_TEAMS = ["Arsenal", "Chelsea", "Everton", "Fulham", "Leeds", "Burnley", "Watford", "Norwich", "Leicester", "Brentford"]
+_VERSIONS = [(a, b, c) for a in range(1, 5) for b in range(9) for c in range((a * b + a + b) % 4 + 1)]
+_SHORT_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+REFORMATTED = {
+    "quarters": ([f"FY{y}-Q{n}" for y, n in _QUARTERS], [f"{y} Q{n}" for y, n in _QUARTERS]),
+    "weeks": ([f"{y}-W{n:02}" for y, n in _WEEKS], [f"Week {n}, {y}" for y, n in _WEEKS]),
+    "months": (
+        [f"{y}-{m:02}" for y in range(2010, 2022) for m in range(1, 13)],
+        [f"{m} {y}" for y in range(2010, 2022) for m in _SHORT_MONTHS],
+    ),
+    "days": (
+        [f"{y}-{m:02}-{d:02}" for y, m, d in _DAYS],
+        [f"{d} {_SHORT_MONTHS[m - 1]} {y}" for y, m, d in _DAYS],
+    ),
+    "versions": ([f"v{a}.{b}.{c}" for a, b, c in _VERSIONS], [f"release-{a}_{b}_{c}" for a, b, c in _VERSIONS]),
+    "matches": (
+        [f"{a} v {b}" for a in _TEAMS for b in _TEAMS if a != b],
+        [f"{a.upper()}|{b.upper()}" for a in _TEAMS for b in _TEAMS if a != b],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFORMATTED)
+def test_what_is_merely_written_in_another_way_joins_although_chance_fills_the_keys(kind: str) -> None:
+    mine, theirs = REFORMATTED[kind]
+    order = shuffled(len(mine))[: 4 * len(mine) // 5]
+    plan = lakescope.autojoin(pa.table({"a": mine}), pa.table({"b": [theirs[place] for place in order]}))
+    assert found(plan) == {(place, n) for n, place in enumerate(order)}
+
+
+def test_grids_that_have_only_their_shape_in_common_join_nothing() -> None:
+    """Sizes and numbers of streets are all there on both sides: nothing tells which of them is which."""
+    sizes = [(a, b) for a in range(10, 30) for b in range(10, 20)]
+    left, right = [f"{a}x{b}" for a, b in sizes], [f"{a}:{b}" for a, b in sizes]
+    assert not lakescope.autojoin(pa.table({"size": left}), pa.table({"score": right[::-1]}))
+    phones = [(n, sort) for n in range(1, 25) for sort in ("Plus", "Ultra", "FE")]
+    left, right = [f"Galaxy S{n} {sort}" for n, sort in phones], [f"Galaxy A{n} {sort}" for n, sort in phones]
+    plan = lakescope.autojoin(pa.table({"model": left}), pa.table({"phone": right[::-1]}))
+    assert not plan
+    assert "another series" in plan.reason
+
+
+def test_the_reason_names_what_would_join_most() -> None:
+    """Days of one year on both sides, a third of them in both: the program is told, and why it is not believed."""
+    dice = random.Random(7)
+    days = [(month, day) for month in range(1, 13) for day in range(1, 29)]
+    left = [f"2021-{month:02}-{day:02}" for month, day in dice.sample(days, 110)]
+    right = [f"{day:02}.{month:02}.2021" for month, day in dice.sample(days, 110)]
+    plan = lakescope.autojoin(pa.table({"incident": left}), pa.table({"birthday": right}))
+    assert not plan
+    assert "birthday = incident after the last '-' + '.'" in plan.reason
+    assert "made at random from its own would, too" in plan.reason
+
+
 def test_keys_that_anything_meets_join_nothing() -> None:
     """Days of eight years are met by any score and day, if the year may be made up."""
     days = [f"20{y}-{m:02}-{d:02}" for y in range(10, 18) for m in range(1, 13) for d in range(1, 29)]

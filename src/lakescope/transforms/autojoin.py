@@ -8,7 +8,7 @@ from typing import Any
 
 from lakescope.transforms.clock import Clock
 from lakescope.transforms.evaluate import derived
-from lakescope.transforms.find import Finder, Found
+from lakescope.transforms.find import Doubt, Finder, Found
 from lakescope.transforms.fuzzy import MOST_ROWS, find_fuzzy
 from lakescope.transforms.keys import keys_of, split_keys_of
 from lakescope.transforms.plan import Direction, Evidence, Plan, held, join
@@ -21,6 +21,13 @@ FUZZY_PRECISION = 0.95
 LEFT_OVER = 5_000
 #: Programs that were not believed, told as the reason for an empty plan.
 _TOLD = 3
+#: Share of the rows that these must join, of all rows and of those that the best of them joins.
+_WORTH_TELLING = 0.02
+_BESIDE_THE_BEST = 0.3
+_NOTHING = (
+    "no program makes the keys of one table out of the other: if rows belong together, the link is knowledge,"
+    " or spelling that programs do not follow"
+)
 
 
 def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan:
@@ -68,7 +75,7 @@ class _Search:
         self.direction: Direction | None = None
         self.found: Found | None = None
         self.joined: Joined | None = None
-        self.doubts: dict[str, str] = {}
+        self.doubts: list[Doubt] = []
         self.keyless: list[str] = []
         self.complete = True
 
@@ -90,7 +97,7 @@ class _Search:
                     continue
                 self.clock.tell(f"{direction}: looking for pairs of rows")
                 found = Finder(source, target, known, self.clock).find()
-                self.doubts.update(found.doubts if not found.programs else {})
+                self.doubts += found.doubts if not found.programs else []
                 self.complete = self.complete and found.complete
                 if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
                     self.direction, self.found = direction, found
@@ -176,10 +183,12 @@ class _Search:
             return "a table without rows joins nothing"
         if len(self.keyless) == 4:
             return "neither table has a key, not even one of three columns"
-        if not self.doubts:
-            return "no program makes the keys of one table out of the other: the link is not in the spelling"
-        told = [f"{words}: {why}" for words, why in list(self.doubts.items())[:_TOLD]]
-        return "what was found is not believed. " + "; ".join(told)
+        told = [each for each in self.doubts if each.share >= _WORTH_TELLING]
+        if not told:
+            return _NOTHING
+        told.sort(key=lambda each: -each.share)
+        worth = [each for each in told[:_TOLD] if each.share >= _BESIDE_THE_BEST * told[0].share]
+        return "what was found is not believed. " + "; ".join(each.words() for each in worth)
 
 
 def _too_many(left_over: int, keys: int) -> bool:

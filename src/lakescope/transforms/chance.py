@@ -64,10 +64,11 @@ def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row], tries: 
         return 1.0
     rng = np.random.default_rng(11)
     recombined, shuffled = _recombined(known, rng, tries), _shuffled(program, rows, set(known), rng, tries)
-    return max(_share_met(made, key) for made in (recombined, shuffled, _redrawn(program, rows, rng)))
+    return max(share_met(made, key) for made in (recombined, shuffled, _redrawn(program, rows, rng)))
 
 
-def _share_met(texts: Sequence[str], key: Key) -> float:
+def share_met(texts: Sequence[str], key: Key) -> float:
+    """The share of texts that are keys."""
     hashes: U64 = np.array([hash_text(text) for text in texts], np.uint64)
     return float((key.look_up(hashes) >= 0).mean()) if texts else 0.0
 
@@ -185,7 +186,7 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
         # One piece that all depends on makes the same texts, whatever the order of rows.
         if len(program.outputs) == 1 and len(parts) < 2:
             continue
-        if all(_share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
+        if all(share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
             return program.keys[place].words()
     return None
 
@@ -224,8 +225,8 @@ def beside_meet(met: Met, key: Key, precision: float) -> float | None:
     if not inside:
         return None
     share = hit.size / numbers.size
-    beside = _share_met([str(number).rjust(width, "0") for number in inside], key)
-    few = share <= beside or math.exp(-numbers.size * _divergence(share, beside)) > _LEVEL
+    beside = share_met([str(number).rjust(width, "0") for number in inside], key)
+    few = share <= beside or math.exp(-numbers.size * divergence(share, beside)) > _LEVEL
     return beside if few or precision_of(share, beside) < precision else None
 
 
@@ -238,7 +239,7 @@ def _with_range(texts: Sequence[str], key: Key) -> tuple[I64, I64]:
     return numbers[inside], hit
 
 
-def _divergence(share: float, chance: float) -> float:
+def divergence(share: float, chance: float) -> float:
     """How surprising a share is at a chance, by value: the exponent of Chernoff's bound (Kullback and Leibler)."""
     if chance >= 1:
         return 0.0

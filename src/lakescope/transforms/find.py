@@ -57,6 +57,18 @@ _COLUMNS = 24
 _SEED = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A program in words, the share of the smaller side's rows that it would join, and why it is not believed."""
+
+    program: str
+    share: float
+    why: str
+
+    def words(self) -> str:
+        return f"{self.program} would join {self.share:.0%} of the rows, but {self.why}"
+
+
 @dataclass
 class Found:
     """Programs of one direction in order, the key of each, what they join of the rows measured, and why not more."""
@@ -68,7 +80,7 @@ class Found:
     single: bool = True
     evidence: list[tuple[Row, str, str]] = field(default_factory=list)
     sampled: Rates | None = None
-    doubts: dict[str, str] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
     trials: int = 0
     complete: bool = True
 
@@ -127,13 +139,17 @@ class Finder:
                 self.found.single = one_to_one(self._meet(program).targets)
                 self._settle()
                 break
-            self.found.doubts.setdefault(program.words(), why)
+            self._refuse(program, why)
         if self.found.programs:
             self._add(ranked)
 
     def _doubt(self, program: Program) -> str | None:
         why = doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
         return why or self._memory(program)
+
+    def _refuse(self, program: Program, why: str) -> None:
+        share = self._coverage(program) / max(1, min(self.rows.rows, self.target.rows))
+        self.found.doubts.append(Doubt(program.words(), share, why))
 
     def _memory(self, program: Program) -> str | None:
         """Whether a program knows by heart what varies among the keys."""
@@ -175,7 +191,7 @@ class Finder:
                 break
             waiting.remove(best)
             if gains[best] < best.size:
-                self.found.doubts.setdefault(best.words(), "it says more than it joins")
+                self._refuse(best, "it says more than it joins")
                 continue
             key = self.found.keys[best.keys]
             why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets) or self._memory(best)
@@ -184,7 +200,7 @@ class Finder:
                 self._settle()
                 added = True
             else:
-                self.found.doubts.setdefault(best.words(), why)
+                self._refuse(best, why)
         return added
 
     def _settle(self) -> None:
@@ -266,7 +282,8 @@ class Finder:
         learner = Learner(self.source.names[:_COLUMNS], pool, self.clock)
         found: dict[Program, int] = {}
         idle = 0
-        for chosen in self._sets(pairs, pool):
+        missed = np.ones(len(pool), bool)
+        for chosen in self._sets(pairs, pool, missed):
             if self.clock.late or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
                 break
             self.found.trials += 1
@@ -277,7 +294,9 @@ class Finder:
             if program is None or program in found:
                 continue
             assert expression is not None
-            found[program] = sum(expression.apply(each.row) == each.key for each in pool)
+            fits = np.array([expression.apply(each.row) == each.key for each in pool], bool)
+            found[program] = int(fits.sum())
+            missed &= ~fits
             if found[program] > EXAMPLES:
                 idle = 0
             if len(self.found.evidence) < 2 * EXAMPLES:
@@ -286,11 +305,14 @@ class Finder:
                 break
         return found
 
-    def _sets(self, pairs: Sequence[Pair], pool: Sequence[Example]) -> Iterator[list[int]]:
+    def _sets(
+        self, pairs: Sequence[Pair], pool: Sequence[Example], missed: npt.NDArray[np.bool_]
+    ) -> Iterator[list[int]]:
         """Sets of examples, by turns drawn from all pairs and from pairs that are alike.
 
         Pairs are alike if the same text stands around what they share: where keys are written in several ways, a set
-        drawn from all of them rarely follows one.
+        drawn from all of them rarely follows one. One in four sets has an example that programs so far have
+        ``missed``: it may be an exception to what they say, and not another way.
         """
         alike: dict[tuple[str, str], list[int]] = {}
         for place, (pair, example) in enumerate(zip(pairs, pool, strict=True)):
@@ -301,6 +323,11 @@ class Finder:
         for turn in range(_SETS):
             cluster = clusters[turn // 2 % min(len(clusters), _CLUSTERS)] if clusters and turn % 2 else range(len(pool))
             size = min(EXAMPLES, len(cluster))
+            if turn % 4 == 2 and not missed.all() and missed.any():
+                odd = int(self.rng.choice(np.flatnonzero(missed)))
+                others = self.rng.choice(len(pool), size, replace=False).tolist()
+                yield sorted([odd, *[place for place in others if place != odd][: size - 1]])
+                continue
             yield sorted(cluster[place] for place in self.rng.choice(len(cluster), size, replace=False).tolist())
 
     def _best_pairs(self, group: Group) -> list[Pair]:

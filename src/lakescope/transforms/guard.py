@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.transforms.chance import Met, beside_meet, chance_of, idle, precision_of, rewrites
+from lakescope.transforms.filled import believed, fills, renames
 from lakescope.transforms.keys import DENSE, Key
 from lakescope.transforms.program import Program, Row
 from lakescope.transforms.steps import Initials, Slice
@@ -51,8 +52,10 @@ _STRONG_PRECISION = 0.95
 
 
 def counts_rows(program: Program, rows: Sequence[Row]) -> bool:
-    """Whether all that a program takes from a row is a whole number, and these fill their range."""
-    texts = ["".join(piece.apply(row) for piece in program.pieces) for row in rows]
+    """Whether all that a program takes from a row and that varies is a whole number, and these fill their range."""
+    made = [[piece.apply(row) for row in rows] for piece in program.pieces]
+    varying = [texts for texts in made if len(set(texts)) > 1]
+    texts = ["".join(each) for each in zip(*varying, strict=True)]
     numbers = {int(text) for text in texts if text and not text.translate(WITHOUT_DIGITS) and len(text) < 16}
     if len(numbers) < 2 or any(text.translate(WITHOUT_DIGITS) for text in texts):
         return False
@@ -83,20 +86,21 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     many = max(_PER_OPERATOR * program.size, SHARE * smaller)
     wanted = many if smaller >= _MANY else max(2.0, _SHARE_OF_FEW * smaller)
     if keys.size < wanted and not (smaller >= _MANY and _strong(met, key, program, rows, keys.size)):
-        return f"it joins {keys.size:,} of {smaller:,} values, as some always do"
+        return f"that is {keys.size:,} of {smaller:,} values, and some always do"
+    met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
+    share = len(met_texts) / distinct
+    filled = believed(met, key, program, rows, share)
     counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
-    if counts_only and not _same_name(program):
-        return "it joins running numbers, which are in every table"
+    if counts_only and not filled and not _same_name(program):
+        return "any table with running numbers would: they are no evidence"
     beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 else None
     if beside is not None:
         return f"running numbers are no evidence: {beside:.0%} of the numbers beside its own join as well"
-    met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
-    share = len(met_texts) / distinct
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     # Columns of one name that hold the same values are meant to, however likely it is.
     named = program.identity and _same_name(program)
-    why = None if named else doubt_of_chance(met, key, program, rows, share)
+    why = None if named or filled else doubt_of_chance(met, key, program, rows, share)
     if why is not None:
         return why
     if count <= _AS_MANY * key.hashes.size and float((counts > 1).mean()) > 2 * COLLISIONS:
@@ -127,9 +131,11 @@ def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], s
     chance = chance_of(met, key, program, rows)
     digits = any(map(str.isdigit, program.together.own))
     if precision_of(share, chance) < PRECISION or (digits and chance > 1 - PRECISION):
-        return f"{chance:.0%} of texts made at random from its own would join as well"
+        return f"{chance:.0%} of texts made at random from its own would, too"
     if chance > _DENSE and not rewrites(program.together, rows):
-        return f"{chance:.0%} of texts made at random from its own join, so that all of them do says nothing"
+        return f"so would {chance:.0%} of texts made at random from its own: its keys are met by anything like them"
+    if renames(program, rows) and fills(met, key):
+        return "it meets keys that fill a grid, by letters of its own that may tell of another series"
     any_ = idle(key, program, rows)
     return None if any_ is None else f"it meets {any_} whatever its pieces hold"
 
