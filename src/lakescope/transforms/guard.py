@@ -7,6 +7,7 @@ always covers a few rows of it. What is asked of a program here keeps such joins
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy.typing as npt
 from lakescope.transforms.chance import Met, beside_meet, chance_of, idle, precision_of, rewrites
 from lakescope.transforms.filled import believed, fills, renames
 from lakescope.transforms.keys import DENSE, Key
-from lakescope.transforms.program import Program, Row
+from lakescope.transforms.literals import with_constants
+from lakescope.transforms.program import Constant, Expression, Piece, Program, Row
 from lakescope.transforms.steps import Initials, Slice
 from lakescope.values.alphabet import WITHOUT_DIGITS
 
@@ -24,6 +26,10 @@ I64 = npt.NDArray[np.int64]
 #: Share of the smaller side that the first program must join, and the least number of keys for each operator.
 SHARE = 0.15
 _PER_OPERATOR = 3
+#: The same share of programs that pick a word out of several, and the share of texts that must be one.
+_SHARE_OF_WORDS = 0.5
+_WORDS = 0.9
+_WORD = re.compile(r"[^\W_]+")
 #: The same share where there are fewer values than this.
 _SHARE_OF_FEW = 0.5
 _MANY = 30
@@ -62,6 +68,32 @@ def counts_rows(program: Program, rows: Sequence[Row]) -> bool:
     return len(numbers) >= DENSE * (max(numbers) - min(numbers) + 1)
 
 
+def picks_a_word(program: Program, rows: Sequence[Row]) -> bool:
+    """Whether all that varies of a program is one word without digits, out of cells or in keys that hold more.
+
+    Names share words: capitals are called after their country, and plants after their colour. A word that is also a key
+    says less than several do, or a number.
+    """
+    operators = with_constants(program.together, rows)
+    places = [place for place, each in enumerate(operators) if isinstance(each, Piece)]
+    varying = operators[places[0] : places[-1] + 1] if places else ()
+    columns = {each.column for each in varying if isinstance(each, Piece)}
+    if len(columns) != 1 or any(isinstance(each, Constant) for each in varying):
+        return False
+    (column,) = columns
+    texts = [Expression(varying).apply(row) for row in rows]
+    pairs = [(text, row.get(column, "")) for text, row in zip(texts, rows, strict=True) if text]
+    words = sum(len(_WORD.findall(text)) == 1 and not any(map(str.isdigit, text)) for text, _ in pairs)
+    whole = sum(len(_WORD.findall(cell)) == 1 for _, cell in pairs)
+    more = whole < len(pairs) or any(map(str.isalnum, program.together.own)) or _split(program)
+    return words >= _WORDS * len(pairs) > 0 and more
+
+
+def _split(program: Program) -> bool:
+    """Whether the key is a part of a column."""
+    return any(piece.steps for piece in program.keys)
+
+
 def too_short(texts: Sequence[str], share: float, program: Program) -> bool:
     """Whether a program's texts are so short that a ``share`` of them may be keys by chance."""
     if len(program.pieces) > 1:
@@ -83,9 +115,14 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     targets = met.targets[met.hits]
     keys, counts = np.unique(targets, return_counts=True)
     smaller = min(distinct, key.hashes.size)
-    many = max(_PER_OPERATOR * program.size, SHARE * smaller)
+    word = picks_a_word(program, rows)
+    if word and _split(program) and any(piece.steps for piece in program.pieces):
+        return "one word of several is all it takes on either side: names share words"
+    many = max(_PER_OPERATOR * program.size, (_SHARE_OF_WORDS if word else SHARE) * smaller)
     wanted = many if smaller >= _MANY else max(2.0, _SHARE_OF_FEW * smaller)
     if keys.size < wanted and not (smaller >= _MANY and _strong(met, key, program, rows, keys.size)):
+        if word and keys.size >= SHARE * smaller:
+            return f"one word is all it takes, and only {keys.size:,} of {smaller:,} are keys: names share words"
         return f"that is {keys.size:,} of {smaller:,} values, and some always do"
     met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
     share = len(met_texts) / distinct
