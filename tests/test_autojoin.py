@@ -452,6 +452,18 @@ def test_what_is_merely_written_in_another_way_joins_although_chance_fills_the_k
     assert found(plan) == {(place, n) for n, place in enumerate(order)}
 
 
+def test_a_word_that_is_also_a_key_is_no_program() -> None:
+    """A third of the capitals are called after their country, and a word of a plant's name is one of a bird's."""
+    rows = names(45)
+    countries = [first for first, _, _ in rows]
+    capitals = [f"{first} City" if n % 3 == 0 else f"{last} Town" for n, (first, _, last) in enumerate(rows)]
+    plan = lakescope.autojoin(pa.table({"country": countries}), pa.table({"capital": capitals[::-1]}), fuzzy=False)
+    assert not plan
+    assert "names share words" in plan.reason
+    all_of_them = pa.table({"capital": [f"{country} City" for country in countries][::-1]})
+    assert lakescope.autojoin(pa.table({"country": countries}), all_of_them).coverage == 1
+
+
 def test_grids_that_have_only_their_shape_in_common_join_nothing() -> None:
     """Sizes and numbers of streets are all there on both sides: nothing tells which of them is which."""
     sizes = [(a, b) for a in range(10, 30) for b in range(10, 20)]
@@ -761,6 +773,34 @@ def test_a_fuzzy_join_on_one_column() -> None:
     )
     assert json.loads(json.dumps(joined.to_dict())) == joined.to_dict()
     assert "estimated to be right" in joined.words()
+
+
+def test_values_without_a_partner_do_not_join_what_is_alike_by_chance() -> None:
+    """Names made of few parts: a stranger is as near to some key as keys are to each other."""
+    dice = random.Random(11)
+    firsts, lasts = (sorted({name[part] for name in names(80, 5)})[:24] for part in (0, 2))
+    every = [f"{last} {first}" for first in firsts for last in lasts]
+    people = dice.sample(every, 320)
+    keys, both, strangers = people[:160], people[:60], people[160:260]
+    fuzzy, places = optimise([[text] for text in strangers], keys, precision=0.95)
+    assert fuzzy is None
+    assert (places < 0).all()
+    typos = [text[:3] + text[4:] for text in both]
+    fuzzy, places = optimise([[text] for text in typos], keys, precision=0.9)
+    assert fuzzy is not None
+    assert fuzzy.precision <= 1
+    assert np.mean(places == np.arange(60)) > 0.5
+
+
+def test_joining_by_distance_keeps_the_time() -> None:
+    dice = random.Random(3)
+    texts = ["".join(dice.choices("abcdefghij ", k=40)) for _ in range(6000)]
+    left, right = texts[:3000], [text[:20] + text[21:] for text in texts[1500:4500]]
+    clock = Clock(0.2)
+    began = time.monotonic()
+    places = optimise([[text] for text in left], right, clock=clock)[1]
+    assert time.monotonic() - began < 2
+    assert places.size == len(left)
 
 
 def test_texts_with_other_numbers_do_not_join_however_alike() -> None:
