@@ -33,7 +33,7 @@ from lakescope.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Case, Digits, Slice, Split
+from lakescope.transforms.steps import Case, Digits, Slice, Split, Unaccent
 from lakescope.transforms.texts import Texts, read
 from lakescope.values.hashing import hash_text
 
@@ -195,6 +195,19 @@ def test_dates_numbers_and_months() -> None:
     assert plan.program is not None
     joins_all({"s": [f"{y}" for y, m, d in days], "n": [f"{m}" for y, m, d in days], "d": [str(d) for y, m, d in days]},
               {"seat": [f"{y}-{m:02}-{d:02}" for y, m, d in days]}, order)  # fmt: skip
+
+
+def test_accents_of_greek_and_cyrillic() -> None:
+    towns = (
+        "Αθήνα Θεσσαλονίκη Πάτρα Ηράκλειο Λάρισα Βόλος Ιωάννινα Τρίκαλα Χαλκίδα Σέρρες Ξάνθη Κατερίνη Καλαμάτα".split()
+    )
+    plain_towns = (
+        "ΑΘΗΝΑ ΘΕΣΣΑΛΟΝΙΚΗ ΠΑΤΡΑ ΗΡΑΚΛΕΙΟ ΛΑΡΙΣΑ ΒΟΛΟΣ ΙΩΑΝΝΙΝΑ ΤΡΙΚΑΛΑ ΧΑΛΚΙΔΑ ΣΕΡΡΕΣ ΞΑΝΘΗ ΚΑΤΕΡΙΝΗ ΚΑΛΑΜΑΤΑ"
+    )
+    left, right = {"town": [f"Δήμος {town}" for town in towns]}, {"name": plain_towns.split()}
+    plan = lakescope.autojoin(pa.table(left), pa.table(right), fuzzy=False)
+    assert found(plan) == {(n, n) for n in range(len(towns))}
+    assert Unaccent().apply("Ёлка Ἀθῆναι Βόλος Ǿ") == "Елка Αθηναι Βολοσ Ǿ"
 
 
 def test_several_programs_for_one_pair() -> None:
