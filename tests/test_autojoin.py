@@ -573,6 +573,18 @@ def test_empty_tables_and_cells() -> None:
         lakescope.autojoin(empty, empty, budget=0)
 
 
+def test_tables_that_show_nothing_say_so() -> None:
+    one, nothing = pa.table({"name": ["Ann Lee"]}), pa.table({"a": pa.array([None, None], pa.string())})
+    assert "one row" in lakescope.autojoin(one, pa.table({"who": ["Lee, Ann"]})).reason
+    assert lakescope.autojoin(nothing, one).reason == "no cell of the left table holds anything"
+
+
+@pytest.mark.parametrize("budget", ["x", 0, -1, math.nan, True])
+def test_a_budget_is_a_number_of_seconds(budget: Any) -> None:
+    with pytest.raises(BadRequest, match="budget"):
+        lakescope.autojoin(pa.table({"a": ["x"]}), pa.table({"b": ["y"]}), budget=budget)
+
+
 def test_learning_that_is_stopped_says_so() -> None:
     told: list[str] = []
     rows = names(60)

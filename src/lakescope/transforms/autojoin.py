@@ -19,6 +19,8 @@ from lakescope.transforms.union import Joined
 FUZZY_PRECISION = 0.95
 #: Source rows that may be left for a fuzzy join.
 LEFT_OVER = 5_000
+#: Rows of a table that programs are learnt from, at least.
+_FEWEST = 2
 #: Programs that were not believed, told as the reason for an empty plan.
 _TOLD = 3
 #: Share of the rows that these must join, of all rows and of those that the best of them joins.
@@ -181,9 +183,14 @@ class _Search:
             return f"{self._why_incomplete()}, before a program was found"
         if not self.tables[0].rows or not self.tables[1].rows:
             return "a table without rows joins nothing"
+        for side, table in zip(("left", "right"), self.tables, strict=True):
+            if all(table.column(name).null_count == table.rows for name in table.names):
+                return f"no cell of the {side} table holds anything"
+        if min(table.rows for table in self.tables) < _FEWEST:
+            return "a table of one row shows no rule: there is nothing to compare it with"
         if len(self.keyless) == 4:
             return "neither table has a key, not even one of three columns"
-        told = [each for each in self.doubts if each.share >= _WORTH_TELLING]
+        told = [each for each in {each.program: each for each in self.doubts}.values() if each.share >= _WORTH_TELLING]
         if not told:
             return _NOTHING
         told.sort(key=lambda each: -each.share)
