@@ -334,6 +334,19 @@ def test_what_is_nearly_equal_joins_after_programs() -> None:
     assert both.fuzzy.joined == 2
 
 
+def test_columns_that_are_nearly_equal_join_without_a_program() -> None:
+    """Half of the names are in capitals, and what is short in one table is long in the other in several ways."""
+    dice = random.Random(6)
+    rows = [f"{first} {last}" for first, _, last in names(80, 9)]
+    short, long = ("Co.", "Ltd.", "Inc.", "Corp."), ("Company", "Limited", "Incorporated", "Corporation")
+    kinds = [dice.randrange(4) for _ in rows]
+    left = [f"{name if n % 2 else name.upper()} {short[kinds[n]]}" for n, name in enumerate(rows)]
+    right = [f"{name} {long[kinds[n]]}" for n, name in enumerate(rows)]
+    plan = lakescope.autojoin(pa.table({"vendor": left[:76]}), pa.table({"company": right[4:]}))
+    assert len(found(plan)) >= 36
+    assert {(n, n - 4) for n in range(4, 76)} >= found(plan)
+
+
 def test_the_same_answer_twice() -> None:
     rows = names(60)
     left = pa.table({"name": [f"{first} {last}" for first, _, last in rows]})

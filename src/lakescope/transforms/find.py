@@ -59,11 +59,15 @@ _SEED = 5
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A program in words, the share of the smaller side's rows that it would join, and why it is not believed."""
+    """A program in words, the share of the smaller side's rows that it would join, and why it is not believed.
+
+    ``columns`` are those that it takes and those of the key.
+    """
 
     program: str
     share: float
     why: str
+    columns: tuple[frozenset[str], frozenset[str]]
 
     def words(self) -> str:
         return f"{self.program} would join {self.share:.0%} of the rows, but {self.why}"
@@ -149,7 +153,8 @@ class Finder:
 
     def _refuse(self, program: Program, why: str) -> None:
         share = self._coverage(program) / max(1, min(self.rows.rows, self.target.rows))
-        self.found.doubts.append(Doubt(program.words(), share, why))
+        columns = frozenset(program.columns), frozenset(piece.column for piece in program.keys)
+        self.found.doubts.append(Doubt(program.words(), share, why, columns))
 
     def _memory(self, program: Program) -> str | None:
         """Whether a program knows by heart what varies among the keys."""
