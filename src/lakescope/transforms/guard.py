@@ -132,7 +132,10 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
         return "any table with running numbers would: they are no evidence"
     beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 else None
     if beside is not None:
-        return f"running numbers are no evidence: {beside:.0%} of the numbers beside its own join as well"
+        return (
+            f"running numbers are no evidence ({beside:.0%} of the numbers beside its own join as well):"
+            " join by them as they are if they are meant"
+        )
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     # Columns of one name that hold the same values are meant to, however likely it is.
