@@ -28,11 +28,12 @@ from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import Neighbours, constrained, contradict, nearest, optimise
 from lakescope.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.transforms.learn import Example, Learner
+from lakescope.transforms.literals import memorised
 from lakescope.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
 from lakescope.transforms.plan import Plan
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Case, Digits, Slice, Split
+from lakescope.transforms.steps import Case, Digits, Slice, Split, Unaccent
 from lakescope.transforms.texts import Texts, read
 from lakescope.values.hashing import hash_text
 
@@ -196,6 +197,19 @@ def test_dates_numbers_and_months() -> None:
               {"seat": [f"{y}-{m:02}-{d:02}" for y, m, d in days]}, order)  # fmt: skip
 
 
+def test_accents_of_greek_and_cyrillic() -> None:
+    towns = (
+        "Αθήνα Θεσσαλονίκη Πάτρα Ηράκλειο Λάρισα Βόλος Ιωάννινα Τρίκαλα Χαλκίδα Σέρρες Ξάνθη Κατερίνη Καλαμάτα".split()
+    )
+    plain_towns = (
+        "ΑΘΗΝΑ ΘΕΣΣΑΛΟΝΙΚΗ ΠΑΤΡΑ ΗΡΑΚΛΕΙΟ ΛΑΡΙΣΑ ΒΟΛΟΣ ΙΩΑΝΝΙΝΑ ΤΡΙΚΑΛΑ ΧΑΛΚΙΔΑ ΣΕΡΡΕΣ ΞΑΝΘΗ ΚΑΤΕΡΙΝΗ ΚΑΛΑΜΑΤΑ"
+    )
+    left, right = {"town": [f"Δήμος {town}" for town in towns]}, {"name": plain_towns.split()}
+    plan = lakescope.autojoin(pa.table(left), pa.table(right), fuzzy=False)
+    assert found(plan) == {(n, n) for n in range(len(towns))}
+    assert Unaccent().apply("Ёлка Ἀθῆναι Βόλος Ǿ") == "Елка Αθηναι Βολοσ Ǿ"
+
+
 def test_several_programs_for_one_pair() -> None:
     """Half of the keys are written one way, half another: the limit the thesis admits."""
     rows = names(120)
@@ -320,6 +334,19 @@ def test_what_is_nearly_equal_joins_after_programs() -> None:
     assert both.fuzzy.joined == 2
 
 
+def test_columns_that_are_nearly_equal_join_without_a_program() -> None:
+    """Half of the names are in capitals, and what is short in one table is long in the other in several ways."""
+    dice = random.Random(6)
+    rows = [f"{first} {last}" for first, _, last in names(80, 9)]
+    short, long = ("Co.", "Ltd.", "Inc.", "Corp."), ("Company", "Limited", "Incorporated", "Corporation")
+    kinds = [dice.randrange(4) for _ in rows]
+    left = [f"{name if n % 2 else name.upper()} {short[kinds[n]]}" for n, name in enumerate(rows)]
+    right = [f"{name} {long[kinds[n]]}" for n, name in enumerate(rows)]
+    plan = lakescope.autojoin(pa.table({"vendor": left[:76]}), pa.table({"company": right[4:]}))
+    assert len(found(plan)) >= 36
+    assert {(n, n - 4) for n in range(4, 76)} >= found(plan)
+
+
 def test_the_same_answer_twice() -> None:
     rows = names(60)
     left = pa.table({"name": [f"{first} {last}" for first, _, last in rows]})
@@ -359,7 +386,52 @@ def test_running_numbers_join_nothing() -> None:
     assert not plan
     assert "running numbers" in plan.reason
     same = lakescope.autojoin(left, right.rename_columns(["rank", "lake"]))
-    assert found(same) == {(n, n) for n in range(50)}
+    assert not same
+    assert "running numbers are no evidence" in same.reason
+
+
+def test_running_numbers_do_not_hide_the_program_on_names() -> None:
+    rows, order = names(60), shuffled(60)
+    left = pa.table({"id": [str(n + 1) for n in range(60)], "name": [f"{last}, {first}" for first, _, last in rows]})
+    right = [f"{rows[place][0]} {rows[place][2]}" for place in order]
+    plan = lakescope.autojoin(left, pa.table({"id": [str(n + 1) for n in range(60)], "full": right}))
+    assert plan.columns == ("name",)
+    assert found(plan) == {(place, n) for n, place in enumerate(order)}
+
+
+def test_numbers_of_one_name_must_meet_more_than_chance() -> None:
+    dice = random.Random(4)
+    drawn = [[str(n) for n in dice.sample(range(3000), 900)] for _ in range(2)]
+    plan = lakescope.autojoin(pa.table({"id": drawn[0]}), pa.table({"id": drawn[1]}))
+    assert not plan
+    assert "running numbers" in plan.reason
+    both = lakescope.autojoin(pa.table({"id": drawn[0]}), pa.table({"id": drawn[0][:500][::-1]}))
+    assert both.source_coverage == 1
+    tens = [str(10 * n) for n in range(1, 60)]
+    assert not lakescope.autojoin(pa.table({"id": tens}), pa.table({"id": tens[::-1]}))
+
+
+def test_constants_that_stand_for_what_varies_join_nothing() -> None:
+    """A last name of the constant is one of many, and so is the first letter of a mail address."""
+    dice = random.Random(30)
+    firsts, lasts = (sorted({name[part] for name in names(60, seed)})[:30] for part, seed in ((0, 3), (2, 4)))
+    weights = [1 / (n + 1) for n in range(30)]
+    people = list(dict.fromkeys(zip(*(dice.choices(each, weights, k=260) for each in (firsts, lasts)), strict=True)))
+    left, other = people[:100], people[100:]
+    mails = pa.table({"mail": list(dict.fromkeys(f"{first[0].lower()}.{last.lower()}@x.org" for first, last in other))})
+    clients = pa.table({"client": [f"{first} {last}" for first, last in left]})
+    plan = lakescope.autojoin(clients, mails, fuzzy=False)
+    assert all(len(program.outputs[0].pieces) > 1 for program in plan.programs)
+    keys = [f"{letter}.{last.lower()}@x.org" for letter in "abcdefghijklmn" for last in lasts[:10]]
+    rows = [{"client": f"{first} {last}"} for first, last in people]
+    last = Piece("client", (Split(" ", 1), Case("lower")))
+    made_up = Expression((Constant("m."), last, Constant("@x.org")))
+    assert memorised(Program((made_up,), (Piece("mail"),)), rows, [keys]) == "m"
+    whole = Expression((Piece("client", (Slice(0, 1), Case("lower"))), Constant("."), last, Constant("@x.org")))
+    assert memorised(Program((whole,), (Piece("mail"),)), rows, [keys]) is None
+    few = [{"client": row["client"], "sort": "member"} for row in rows]
+    disguised = Expression((Piece("sort", (Slice(0, 1),)), Constant("."), last, Constant("@x.org")))
+    assert memorised(Program((disguised,), (Piece("mail"),)), few, [keys]) == "m"
 
 
 def test_numbers_that_fill_a_calendar_join_nothing() -> None:
@@ -371,6 +443,75 @@ def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     assert not lakescope.autojoin(prices, days)
     tickets = pa.table({"ticket": [f"T-{20_000 + n}" for n in range(300)]})
     assert not lakescope.autojoin(tickets, pa.table({"vendor": [f"V-{n:04}" for n in range(1, 80)]}))
+
+
+_QUARTERS = [(year, n) for year in range(2005, 2024) for n in range(1, 5)]
+_WEEKS = [(year, n) for year in range(2015, 2020) for n in range(1, 53)]
+_DAYS = [(year, month, day) for year in (2020, 2021) for month in range(1, 13) for day in range(1, 29, 3)]
+_TEAMS = ["Arsenal", "Chelsea", "Everton", "Fulham", "Leeds", "Burnley", "Watford", "Norwich", "Leicester", "Brentford"]
+_VERSIONS = [(a, b, c) for a in range(1, 5) for b in range(9) for c in range((a * b + a + b) % 4 + 1)]
+_SHORT_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+REFORMATTED = {
+    "quarters": ([f"FY{y}-Q{n}" for y, n in _QUARTERS], [f"{y} Q{n}" for y, n in _QUARTERS]),
+    "weeks": ([f"{y}-W{n:02}" for y, n in _WEEKS], [f"Week {n}, {y}" for y, n in _WEEKS]),
+    "months": (
+        [f"{y}-{m:02}" for y in range(2010, 2022) for m in range(1, 13)],
+        [f"{m} {y}" for y in range(2010, 2022) for m in _SHORT_MONTHS],
+    ),
+    "days": (
+        [f"{y}-{m:02}-{d:02}" for y, m, d in _DAYS],
+        [f"{d} {_SHORT_MONTHS[m - 1]} {y}" for y, m, d in _DAYS],
+    ),
+    "versions": ([f"v{a}.{b}.{c}" for a, b, c in _VERSIONS], [f"release-{a}_{b}_{c}" for a, b, c in _VERSIONS]),
+    "matches": (
+        [f"{a} v {b}" for a in _TEAMS for b in _TEAMS if a != b],
+        [f"{a.upper()}|{b.upper()}" for a in _TEAMS for b in _TEAMS if a != b],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFORMATTED)
+def test_what_is_merely_written_in_another_way_joins_although_chance_fills_the_keys(kind: str) -> None:
+    mine, theirs = REFORMATTED[kind]
+    order = shuffled(len(mine))[: 4 * len(mine) // 5]
+    plan = lakescope.autojoin(pa.table({"a": mine}), pa.table({"b": [theirs[place] for place in order]}))
+    assert found(plan) == {(place, n) for n, place in enumerate(order)}
+
+
+def test_a_word_that_is_also_a_key_is_no_program() -> None:
+    """A third of the capitals are called after their country, and a word of a plant's name is one of a bird's."""
+    rows = names(45)
+    countries = [first for first, _, _ in rows]
+    capitals = [f"{first} City" if n % 3 == 0 else f"{last} Town" for n, (first, _, last) in enumerate(rows)]
+    plan = lakescope.autojoin(pa.table({"country": countries}), pa.table({"capital": capitals[::-1]}), fuzzy=False)
+    assert not plan
+    assert "names share words" in plan.reason
+    all_of_them = pa.table({"capital": [f"{country} City" for country in countries][::-1]})
+    assert lakescope.autojoin(pa.table({"country": countries}), all_of_them).coverage == 1
+
+
+def test_grids_that_have_only_their_shape_in_common_join_nothing() -> None:
+    """Sizes and numbers of streets are all there on both sides: nothing tells which of them is which."""
+    sizes = [(a, b) for a in range(10, 30) for b in range(10, 20)]
+    left, right = [f"{a}x{b}" for a, b in sizes], [f"{a}:{b}" for a, b in sizes]
+    assert not lakescope.autojoin(pa.table({"size": left}), pa.table({"score": right[::-1]}))
+    phones = [(n, sort) for n in range(1, 25) for sort in ("Plus", "Ultra", "FE")]
+    left, right = [f"Galaxy S{n} {sort}" for n, sort in phones], [f"Galaxy A{n} {sort}" for n, sort in phones]
+    plan = lakescope.autojoin(pa.table({"model": left}), pa.table({"phone": right[::-1]}))
+    assert not plan
+    assert "another series" in plan.reason
+
+
+def test_the_reason_names_what_would_join_most() -> None:
+    """Days of one year on both sides, a third of them in both: the program is told, and why it is not believed."""
+    dice = random.Random(7)
+    days = [(month, day) for month in range(1, 13) for day in range(1, 29)]
+    left = [f"2021-{month:02}-{day:02}" for month, day in dice.sample(days, 110)]
+    right = [f"{day:02}.{month:02}.2021" for month, day in dice.sample(days, 110)]
+    plan = lakescope.autojoin(pa.table({"incident": left}), pa.table({"birthday": right}))
+    assert not plan
+    assert "birthday = incident after the last '-' + '.'" in plan.reason
+    assert "made at random from its own would, too" in plan.reason
 
 
 def test_keys_that_anything_meets_join_nothing() -> None:
@@ -443,6 +584,18 @@ def test_empty_tables_and_cells() -> None:
     assert not lakescope.autojoin(holes, holes.slice(1))
     with pytest.raises(BadRequest, match="budget"):
         lakescope.autojoin(empty, empty, budget=0)
+
+
+def test_tables_that_show_nothing_say_so() -> None:
+    one, nothing = pa.table({"name": ["Ann Lee"]}), pa.table({"a": pa.array([None, None], pa.string())})
+    assert "one row" in lakescope.autojoin(one, pa.table({"who": ["Lee, Ann"]})).reason
+    assert lakescope.autojoin(nothing, one).reason == "no cell of the left table holds anything"
+
+
+@pytest.mark.parametrize("budget", ["x", 0, -1, math.nan, True])
+def test_a_budget_is_a_number_of_seconds(budget: Any) -> None:
+    with pytest.raises(BadRequest, match="budget"):
+        lakescope.autojoin(pa.table({"a": ["x"]}), pa.table({"b": ["y"]}), budget=budget)
 
 
 def test_learning_that_is_stopped_says_so() -> None:
@@ -658,6 +811,34 @@ def test_a_fuzzy_join_on_one_column() -> None:
     )
     assert json.loads(json.dumps(joined.to_dict())) == joined.to_dict()
     assert "estimated to be right" in joined.words()
+
+
+def test_values_without_a_partner_do_not_join_what_is_alike_by_chance() -> None:
+    """Names made of few parts: a stranger is as near to some key as keys are to each other."""
+    dice = random.Random(11)
+    firsts, lasts = (sorted({name[part] for name in names(80, 5)})[:24] for part in (0, 2))
+    every = [f"{last} {first}" for first in firsts for last in lasts]
+    people = dice.sample(every, 320)
+    keys, both, strangers = people[:160], people[:60], people[160:260]
+    fuzzy, places = optimise([[text] for text in strangers], keys, precision=0.95)
+    assert fuzzy is None
+    assert (places < 0).all()
+    typos = [text[:3] + text[4:] for text in both]
+    fuzzy, places = optimise([[text] for text in typos], keys, precision=0.9)
+    assert fuzzy is not None
+    assert fuzzy.precision <= 1
+    assert np.mean(places == np.arange(60)) > 0.5
+
+
+def test_joining_by_distance_keeps_the_time() -> None:
+    dice = random.Random(3)
+    texts = ["".join(dice.choices("abcdefghij ", k=40)) for _ in range(6000)]
+    left, right = texts[:3000], [text[:20] + text[21:] for text in texts[1500:4500]]
+    clock = Clock(0.2)
+    began = time.monotonic()
+    places = optimise([[text] for text in left], right, clock=clock)[1]
+    assert time.monotonic() - began < 2
+    assert places.size == len(left)
 
 
 def test_texts_with_other_numbers_do_not_join_however_alike() -> None:

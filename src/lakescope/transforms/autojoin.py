@@ -6,12 +6,16 @@ import time
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from lakescope.transforms.clock import Clock
 from lakescope.transforms.evaluate import derived
-from lakescope.transforms.find import Finder, Found
+from lakescope.transforms.find import Doubt, Finder, Found
 from lakescope.transforms.fuzzy import MOST_ROWS, find_fuzzy
-from lakescope.transforms.keys import keys_of, split_keys_of
+from lakescope.transforms.keys import Key, keys_of, split_keys_of
+from lakescope.transforms.pairs import TokenIndex
 from lakescope.transforms.plan import Direction, Evidence, Plan, held, join
+from lakescope.transforms.program import Expression, Piece, Program
 from lakescope.transforms.texts import Texts, read
 from lakescope.transforms.union import Joined
 
@@ -19,8 +23,22 @@ from lakescope.transforms.union import Joined
 FUZZY_PRECISION = 0.95
 #: Source rows that may be left for a fuzzy join.
 LEFT_OVER = 5_000
+#: Without a program: columns and keys that are looked at, rows that must join by distance, and their share of a side;
+#: a program that would join such a share, too, must not have been refused.
+_COLUMNS, _KEYS = 8, 4
+_FEWEST_NEAR = 30
+_MOST = 0.5
+#: Rows of a table that programs are learnt from, at least.
+_FEWEST = 2
 #: Programs that were not believed, told as the reason for an empty plan.
 _TOLD = 3
+#: Share of the rows that these must join, of all rows and of those that the best of them joins.
+_WORTH_TELLING = 0.02
+_BESIDE_THE_BEST = 0.3
+_NOTHING = (
+    "no program makes the keys of one table out of the other: if rows belong together, the link is knowledge,"
+    " or spelling that programs do not follow"
+)
 
 
 def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan:
@@ -68,7 +86,7 @@ class _Search:
         self.direction: Direction | None = None
         self.found: Found | None = None
         self.joined: Joined | None = None
-        self.doubts: dict[str, str] = {}
+        self.doubts: list[Doubt] = []
         self.keyless: list[str] = []
         self.complete = True
 
@@ -90,7 +108,7 @@ class _Search:
                     continue
                 self.clock.tell(f"{direction}: looking for pairs of rows")
                 found = Finder(source, target, known, self.clock).find()
-                self.doubts.update(found.doubts if not found.programs else {})
+                self.doubts += found.doubts if not found.programs else []
                 self.complete = self.complete and found.complete
                 if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
                     self.direction, self.found = direction, found
@@ -104,12 +122,60 @@ class _Search:
         """The plan of what was found, measured on the whole tables."""
         learning = time.monotonic() - self.began - self.indexing
         learning_cpu = time.process_time() - self.spent
+        if fuzzy and self.direction is None and not self.clock.late:
+            nearly = self._nearly()
+            if nearly is not None:
+                return nearly
         if self.direction is None or self.found is None:
             return Plan(None, reason=self._reason(), info={"learning": learning, "complete": self.complete})
-        source, target = self._sides(self.direction)
-        found = self.found
+        return self._plan_of(self.found, self.direction, fuzzy, learning, learning_cpu)
+
+    def _nearly(self) -> Plan | None:
+        """What joins by distance alone, on the columns that share most words; None if that is not most of one side.
+
+        Not where a program that would join most rows by these columns was refused: what holds against it holds here.
+        """
+        refused = [each.columns[0] | each.columns[1] for each in self.doubts if each.share >= _MOST]
+        best = self._alike()
+        if best is None or {best[1], best[2].pieces[0].column} in refused:
+            return None
+        direction, name, key = best
+        source, target = self._sides(direction)
+        program = Program((Expression((Piece(name),)),), key.pieces)
+        found = Found(programs=[program], keys={key.pieces: key}, measured=np.arange(source.rows))
+        self.direction, self.found = direction, found
+        plan = self._plan_of(found, direction, True, 0.0, 0.0)
+        wanted = max(_FEWEST_NEAR, _MOST * min(source.rows, target.rows))
+        if plan.fuzzy is not None and self.joined is not None and self.joined.pairs >= wanted:
+            return replace(plan, notes=(*plan.notes, "no program joins these: they are nearly equal as they are"))
+        self.direction, self.found, self.joined = None, None, None
+        return None
+
+    def _alike(self) -> tuple[Direction, str, Key] | None:
+        """The column of a source and the key of a target that have most rows in common by their rare words."""
+        best: tuple[int, Direction, str, Key] | None = None
+        directions: tuple[Direction, ...] = ("left->right", "right->left")
+        for direction in directions:
+            source, target = self._sides(direction)
+            if _too_many(max(source.rows, target.rows), target.rows):
+                return None
+            cells = {name: source.column(name).to_pylist() for name in source.names[:_COLUMNS]}
+            words = {name: TokenIndex([[text or ""] for text in texts]) for name, texts in cells.items()}
+            for key in (each for each in keys_of(target)[:_KEYS] if len(each.pieces) == 1 and not each.running):
+                texts = target.column(key.pieces[0].column).to_pylist()
+                for name, index in words.items():
+                    if self.clock.late:
+                        return None
+                    shared = len(index.pairs(texts))
+                    if best is None or shared > best[0]:
+                        best = shared, direction, name, key
+        return None if best is None or best[0] < _FEWEST_NEAR else best[1:]
+
+    def _plan_of(self, found: Found, direction: Direction, fuzzy: bool, learning: float, learning_cpu: float) -> Plan:
+        """The plan of programs in one direction, measured on the whole tables."""
+        source, target = self._sides(direction)
         evidence = tuple(Evidence(*each) for each in found.evidence)
-        plan = Plan(self.direction, tuple(found.programs), found.single, evidence=evidence)
+        plan = Plan(direction, tuple(found.programs), found.single, evidence=evidence)
         joined = join(plan, source, target)
         if fuzzy:
             self.clock.tell("joining what is nearly equal")
@@ -174,12 +240,19 @@ class _Search:
             return f"{self._why_incomplete()}, before a program was found"
         if not self.tables[0].rows or not self.tables[1].rows:
             return "a table without rows joins nothing"
+        for side, table in zip(("left", "right"), self.tables, strict=True):
+            if all(table.column(name).null_count == table.rows for name in table.names):
+                return f"no cell of the {side} table holds anything"
+        if min(table.rows for table in self.tables) < _FEWEST:
+            return "a table of one row shows no rule: there is nothing to compare it with"
         if len(self.keyless) == 4:
             return "neither table has a key, not even one of three columns"
-        if not self.doubts:
-            return "no program makes the keys of one table out of the other: the link is not in the spelling"
-        told = [f"{words}: {why}" for words, why in list(self.doubts.items())[:_TOLD]]
-        return "what was found is not believed. " + "; ".join(told)
+        told = [each for each in {each.program: each for each in self.doubts}.values() if each.share >= _WORTH_TELLING]
+        if not told:
+            return _NOTHING
+        told.sort(key=lambda each: -each.share)
+        worth = [each for each in told[:_TOLD] if each.share >= _BESIDE_THE_BEST * told[0].share]
+        return "what was found is not believed. " + "; ".join(each.words() for each in worth)
 
 
 def _too_many(left_over: int, keys: int) -> bool:

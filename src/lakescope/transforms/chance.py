@@ -17,7 +17,7 @@ from lakescope.transforms.evaluate import BETWEEN, U64
 from lakescope.transforms.keys import Key
 from lakescope.transforms.program import Constant, Expression, Piece, Program, Row
 from lakescope.transforms.steps import Digits, Month
-from lakescope.values.alphabet import bare
+from lakescope.values.alphabet import WITHOUT_DIGITS, bare
 from lakescope.values.hashing import hash_text
 
 I64 = npt.NDArray[np.int64]
@@ -33,6 +33,11 @@ _WAYS = 4
 _REWRITTEN = 0.9
 _FEW = 10
 _MATTERS = 0.7
+#: Steps to numbers beside those of the source, digits of the longest number, and the chance of meeting as many keys as
+#: the source does, by neighbours, below which numbers are evidence.
+_BESIDE = 10
+_LONGEST_NUMBER = 15
+_LEVEL = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,11 @@ def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row], tries: 
         return 1.0
     rng = np.random.default_rng(11)
     recombined, shuffled = _recombined(known, rng, tries), _shuffled(program, rows, set(known), rng, tries)
-    return max(_share_met(made, key) for made in (recombined, shuffled, _redrawn(program, rows, rng)))
+    return max(share_met(made, key) for made in (recombined, shuffled, _redrawn(program, rows, rng)))
 
 
-def _share_met(texts: Sequence[str], key: Key) -> float:
+def share_met(texts: Sequence[str], key: Key) -> float:
+    """The share of texts that are keys."""
     hashes: U64 = np.array([hash_text(text) for text in texts], np.uint64)
     return float((key.look_up(hashes) >= 0).mean()) if texts else 0.0
 
@@ -180,7 +186,7 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
         # One piece that all depends on makes the same texts, whatever the order of rows.
         if len(program.outputs) == 1 and len(parts) < 2:
             continue
-        if all(_share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
+        if all(share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
             return program.keys[place].words()
     return None
 
@@ -192,3 +198,52 @@ def _exchanged(program: Program, part: frozenset[Piece], rows: Sequence[Row], rn
         _text(program, lambda each, row=row, other=rows[other]: each.apply(other if each in part else row))  # type: ignore[misc]
         for row, other in zip(rows, others, strict=True)
     ]
+
+
+def beside_meet(met: Met, key: Key, precision: float) -> float | None:
+    """The share of numbers beside those of the source that meet keys, if numbers meet no more than these do.
+
+    Whole numbers that fill a range, or a share of it, meet those of any other table that do. Were two columns
+    unrelated, numbers a few steps on would meet as many keys: steps are what all differences are multiples of, and
+    count within the range that is met. None where texts are no numbers, or meet more than chance explains.
+    """
+    texts = sorted({text for text in met.texts if text})
+    if not texts or any(text.translate(WITHOUT_DIGITS) or len(text) > _LONGEST_NUMBER for text in texts):
+        return None
+    numbers, hit = _with_range(texts, key)
+    if numbers.size < 2 or not hit.size:
+        return None
+    step = int(np.gcd.reduce(np.diff(np.sort(numbers))))
+    if not step:
+        return None
+    widths = {len(text) for text in texts}
+    width = widths.pop() if len(widths) == 1 else 1
+    rng = np.random.default_rng(17)
+    drawn = numbers if numbers.size <= _SURROGATES else np.sort(rng.choice(numbers, _SURROGATES, replace=False))
+    moved = [int(number) + step * by for number in drawn for by in range(-_BESIDE, _BESIDE + 1) if by]
+    inside = [number for number in moved if hit.min() <= number <= hit.max()]
+    if not inside:
+        return None
+    share = hit.size / numbers.size
+    beside = share_met([str(number).rjust(width, "0") for number in inside], key)
+    few = share <= beside or math.exp(-numbers.size * divergence(share, beside)) > _LEVEL
+    return beside if few or precision_of(share, beside) < precision else None
+
+
+def _with_range(texts: Sequence[str], key: Key) -> tuple[I64, I64]:
+    """The numbers of texts within the range of those that meet keys, and these."""
+    numbers = np.array([int(text) for text in texts], np.int64)
+    hashes: U64 = np.array([hash_text(text) for text in texts], np.uint64)
+    hit = numbers[key.look_up(hashes) >= 0]
+    inside = (numbers >= hit.min()) & (numbers <= hit.max()) if hit.size else np.zeros(numbers.size, bool)
+    return numbers[inside], hit
+
+
+def divergence(share: float, chance: float) -> float:
+    """How surprising a share is at a chance, by value: the exponent of Chernoff's bound (Kullback and Leibler)."""
+    if chance >= 1:
+        return 0.0
+    if chance <= 0:
+        return math.inf if share > 0 else 0.0
+    other = 0.0 if share >= 1 else (1 - share) * math.log((1 - share) / (1 - chance))
+    return share * math.log(share / chance) + other

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from lakescope.errors import BadRequest
 
 Listener = Callable[[str], None]
 
 
+def _check(seconds: Any) -> None:
+    hint = "give a number of seconds above 0; in Python, None is no limit"
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise BadRequest(f"the budget is a number of seconds, not {seconds!r}", hint=hint)
+    if not seconds > 0:
+        raise BadRequest(f"a budget of {seconds} seconds leaves no time", hint=hint)
+
+
 class Clock:
     """Seconds from now on (None: as many as it takes), which may be ended before; a listener is told what is done."""
 
     def __init__(self, seconds: float | None = None, listener: Listener | None = None) -> None:
-        if seconds is not None and seconds <= 0:
-            hint = "give more than 0, or None for no limit"
-            raise BadRequest(f"a budget of {seconds} seconds leaves no time", hint=hint)
+        if seconds is not None:
+            _check(seconds)
         self.stopped = False
         self._seconds = seconds
         self._listener = listener

@@ -14,6 +14,7 @@ from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
 from lakescope.transforms.guard import doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
+from lakescope.transforms.literals import memorised
 from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
 from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program, Row
 from lakescope.transforms.sampling import Rates, rates
@@ -45,6 +46,8 @@ _ADDED_LEAST = 3
 _ROWS = 20_000
 #: Rows that what chance would join is measured on.
 _CHANCE = 400
+#: Keys that are looked at for what is the same in all.
+_TOLD = 2000
 #: Shares of target rows that join which samples are made for: at first, and when nothing was found.
 _PARTICIPATION = (0.1, 0.01)
 #: Tables of so few rows are not sampled.
@@ -52,6 +55,22 @@ _SMALL = 4000
 #: Columns of a source that programs may use.
 _COLUMNS = 24
 _SEED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A program in words, the share of the smaller side's rows that it would join, and why it is not believed.
+
+    ``columns`` are those that it takes and those of the key.
+    """
+
+    program: str
+    share: float
+    why: str
+    columns: tuple[frozenset[str], frozenset[str]]
+
+    def words(self) -> str:
+        return f"{self.program} would join {self.share:.0%} of the rows, but {self.why}"
 
 
 @dataclass
@@ -65,7 +84,7 @@ class Found:
     single: bool = True
     evidence: list[tuple[Row, str, str]] = field(default_factory=list)
     sampled: Rates | None = None
-    doubts: dict[str, str] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
     trials: int = 0
     complete: bool = True
 
@@ -89,6 +108,8 @@ class Finder:
         #: Rows that chance is tried on.
         self.some = self.rows.taken(np.sort(self.rng.permutation(self.rows.rows)[:_CHANCE]))
         self._met: dict[Program, Met] = {}
+        self._texts: dict[Piece, list[str | None]] = {}
+        self._told = np.sort(self.rng.permutation(target.rows)[:_TOLD])
 
     def find(self) -> Found:
         """The best program, then what adds to it; nothing if no program is believed."""
@@ -122,12 +143,29 @@ class Finder:
                 self.found.single = one_to_one(self._meet(program).targets)
                 self._settle()
                 break
-            self.found.doubts.setdefault(program.words(), why)
+            self._refuse(program, why)
         if self.found.programs:
             self._add(ranked)
 
     def _doubt(self, program: Program) -> str | None:
-        return doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
+        why = doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
+        return why or self._memory(program)
+
+    def _refuse(self, program: Program, why: str) -> None:
+        share = self._coverage(program) / max(1, min(self.rows.rows, self.target.rows))
+        columns = frozenset(program.columns), frozenset(piece.column for piece in program.keys)
+        self.found.doubts.append(Doubt(program.words(), share, why, columns))
+
+    def _memory(self, program: Program) -> str | None:
+        """Whether a program knows by heart what varies among the keys."""
+        value = memorised(program, self.some, [self._key_texts(piece) for piece in program.keys])
+        return None if value is None else f"{value!r} is one of many that keys have in its place"
+
+    def _key_texts(self, piece: Piece) -> list[str | None]:
+        if piece not in self._texts:
+            some = self.target.chosen([piece.column]).at(self._told)
+            self._texts[piece] = derived([Expression((piece,))], some).to_pylist()
+        return self._texts[piece]
 
     def _more(self) -> bool:
         """Learn from rows that are not joined yet; whether that added anything."""
@@ -158,16 +196,16 @@ class Finder:
                 break
             waiting.remove(best)
             if gains[best] < best.size:
-                self.found.doubts.setdefault(best.words(), "it says more than it joins")
+                self._refuse(best, "it says more than it joins")
                 continue
             key = self.found.keys[best.keys]
-            why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets)
+            why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets) or self._memory(best)
             if why is None:
                 self.found.programs.append(best)
                 self._settle()
                 added = True
             else:
-                self.found.doubts.setdefault(best.words(), why)
+                self._refuse(best, why)
         return added
 
     def _settle(self) -> None:
@@ -249,7 +287,8 @@ class Finder:
         learner = Learner(self.source.names[:_COLUMNS], pool, self.clock)
         found: dict[Program, int] = {}
         idle = 0
-        for chosen in self._sets(pairs, pool):
+        missed = np.ones(len(pool), bool)
+        for chosen in self._sets(pairs, pool, missed):
             if self.clock.late or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
                 break
             self.found.trials += 1
@@ -260,7 +299,9 @@ class Finder:
             if program is None or program in found:
                 continue
             assert expression is not None
-            found[program] = sum(expression.apply(each.row) == each.key for each in pool)
+            fits = np.array([expression.apply(each.row) == each.key for each in pool], bool)
+            found[program] = int(fits.sum())
+            missed &= ~fits
             if found[program] > EXAMPLES:
                 idle = 0
             if len(self.found.evidence) < 2 * EXAMPLES:
@@ -269,11 +310,14 @@ class Finder:
                 break
         return found
 
-    def _sets(self, pairs: Sequence[Pair], pool: Sequence[Example]) -> Iterator[list[int]]:
+    def _sets(
+        self, pairs: Sequence[Pair], pool: Sequence[Example], missed: npt.NDArray[np.bool_]
+    ) -> Iterator[list[int]]:
         """Sets of examples, by turns drawn from all pairs and from pairs that are alike.
 
         Pairs are alike if the same text stands around what they share: where keys are written in several ways, a set
-        drawn from all of them rarely follows one.
+        drawn from all of them rarely follows one. One in four sets has an example that programs so far have
+        ``missed``: it may be an exception to what they say, and not another way.
         """
         alike: dict[tuple[str, str], list[int]] = {}
         for place, (pair, example) in enumerate(zip(pairs, pool, strict=True)):
@@ -284,6 +328,11 @@ class Finder:
         for turn in range(_SETS):
             cluster = clusters[turn // 2 % min(len(clusters), _CLUSTERS)] if clusters and turn % 2 else range(len(pool))
             size = min(EXAMPLES, len(cluster))
+            if turn % 4 == 2 and not missed.all() and missed.any():
+                odd = int(self.rng.choice(np.flatnonzero(missed)))
+                others = self.rng.choice(len(pool), size, replace=False).tolist()
+                yield sorted([odd, *[place for place in others if place != odd][: size - 1]])
+                continue
             yield sorted(cluster[place] for place in self.rng.choice(len(cluster), size, replace=False).tolist())
 
     def _best_pairs(self, group: Group) -> list[Pair]:

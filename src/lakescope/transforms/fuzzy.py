@@ -5,6 +5,9 @@ two values: the answer is just below the smallest distance that breaks this, fou
 One pair of alike keys stops it early. The other (:func:`expected`) asks how many keys lie around the one that was met:
 if there are ``n`` keys within twice the distance, one in ``n`` such meetings is meant (Li et al., Auto-FuzzyJoin,
 2021); the threshold is the largest at which the average stays above the precision that was asked for.
+
+Both must hold for values without a partner, too. Each key is one: how many keys have another within the threshold is
+how many such values would meet one (:func:`strangers`), and what they would is taken off what is met.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.transforms.chance import precision_of
 from lakescope.transforms.clock import Clock
 from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
@@ -39,6 +43,10 @@ _RAREST, _LONGEST_LIST = 24, 3000
 #: Rows that are compared at all.
 MOST_ROWS = 50_000
 _FOREVER = 9.0
+#: Share of a rule's pairs that must be meant, however sure those of the rules before are.
+_LIKELY = 0.75
+#: Keys whose nearest other key tells how near values without a partner are.
+_STRANGERS = 2000
 #: Texts whose plain form, words and 3-grams are remembered.
 _REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"[0-9]+")
@@ -211,6 +219,7 @@ class Neighbours:
         self._weights = {gram: float(np.log(1 + rows / held.size)) for gram, held in self._lists.items()}
         self._balls: dict[tuple[str, int], F64] = {}
         self._near: dict[str, I64] = {}
+        self._strangers: dict[str, F64] = {}
 
     def of(self, text: str) -> I64:
         """Places of the keys to compare a text with."""
@@ -240,6 +249,29 @@ class Neighbours:
             self._balls[distance, place] = np.sort(np.array(near, np.float64))
         return self._balls[distance, place]
 
+    def strangers(self, distance: str, clock: Clock) -> F64:
+        """How far keys are from the nearest other key, in order: as far as values without a partner are from any.
+
+        Of many keys some are looked at. Where two are as near as each other a value would not join.
+        """
+        if distance not in self._strangers:
+            measure = DISTANCES[distance].of(self.distances)
+            every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), _STRANGERS)).astype(np.int64).tolist()
+            found = []
+            for place in every:
+                if clock.late:
+                    break
+                key = self.keys[place]
+                away = sorted(
+                    measure(key, self.keys[each])
+                    for each in self.of(key).tolist()
+                    if each != place and not contradict(key, self.keys[each])
+                )
+                tied = len(away) > 1 and away[0] == away[1]
+                found.append(_FOREVER if tied or not away else away[0])
+            self._strangers[distance] = np.sort(np.array(found, np.float64))
+        return self._strangers[distance]
+
 
 @dataclass
 class Nearest:
@@ -251,12 +283,19 @@ class Nearest:
     all_pairs: list[tuple[float, int, int]] = field(default_factory=list)
 
 
-def nearest(values: Sequence[Sequence[str]], neighbours: Neighbours, distance: str) -> Nearest:
-    """The nearest keys of values; a value may be written in several ways, of which the nearest counts."""
+def nearest(
+    values: Sequence[Sequence[str]], neighbours: Neighbours, distance: str, clock: Clock | None = None
+) -> Nearest:
+    """The nearest keys of values; a value may be written in several ways, of which the nearest counts.
+
+    When it is late, values that were not looked at have no key.
+    """
     measure = DISTANCES[distance].of(neighbours.distances)
     found = Nearest(*(np.full(len(values), fill) for fill in (-1, _FOREVER, _FOREVER)))  # type: ignore[arg-type]
     found.place = found.place.astype(np.int64)
     for number, ways in enumerate(values):
+        if clock is not None and clock.late:
+            break
         best: dict[int, float] = {}
         for text in ways:
             for place in neighbours.of(text).tolist():
@@ -339,14 +378,18 @@ class _Optimiser:
         distances: Sequence[str],
         clock: Clock | None = None,
     ) -> None:
-        self.neighbours = Neighbours(keys)
+        self.clock = clock or Clock()
+        self.neighbours = Neighbours([] if self.clock.late else keys)
         self.near: dict[str, Nearest] = {}
         for name in distances:
-            if clock is None or not clock.late:
-                self.near[name] = nearest(values, self.neighbours, name)
+            near = nearest(values, self.neighbours, name, self.clock)
+            if not self.clock.late:  # one that is not done knows no second nearest key
+                self.near[name] = near
         self.found = np.full(len(values), -1)
         self.right = np.zeros(len(values))
         self.rules: list[Rule] = []
+        #: The estimated share of what is joined that is meant, since so few values without a partner would be.
+        self.meant = 1.0
 
     def usable(self, name: str, taken: frozenset[int], one_to_one: bool) -> npt.NDArray[np.bool_]:
         """Values whose nearest key is clear and free."""
@@ -354,6 +397,36 @@ class _Optimiser:
         held = taken | frozenset(self.found[self.found >= 0].tolist()) if one_to_one else taken
         free = np.array([place >= 0 and int(place) not in held for place in near.place.tolist()], bool)
         return free & (self.found < 0) & (near.first < near.second) & (near.first < 1)
+
+    def farthest(self, name: str, away: F64, taken: frozenset[int], precision: float) -> float:
+        """The largest distance at which so many values of all that are open meet a key that most are meant; -1 if none.
+
+        ``away`` are the distances of those that may join by this rule.
+        """
+        ranked = np.unique(away)
+        joined = np.searchsorted(np.sort(away), ranked, side="right")
+        meant = np.array(
+            [
+                self.meant_within(name, limit, number, taken)
+                for limit, number in zip(ranked.tolist(), joined.tolist(), strict=True)
+            ]
+        )
+        before = int((self.found >= 0).sum())
+        together = (self.meant * before + meant * joined) / (before + joined)
+        good = np.flatnonzero((together >= precision) & (meant >= _LIKELY))
+        return float(ranked[good[-1]]) if good.size else -1.0
+
+    def meant_within(self, name: str, limit: float, joined: int, taken: frozenset[int]) -> float:
+        """The share of values that join within a distance which is meant, as :func:`precision_of` has it.
+
+        Of few keys one more than there were is taken to have another so near.
+        """
+        open_values = int((self.found < 0).sum())
+        strangers = self.neighbours.strangers(name, self.clock)
+        near = int(np.searchsorted(strangers, limit, side="right"))
+        free = 1 - len(taken) / max(1, len(self.neighbours.keys))
+        by_chance = min(1.0, free * (near + 1) / (strangers.size + 2))
+        return precision_of(joined / max(1, open_values), by_chance)
 
     def best(
         self, threshold_of: Callable[[str, npt.NDArray[np.bool_]], float], taken: frozenset[int], one_to_one: bool
@@ -371,7 +444,11 @@ class _Optimiser:
                 best = (float(right.sum()), Rule(name, threshold), places, right)
         if best is None or best[0] < min(1.0, 0.01 * self.found.size):
             return False
-        self.rules.append(best[1])
+        rule, joined = best[1], int((best[2] >= 0).sum())
+        before = int((self.found >= 0).sum())
+        meant = self.meant_within(rule.distance, rule.threshold, joined, taken)
+        self.meant = (self.meant * before + meant * joined) / (before + joined)
+        self.rules.append(rule)
         self.found = np.where(self.found >= 0, self.found, best[2])
         self.right += best[3]
         return True
@@ -406,17 +483,21 @@ def optimise(
         rows = np.flatnonzero(usable)
         right = np.array([_right(work.near[name], work.neighbours, name, row) for row in rows.tolist()], np.float64)
         before = float(work.right.sum()), int((work.found >= 0).sum())
-        return expected(right, work.near[name].first[rows], before, precision)
+        away = work.near[name].first[rows]
+        most = work.farthest(name, away, taken, precision)
+        return min(most, expected(right, away, before, precision))
 
     if method == "constrained":
         work.best(by_constraint, taken, one_to_one)
     else:
-        while len(work.rules) < len(work.near) and work.best(by_expectation, taken, one_to_one):
-            pass
+        while len(work.rules) < len(work.near) and not work.clock.late:
+            if not work.best(by_expectation, taken, one_to_one):
+                break
     joined = int((work.found >= 0).sum())
     if not joined:
         return None, work.found
-    return Fuzzy(tuple(work.rules), method, joined, float(work.right.sum()) / joined, one_to_one), work.found
+    right = min(float(work.right.sum()) / joined, work.meant)
+    return Fuzzy(tuple(work.rules), method, joined, right, one_to_one), work.found
 
 
 def applied(

@@ -7,14 +7,17 @@ always covers a few rows of it. What is asked of a program here keeps such joins
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.chance import Met, chance_of, idle, precision_of, rewrites
+from lakescope.transforms.chance import Met, beside_meet, chance_of, idle, precision_of, rewrites
+from lakescope.transforms.filled import believed, fills, renames
 from lakescope.transforms.keys import DENSE, Key
-from lakescope.transforms.program import Program, Row
+from lakescope.transforms.literals import with_constants
+from lakescope.transforms.program import Constant, Expression, Piece, Program, Row
 from lakescope.transforms.steps import Initials, Slice
 from lakescope.values.alphabet import WITHOUT_DIGITS
 
@@ -23,6 +26,10 @@ I64 = npt.NDArray[np.int64]
 #: Share of the smaller side that the first program must join, and the least number of keys for each operator.
 SHARE = 0.15
 _PER_OPERATOR = 3
+#: The same share of programs that pick a word out of several, and the share of texts that must be one.
+_SHARE_OF_WORDS = 0.5
+_WORDS = 0.9
+_WORD = re.compile(r"[^\W_]+")
 #: The same share where there are fewer values than this.
 _SHARE_OF_FEW = 0.5
 _MANY = 30
@@ -51,12 +58,40 @@ _STRONG_PRECISION = 0.95
 
 
 def counts_rows(program: Program, rows: Sequence[Row]) -> bool:
-    """Whether all that a program takes from a row is a whole number, and these fill their range."""
-    texts = ["".join(piece.apply(row) for piece in program.pieces) for row in rows]
+    """Whether all that a program takes from a row and that varies is a whole number, and these fill their range."""
+    made = [[piece.apply(row) for row in rows] for piece in program.pieces]
+    varying = [texts for texts in made if len(set(texts)) > 1]
+    texts = ["".join(each) for each in zip(*varying, strict=True)]
     numbers = {int(text) for text in texts if text and not text.translate(WITHOUT_DIGITS) and len(text) < 16}
     if len(numbers) < 2 or any(text.translate(WITHOUT_DIGITS) for text in texts):
         return False
     return len(numbers) >= DENSE * (max(numbers) - min(numbers) + 1)
+
+
+def picks_a_word(program: Program, rows: Sequence[Row]) -> bool:
+    """Whether all that varies of a program is one word without digits, out of cells or in keys that hold more.
+
+    Names share words: capitals are called after their country, and plants after their colour. A word that is also a key
+    says less than several do, or a number.
+    """
+    operators = with_constants(program.together, rows)
+    places = [place for place, each in enumerate(operators) if isinstance(each, Piece)]
+    varying = operators[places[0] : places[-1] + 1] if places else ()
+    columns = {each.column for each in varying if isinstance(each, Piece)}
+    if len(columns) != 1 or any(isinstance(each, Constant) for each in varying):
+        return False
+    (column,) = columns
+    texts = [Expression(varying).apply(row) for row in rows]
+    pairs = [(text, row.get(column, "")) for text, row in zip(texts, rows, strict=True) if text]
+    words = sum(len(_WORD.findall(text)) == 1 and not any(map(str.isdigit, text)) for text, _ in pairs)
+    whole = sum(len(_WORD.findall(cell)) == 1 for _, cell in pairs)
+    more = whole < len(pairs) or any(map(str.isalnum, program.together.own)) or _split(program)
+    return words >= _WORDS * len(pairs) > 0 and more
+
+
+def _split(program: Program) -> bool:
+    """Whether the key is a part of a column."""
+    return any(piece.steps for piece in program.keys)
 
 
 def too_short(texts: Sequence[str], share: float, program: Program) -> bool:
@@ -80,20 +115,32 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     targets = met.targets[met.hits]
     keys, counts = np.unique(targets, return_counts=True)
     smaller = min(distinct, key.hashes.size)
-    many = max(_PER_OPERATOR * program.size, SHARE * smaller)
+    word = picks_a_word(program, rows)
+    if word and _split(program) and any(piece.steps for piece in program.pieces):
+        return "one word of several is all it takes on either side: names share words"
+    many = max(_PER_OPERATOR * program.size, (_SHARE_OF_WORDS if word else SHARE) * smaller)
     wanted = many if smaller >= _MANY else max(2.0, _SHARE_OF_FEW * smaller)
     if keys.size < wanted and not (smaller >= _MANY and _strong(met, key, program, rows, keys.size)):
-        return f"it joins {keys.size:,} of {smaller:,} values, as some always do"
-    counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
-    if counts_only and not _same_name(program):
-        return "it joins running numbers, which are in every table"
+        if word and keys.size >= SHARE * smaller:
+            return f"one word is all it takes, and only {keys.size:,} of {smaller:,} are keys: names share words"
+        return f"that is {keys.size:,} of {smaller:,} values, and some always do"
     met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
     share = len(met_texts) / distinct
+    filled = believed(met, key, program, rows, share)
+    counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
+    if counts_only and not filled and not _same_name(program):
+        return "any table with running numbers would: they are no evidence"
+    beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 else None
+    if beside is not None:
+        return (
+            f"running numbers are no evidence ({beside:.0%} of the numbers beside its own join as well):"
+            " join by them as they are if they are meant"
+        )
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     # Columns of one name that hold the same values are meant to, however likely it is.
     named = program.identity and _same_name(program)
-    why = None if named else doubt_of_chance(met, key, program, rows, share)
+    why = None if named or filled else doubt_of_chance(met, key, program, rows, share)
     if why is not None:
         return why
     if count <= _AS_MANY * key.hashes.size and float((counts > 1).mean()) > 2 * COLLISIONS:
@@ -124,9 +171,11 @@ def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], s
     chance = chance_of(met, key, program, rows)
     digits = any(map(str.isdigit, program.together.own))
     if precision_of(share, chance) < PRECISION or (digits and chance > 1 - PRECISION):
-        return f"{chance:.0%} of texts made at random from its own would join as well"
+        return f"{chance:.0%} of texts made at random from its own would, too"
     if chance > _DENSE and not rewrites(program.together, rows):
-        return f"{chance:.0%} of texts made at random from its own join, so that all of them do says nothing"
+        return f"so would {chance:.0%} of texts made at random from its own: its keys are met by anything like them"
+    if renames(program, rows) and fills(met, key):
+        return "it meets keys that fill a grid, by letters of its own that may tell of another series"
     any_ = idle(key, program, rows)
     return None if any_ is None else f"it meets {any_} whatever its pieces hold"
 
@@ -148,6 +197,8 @@ def doubt_of_addition(met: Met, key: Key, program: Program, rows: Sequence[Row],
     if not texts:
         return "it joins no new row"
     share = float((met.targets[fresh] >= 0).mean())
+    if len(program.pieces) == 1 and beside_meet(met, key, PRECISION) is not None:
+        return "running numbers are no evidence"
     if too_short(texts, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     return doubt_of_chance(met, key, program, rows, share)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.transforms.clock import Clock
-from lakescope.values.alphabet import TO_BARE, TO_SMALL
+from lakescope.values.alphabet import MONTHS, TO_BARE, TO_SMALL
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
@@ -39,12 +39,15 @@ _PRODUCT = 100
 #: Target values that are paired by tokens.
 _TARGETS = 1500
 #: Tokens of more than this share of rows tell nothing.
-_COMMON = 0.34
+_COMMON = 0.6
 #: Weights of tokens that are no further apart are the same.
 _NOTHING = 1e-9
 #: Mean length of cells that are too short for q-grams of their own.
 _SHORT = 4
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+")
+_NUMBER = re.compile(r"[0-9]+")
+_DIGIT = re.compile(r"[0-9]")
+_MONTHS = {written.lower(): str(n) for n, name in enumerate(MONTHS, start=1) for written in (name, name[:3])}
 _BASE = 0x9E3779B97F4A7C15 | 1
 #: Bits of a number that hold the value, and the rest, which hold the hash of a q-gram.
 _BITS = np.uint64(20)
@@ -364,7 +367,11 @@ def _mean_length(cells: Sequence[str | None]) -> float:
 
 
 def tokens_of(texts: Sequence[str]) -> set[str]:
-    """Words and numbers of some cells, in small letters, without accents and leading zeros."""
+    """Words and numbers of some cells, in small letters, without accents and leading zeros; months as numbers.
+
+    A word that is written like a month is one beside numbers only. Several numbers of a cell are a token together, too:
+    each of a version's is in many versions.
+    """
     return set(_tokens(texts))
 
 
@@ -372,7 +379,16 @@ def _tokens(texts: Sequence[str]) -> list[str]:
     """The same as they come, those that occur several times as often as they do."""
     text = " ".join(map(folded, texts))
     tokens = _TOKEN.findall(text)
+    if _DIGIT.search(text):
+        tokens = [_MONTHS.get(token, token) for token in tokens]
+        tokens += [order for cell in texts if (order := _in_order(cell))]
     return [token.lstrip("0") or "0" for token in tokens] if "0" in text else tokens
+
+
+def _in_order(cell: str) -> str:
+    """The numbers of a cell in order; empty if there is one at most."""
+    numbers = _NUMBER.findall(cell)
+    return ".".join(number.lstrip("0") or "0" for number in numbers) if len(numbers) > 1 else ""
 
 
 class TokenIndex:

@@ -27,12 +27,15 @@ _PAIRS = [
 LARGE = "".join(large for large, _ in _PAIRS)
 SMALL = "".join(small for _, small in _PAIRS)
 
+#: Blocks of letters with accents: Latin, Greek and Cyrillic. Without, they are letters of ASCII, or of the latter two.
+_ACCENTED = (range(0xC0, 0x250), range(0x1E00, 0x1F00), range(0x386, 0x3CF), range(0x400, 0x530), range(0x1F00, 0x2000))
+_PLAIN = (range(0x41, 0x7B), range(0x386, 0x530))
 _BARE = [
-    (char, unicodedata.normalize("NFD", char)[0])
-    for block in (range(0xC0, 0x250), range(0x1E00, 0x1F00))
+    (char, bare_char)
+    for block in _ACCENTED
     for char in map(chr, block)
-    if "A" <= unicodedata.normalize("NFD", char)[0] <= "z"
-] + [("Ø", "O"), ("ø", "o"), ("Ł", "L"), ("ł", "l"), ("Đ", "D"), ("đ", "d"), ("ı", "i")]
+    if (bare_char := unicodedata.normalize("NFD", char)[0]) != char and any(ord(bare_char) in each for each in _PLAIN)
+] + [("Ø", "O"), ("ø", "o"), ("Ł", "L"), ("ł", "l"), ("Đ", "D"), ("đ", "d"), ("ı", "i"), ("ς", "σ")]
 #: Letters with accents, and those without in the same order.
 ACCENTED = "".join(accented for accented, _ in _BARE)
 BARE = "".join(bare for _, bare in _BARE)
