@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lakescope.errors import LakescopeError
-from lakescope.search.joined import Described, _key_score, _target_score, described
-from lakescope.search.keyed import _check
+from lakescope.search.joined import Described, described, key_score, target_score
+from lakescope.search.keyed import check_columns
 from lakescope.search.keysketches import KeySketches
 from lakescope.search.query import QueryColumn
 from lakescope.search.reading import batches_of
@@ -26,12 +26,12 @@ def guessed(columns: Sequence[QueryColumn], taken: Taken) -> list[Described]:
 
     Without a key that goes with numbers it is the one that is best to join on.
     """
-    keys = [each for each in columns if _key_score(each) > 0]
+    keys = [each for each in columns if key_score(each) > 0]
     numbers = {each.name: taken(each.name) for each in keys}
-    key = max([each for each in keys if numbers[each.name] is not None] or keys, key=_key_score, default=None)
+    key = max([each for each in keys if numbers[each.name] is not None] or keys, key=key_score, default=None)
     beside = (numbers[key.name] if key is not None else None) or set[str]()
-    others = [each for each in columns if each is not key and each.name in beside and _target_score(each) > 0]
-    target = max(others, key=_target_score, default=None)
+    others = [each for each in columns if each is not key and each.name in beside and target_score(each) > 0]
+    target = max(others, key=target_score, default=None)
     return [
         replace(each, known=_known(column), role="key" if column is key else "target" if column is target else "")
         for each, column in zip(described(columns), columns, strict=True)
@@ -66,7 +66,7 @@ def taken_of_file(query: Any) -> Taken:
 
     def takes(key: Sequence[str], target: str) -> bool:
         try:
-            _check(key, target, (), seen)
+            check_columns(key, target, (), seen)
         except LakescopeError:
             return False
         return True

@@ -80,9 +80,9 @@ class Described:
 
 def described(columns: Sequence[QueryColumn]) -> list[Described]:
     """The columns of a query, and which of them are guessed to be its key and its target."""
-    key = max((each for each in columns if _key_score(each) > 0), key=_key_score, default=None)
-    others = [each for each in columns if each is not key and _target_score(each) > 0]
-    target = max(others, key=_target_score, default=None)
+    key = max((each for each in columns if key_score(each) > 0), key=key_score, default=None)
+    others = [each for each in columns if each is not key and target_score(each) > 0]
+    target = max(others, key=target_score, default=None)
     return [
         Described(
             *(each.name, each.kind, each.rows, each.nulls, each.size, each.unique, _known(each), each.plausible),
@@ -96,14 +96,14 @@ def _known(column: QueryColumn) -> float:
     return column.known / column.size if column.size else 0.0
 
 
-def _key_score(column: QueryColumn) -> float:
+def key_score(column: QueryColumn) -> float:
     if not column.plausible:
         return 0.0
     apart = column.size / max(1, column.rows - column.nulls)
     return _AS_KEY.get(column.kind, 0.1) * (0.1 + _known(column)) * (0.3 + 0.7 * apart)
 
 
-def _target_score(column: QueryColumn) -> float:
+def target_score(column: QueryColumn) -> float:
     score = _AS_TARGET.get(column.kind, 0.0) * (column.size > 2)
     if column.kind == "integer" and (column.unique or _are_years(column)):
         score *= _ID

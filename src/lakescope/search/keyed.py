@@ -154,7 +154,7 @@ def read_keyed(
         order += batch.rows
     if not seen:
         raise BadRequest("the query has no rows", hint="give a table with a header and rows")
-    _check(key, target, given, seen)
+    check_columns(key, target, given, seen)
     kind = Kind(int(np.argmax(seen[key[0]]))).name.lower()
     united = tuple(np.unique(np.concatenate(part)) for part in parts)
     made = None
@@ -181,7 +181,9 @@ def _ordered(kinds: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     return np.isin(kinds, (Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP))
 
 
-def _check(key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]) -> None:
+def check_columns(
+    key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]
+) -> None:
     """Refuse targets that are no numbers and keys that are no keys."""
     numeric = [name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= _MOSTLY * max(1, kinds.sum())]
     _check_apart(key, target, given)
