@@ -97,6 +97,7 @@ def _known(column: QueryColumn) -> float:
 
 
 def key_score(column: QueryColumn) -> float:
+    """How well a column would serve as the key; 0 if it would not."""
     if not column.plausible:
         return 0.0
     apart = column.size / max(1, column.rows - column.nulls)
@@ -104,6 +105,7 @@ def key_score(column: QueryColumn) -> float:
 
 
 def target_score(column: QueryColumn) -> float:
+    """How well a column would serve as the number to explain; 0 if it would not."""
     score = _AS_TARGET.get(column.kind, 0.0) * (column.size > 2)
     if column.kind == "integer" and (column.unique or _are_years(column)):
         score *= _ID
