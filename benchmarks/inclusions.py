@@ -31,9 +31,9 @@ from lakescope.keys.evidence import Candidate, name_score
 from lakescope.keys.inclusion import InclusionSearch, included
 from lakescope.keys.sketched import SketchedColumns, registers_of
 from lakescope.lake import Lake
+from lakescope.search.key_names import similarity, telling
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.loglog import fold_registers
-from lakescope.sources.key_names import similarity, telling
 from sets import lake_like
 
 F64 = npt.NDArray[np.float64]

@@ -104,7 +104,9 @@ def crowded(count: int, seed: int = 1, largest: int = 4_000) -> Collection:
     for _ in range(count):
         domain = (int(dice.zipf(1.2)) - 1) % domains
         taken = max(2, int(size_of[domain] * dice.beta(0.6, 1.2)))
-        numbers = base[domain] + (size_of[domain] * dice.random(taken) ** dice.choice([1.0, 1.5, 2.5])).astype(np.int64)
+        numbers = (
+            1 + base[domain] + (size_of[domain] * dice.random(taken) ** dice.choice([1.0, 1.5, 2.5])).astype(np.int64)
+        )
         sets.append(np.unique(mix(numbers.astype(np.uint64))))
     return together(sets)
 

@@ -1018,3 +1018,17 @@ def test_a_fuzzy_join_is_the_same_in_every_process() -> None:
     }
     assert len(told) == 1
     assert "Rule" in told.pop()
+
+
+def test_running_numbers_join_where_names_say_that_they_are_keys_of_the_same_thing() -> None:
+    """Most references are running numbers; ``id`` and ``id`` say nothing, ``customer_id`` twice does."""
+    dice = random.Random(3)
+    customers = [[str(10_001 + number), f"name {dice.random():.6f}"] for number in range(300)]
+    orders = [[str(500_000 + number), str(10_001 + dice.randrange(300))] for number in range(900)]
+    for name, meant in (("customer_id", True), ("number", False)):
+        left = {"order": [each[0] for each in orders], name: [each[1] for each in orders]}
+        right = {name: [each[0] for each in customers], "called": [each[1] for each in customers]}
+        plan = lakescope.autojoin(pa.table(left), pa.table(right), budget=None)
+        assert bool(plan) is meant, (name, plan.reason)
+        if meant:
+            assert plan.pairs().num_rows == 900

@@ -26,6 +26,7 @@ from lakescope.search import joinable as joinable_module
 from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import Joinable
+from lakescope.search.key_names import same_key
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.significance import (
     LEVEL,
@@ -36,7 +37,6 @@ from lakescope.search.significance import (
     is_beyond_chance,
     quality,
 )
-from lakescope.sources.key_names import same_key
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
 from test_cli import Run, assert_refused, from_json, run

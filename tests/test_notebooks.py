@@ -146,10 +146,10 @@ def test_hostile_profiles_and_plans() -> None:
     plan: dict[str, Any] = {
         **{"direction": "left->right", "single": True, "coverage": 0.5, "source_coverage": 0.25, "keys": [HOSTILE]},
         **{"programs": [{**copied.to_dict(), "words": HOSTILE}], "notes": [HOSTILE], "reason": ""},
-        "evidence": [{"row": {"a": HOSTILE}, "key": HOSTILE, "shared": HOSTILE}],
+        "evidence": [{"row": {"a": HOSTILE}, "key": HOSTILE, "shared": HOSTILE, "borne_out": True}],
     }
     assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 7
-    plan["evidence"][0]["key"] = "what was not made of it"
+    plan["evidence"][0]["borne_out"] = False
     assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 4
 
 

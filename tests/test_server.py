@@ -277,7 +277,8 @@ def test_join_paths_are_the_facades(client: TestClient, demo_index: Lake) -> Non
     text = client.get("/table/paths", params={"name": "shop/orders.csv"}).text
     far = [each for each in found if each["hops"] > 1]
     assert far
-    assert all(link_to(each["table"]) in text for each in far[:10])
+    # Those over plain numbers come last.
+    assert sum(link_to(each["table"]) in text for each in far) >= min(10, len(far))
     assert f"{len(found) - len(far)} tables are one join away" in text
 
 

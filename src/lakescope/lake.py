@@ -20,6 +20,7 @@ from lakescope.results import Results
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
 from lakescope.search.code import INFINITE, Keyed, Side, correlation_code, join_code, known, path_code, side_of
+from lakescope.search.code import renamed as renamed
 from lakescope.search.correlated import (
     Correlated,
     CorrelationSearch,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.keys.evidence import Candidate, ColumnFacts, measures
 from lakescope.keys.foreign import ForeignKey, PrimaryKey
-from lakescope.sources.key_names import similarity
+from lakescope.search.key_names import similarity
 
 U64 = npt.NDArray[np.uint64]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from lakescope.sources.key_names import common_prefix_word, marks_key, similarity, table_words, telling
+from lakescope.search.key_names import common_prefix_word, marks_key, similarity, table_words, telling
 
 #: Words of columns that hold measures, not references.
 _MEASURES = frozenset(

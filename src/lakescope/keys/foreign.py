@@ -26,7 +26,7 @@ from lakescope.keys.evidence import (
     primary_keys,
 )
 from lakescope.keys.model import OURS, ROSTIN
-from lakescope.sources.key_names import marks_key, similarity
+from lakescope.search.key_names import marks_key, similarity
 
 F64 = npt.NDArray[np.float64]
 Method = Literal["ours", "chen", "rostin"]

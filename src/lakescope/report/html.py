@@ -153,7 +153,7 @@ def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
     shares = ((f"{target} rows joined", plan["coverage"]), (f"{source} rows joined", plan["source_coverage"]))
     learnt = [
         [shorten(" | ".join(each["row"].values()), 60), shorten(each["key"], 40), each["shared"]]
-        for each in learnt_from(plan)[:4]
+        for each in [pair for pair in plan["evidence"] if pair["borne_out"]][:4]
     ]
     return frame(
         f"Rewrite the {source} table so that it meets {', '.join(plan['keys'])} ({kind})",
@@ -164,22 +164,6 @@ def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
         else None,
         notes_html(plan["notes"]),
     )
-
-
-def learnt_from(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The evidence of a plan that its programs bear out: rows of which one makes the key that they are shown with.
-
-    What was looked at also holds pairs that share a text by chance, which led to no program.
-    """
-    from lakescope.transforms.evaluate import BETWEEN
-    from lakescope.transforms.program import Program
-
-    programs = [Program.from_dict(each) for each in plan["programs"]]
-    return [
-        each
-        for each in plan["evidence"]
-        if any(BETWEEN.join(program.apply(each["row"]) or ()) == each["key"] for program in programs)
-    ]
 
 
 def words_html(words: str) -> str:

@@ -17,6 +17,7 @@ from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
+from lakescope.search.key_names import same_key
 from lakescope.search.lsh_ensemble import Ensemble, Hits
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn, is_plausible, lake_column, range_of
@@ -30,7 +31,6 @@ from lakescope.search.significance import (
     quality,
 )
 from lakescope.sketches.partitions import Partition, partition
-from lakescope.sources.key_names import same_key
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.search.key_names import same_key
 from lakescope.search.query import QueryColumn
 from lakescope.search.significance import LEVEL
-from lakescope.sources.key_names import same_key
 
 #: Best joins that are followed from each column.
 _WIDTH = 20

@@ -10,10 +10,8 @@ import pyarrow as pa
 
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.lake import Lake
-from lakescope.report.html import learnt_from
+from lakescope.lake import Lake, renamed
 from lakescope.results import Results
-from lakescope.search.code import renamed
 from lakescope.server.graph import lake_map
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
@@ -173,6 +171,12 @@ def _write(table: pa.Table, out: str) -> None:
     pq.write_table(table, out)
 
 
+def _borne_out(evidence: list[Answer]) -> list[Answer]:
+    """The pairs of rows that programs bear out, as they were looked at."""
+    told = ("row", "key", "shared")
+    return [{name: each[name] for name in told} for each in evidence if each["borne_out"]]
+
+
 def autojoin(
     lake: Lake, progress: Progress, left: str, right: str, names: list[str], out: str, budget: float
 ) -> Answer:
@@ -186,7 +190,7 @@ def autojoin(
     ]
     plan = lakescope.autojoin(*places, budget=budget)
     data = {key: value for key, value in plan.to_dict().items() if key != "version"}
-    data |= {"found": bool(plan), "words": plan.words(), "evidence": learnt_from(data)}
+    data |= {"found": bool(plan), "words": plan.words(), "evidence": _borne_out(data["evidence"])}
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.search.key_names import same_key
 from lakescope.transforms.chance import Met, beside_meet, chance_of, idle, precision_of, rewrites
 from lakescope.transforms.filled import believed, fills, renames
 from lakescope.transforms.keys import DENSE, Key
@@ -130,7 +131,10 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
     if counts_only and not filled and not _same_name(program):
         return "any table with running numbers would: they are no evidence"
-    beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 else None
+    # Names may say what numbers cannot: that both are keys of the same thing.
+    names = zip((piece.column for piece in program.keys), program.columns, strict=False)
+    meant = program.identity and all(same_key(*pair) for pair in names)
+    beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 and not meant else None
     if beside is not None:
         return (
             f"running numbers are no evidence ({beside:.0%} of the numbers beside its own join as well):"

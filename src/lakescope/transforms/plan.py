@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, NotFound
-from lakescope.transforms.evaluate import derived
+from lakescope.transforms.evaluate import BETWEEN, derived
 from lakescope.transforms.fuzzy import Fuzzy, fuzzy_targets
 from lakescope.transforms.keys import Key, key_of
 from lakescope.transforms.program import Expression, Piece, Program
@@ -238,8 +238,15 @@ class Plan:
             "notes": list(self.notes),
             "left_names": list(self.left_names),
             "right_names": list(self.right_names),
-            "evidence": [{"row": dict(each.row), "key": each.key, "shared": each.shared} for each in self.evidence],
+            "evidence": [
+                {"row": dict(each.row), "key": each.key, "shared": each.shared, "borne_out": self._bears_out(each)}
+                for each in self.evidence
+            ],
         }
+
+    def _bears_out(self, evidence: Evidence) -> bool:
+        """Whether a program makes of a row the key that it was shown with: others share a text with it by chance."""
+        return any(BETWEEN.join(program.apply(evidence.row) or ()) == evidence.key for program in self.programs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON, without the tables."""
@@ -267,7 +274,7 @@ class Plan:
             notes=tuple(data["notes"]),
             left_names=tuple(data["left_names"]),
             right_names=tuple(data["right_names"]),
-            evidence=tuple(Evidence(**each) for each in data["evidence"]),
+            evidence=tuple(Evidence(each["row"], each["key"], each["shared"]) for each in data["evidence"]),
         )
 
 
