@@ -26,7 +26,7 @@ _LITTLE = 0.1
 #: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
 _SOME = 0.5
 #: What is read between two decisions costs as much as so many of them, at least.
-_LOOKS = 48
+_LOOKS = 24
 #: Share of all sets up to which those met are noted, instead of looking at all.
 FEW = 0.125
 #: Share of what the lists that are left would cost that sets may cost, to be read instead.
@@ -40,7 +40,7 @@ _WINDOW = 32
 #: Share of what the lists cost that are left when sets are given up, that is read before sets are thought of again.
 _AGAIN = 0.5
 #: Share of what it may save that is spent on knowing early how good the best sets are, at most.
-_EARLY = 0.05
+_EARLY = 0.1
 #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
 _TRIES = 16
 #: Items of a set for each group looked for up to which it is read beside marks instead.
