@@ -163,7 +163,7 @@ def test_pictures_say_what_they_show(demo_site: Path) -> None:
 
 
 def test_a_source_is_told_without_detours() -> None:
-    assert pages._from(["/home/me/../shared/data", "s3://a/../b"]) == " from /home/shared/data, s3://a/../b"
+    assert pages._from(["/home/me/../lakes/a", "s3://a/../b"]) == " from /home/lakes/a, s3://a/../b"
 
 
 def test_estimates_are_told_as_such(demo_site: Path, demo_index: Lake) -> None:
