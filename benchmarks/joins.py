@@ -5,8 +5,10 @@ of days, and text in versions of the same column. The others are the hardest the
 skip: thousands of random samples of the same few domains, which all overlap alike. In the one most sets are of domains
 of any size (dense), in the other of large ones (crowded). Every algorithm answers the same queries,
 sets of the collection by size, five times in another order each, of which the median counts; all answers must be
-equal. Times are of one thread, warm (all lists were read just before), without looking the values up, which is shown by
-itself. The indexes are built by the tasks of a build in this process, without Spark.
+equal. "Ours" is what a server does: JOSIE, or MergeList for sizes of queries for which that was quicker when both were
+tried beforehand, on sets drawn from the collection. Times are of one thread, warm (all lists were read just before),
+without looking the values up, which is shown by itself. The indexes are built by the tasks of a build in this process,
+without Spark.
 
 MinHashLSH is the ensemble with one partition, Asymmetric MinHash pads all signatures to the largest set. ``--shared``
 is a folder with tables and recorded answers (``gt/joins_*.jsonl``), left out if it is not there; so is datasketch.
@@ -29,7 +31,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +40,7 @@ import xxhash
 import common
 import lakescope
 from common import Aim, Json, Spread
-from lakescope.search.costs import measured
+from lakescope.search.costs import tried
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.josie import Algorithm
@@ -52,7 +54,11 @@ from sets import U64, Collection, build, crowded, dense, lake_like, together
 
 Section = tuple[str, Json, list[Aim]]
 SIZES = ((10, 100), (100, 1000), (1000, 10_000), (10_000, 100_000))
-ALGORITHMS: list[Algorithm] = ["josie", "mergelist", "probeset", "numpy"]
+#: What a server does, and what it chooses from or is measured against.
+ALGORITHMS: dict[str, Algorithm | None] = {
+    "ours": None,
+    **{name: name for name in get_args(Algorithm)},
+}
 THRESHOLDS = [round(0.1 * i, 1) for i in range(1, 11)]
 #: Times that every query is answered: a time is the median of its rounds.
 ROUNDS = 5
@@ -151,26 +157,30 @@ def race(name: str, sets: Collection, index: InvertedIndex, options: argparse.Na
             body[f"{low}-{high}, k={k}"] = {each: Spread.of(some) for each, some in times.items() if some}
             body[f"{low}-{high}, k={k}"]["lists, entries, sets read"] = np.mean(read, axis=0).tolist()
             aims += _judged(f"{name}, {low:,} to {high:,} values, k={k}", times)
-    told = {each: _ratio(every, each) for each in (*ALGORITHMS[1:], "duckdb") if each in every}
-    body["all"] = {"mean JOSIE ms / mean ms of": told}
+    told = {each: _ratio(every, each) for each in (*list(ALGORITHMS)[1:], "duckdb") if each in every}
+    body["all"] = {"mean ms of ours / mean ms of": told}
     if name == "lake-like":
-        aims += [common.at_most(f"{name}, all queries: JOSIE / {each}", 0.5, told[each]) for each in ALGORITHMS[1:3]]
-        aims.append(common.at_most("JOSIE, median ms", 2.0, statistics.median(every["josie"])))
-        aims.append(common.at_most("JOSIE, 99th percentile ms", 20.0, float(np.quantile(every["josie"], 0.99))))
+        baselines = ("mergelist", "probeset")
+        aims += [common.at_most(f"{name}, all queries: ours / {each}", 0.5, told[each]) for each in baselines]
+        aims.append(common.at_most("median ms", 2.0, statistics.median(every["ours"])))
+        aims.append(common.at_most("99th percentile ms", 20.0, float(np.quantile(every["ours"], 0.99))))
     headers = ["query values", "k", *(f"{each}: median, 99% (ms)" for each in (*ALGORITHMS, "DuckDB", "lookup"))]
     text = f"## Exact top k: the {name} collection\n\n" + common.table(headers, lines)
-    text += "\n\nMean time of JOSIE over all queries, divided by that of: " + ", ".join(
+    text += "\n\nMean time of ours over all queries, divided by that of: " + ", ".join(
         f"{each} {common.figure(ratio)}" for each, ratio in told.items()
     )
-    return text + ". The same queries each; ProbeSet, numpy and DuckDB answer one in ten.", body, aims
+    text += ". The same queries each; ProbeSet, numpy and DuckDB answer one in ten."
+    if merged := [f"2^{size}" for size in range(64) if search.costs.merged >> size & 1]:
+        text += f" Merged, as trying told: queries of up to {', '.join(merged)} entries, each from half as many on."
+    return text, body, aims
 
 
 def _answers(
     search: OverlapSearch, sets: Collection, chosen: list[int], k: int, sql: Callable[..., list[int]] | None
 ) -> tuple[dict[str, list[float]], list[tuple[int, int, int]]]:
-    """Times of every algorithm, and what JOSIE read. ``paired`` times are those of queries that a slow one answered."""
+    """Times of every algorithm, and what JOSIE read. ``paired`` are ours for queries that a slow one answered."""
     for number in chosen[:3]:
-        for algorithm in ALGORITHMS:
+        for algorithm in ALGORITHMS.values():
             search.top(search.query(sets[number]), k, [number], algorithm)
     times: dict[str, list[float]] = {}
     read = []
@@ -180,43 +190,42 @@ def _answers(
         search.top(query, k, [number], "mergelist")
         answers, rounds = {}, dict[str, list[float]]()
         for round_ in range(ROUNDS):
-            for algorithm in common.alternated(ALGORITHMS, place + round_):
-                if algorithm in SLOW and place % SELDOM:
+            for name in common.alternated(list(ALGORITHMS), place + round_):
+                if name in SLOW and place % SELDOM:
                     continue
-                top = _timed(rounds, algorithm, partial(search.top, query, k, [number], algorithm))
-                answers[algorithm] = top.overlaps.tolist()
-                if algorithm == "josie" and round_ == 0:
+                top = _timed(rounds, name, partial(search.top, query, k, [number], ALGORITHMS[name]))
+                answers[name] = top.overlaps.tolist()
+                if name == "josie" and round_ == 0:
                     read.append((top.lists, top.entries, top.sets_read))
-        for algorithm, spent in rounds.items():
-            times.setdefault(algorithm, []).append(statistics.median(spent))
+        for name, spent in rounds.items():
+            times.setdefault(name, []).append(statistics.median(spent))
         if place % SELDOM == 0:
-            times.setdefault("paired", []).append(times["josie"][-1])
+            times.setdefault("paired", []).append(times["ours"][-1])
             if sql is not None:
                 answers["duckdb"] = _timed(times, "duckdb", partial(sql, sets[number], k, number))
-        if any(answer != answers["josie"] for answer in answers.values()):
+        if any(answer != answers["ours"] for answer in answers.values()):
             raise SystemExit(f"answers differ on query {number}: {answers}")
     return times, read
 
 
 def _ratio(times: dict[str, list[float]], name: str) -> float:
-    ours = times["paired" if name in SLOW else "josie"]
+    ours = times["paired" if name in SLOW else "ours"]
     return statistics.mean(ours) / statistics.mean(times[name])
 
 
 def _judged(what: str, times: dict[str, list[float]]) -> Iterator[Aim]:
-    for each in ALGORITHMS[1:]:
+    for each in list(ALGORITHMS)[1:]:
         # Level within what a repeated measurement differs by.
-        yield common.at_most(f"{what}: JOSIE / {each}", 1.1, _ratio(times, each))
+        yield common.at_most(f"{what}: ours / {each}", 1.1, _ratio(times, each))
     if times.get("duckdb"):
-        yield common.at_most(f"{what}: JOSIE / DuckDB", 1 / 30, _ratio(times, "duckdb"))
+        yield common.at_most(f"{what}: ours / DuckDB", 1 / 30, _ratio(times, "duckdb"))
 
 
 def ready(index: InvertedIndex) -> OverlapSearch:
     """A search as a server has it."""
     search = OverlapSearch(index)
     search.warm()
-    measured(search.largest)
-    search.set_costs(measured(search.largest))
+    tried(search)
     return search
 
 
@@ -662,8 +671,8 @@ def main() -> None:
     parser.add_argument(
         "--seed",
         type=int,
-        default=2,
-        help="of the collections; JOSIE was tuned on those of 1, 3 and 4, two constants with 2 in view",
+        default=5,
+        help="of the collections; searches were tuned on those of 1, 3 and 4, two constants with 2 in view",
     )
     parser.add_argument("--queries", type=int, default=200, help="queries of each size")
     parser.add_argument("--k", type=int, nargs="+", default=[10], help="how many to find")

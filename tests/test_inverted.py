@@ -7,7 +7,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -19,10 +20,11 @@ from lakescope.errors import IndexDamaged
 from lakescope.lake import Lake
 from lakescope.pipeline import inverted as build
 from lakescope.pipeline import lists as pipeline_lists
+from lakescope.search import costs as costs_module
 from lakescope.search import kernels
-from lakescope.search.costs import Costs
+from lakescope.search.costs import Costs, better_merged, size_of
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import Algorithm
+from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
@@ -178,6 +180,53 @@ def samples_of_one_domain(dice: random.Random, count: int) -> Sets:
     return [
         [token(int(2_000 * dice.random() ** 2)) for _ in range(dice.choice([200, 500, 1_500]))] for _ in range(count)
     ]
+
+
+def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path) -> None:
+    dice = random.Random(5)
+    sets = [dice.sample(range(300), dice.choice([5, 50, 100])) for _ in range(60)]
+    index = index_of_sets(place / "i", sets)
+    by_default, merging = OverlapSearch(index), OverlapSearch(index)
+    query = index.query_of_set(0)
+    entries = int(index.parts[0].segment.frequencies(query.groups).sum())
+    by_default.load()
+    for size in range(size_of(2 * entries) + 1):
+        merging.set_costs(Costs(merged=1 << size))
+        found = merging.top(query, 10)
+        assert found.algorithm == ("mergelist" if size == size_of(entries) else "josie")
+        assert found.sets.tolist() == by_default.top(query, 10).sets.tolist()
+        assert merging.top(query, 3).algorithm == "josie", "what was tried were ten sets"
+    assert by_default.top(query, 10).algorithm == "josie"
+
+
+@pytest.mark.parametrize("quicker", ["josie", "mergelist"])
+def test_what_is_better_merged_is_found_by_trying(
+    place: Path, monkeypatch: pytest.MonkeyPatch, quicker: Algorithm
+) -> None:
+    """By a clock that runs slower for one of both."""
+    dice = random.Random(6)
+    sets = [dice.sample(range(300), 50) for _ in range(60)] + [[1000 + number] for number in range(5)]
+    search = OverlapSearch(index_of_sets(place / "i", sets)).largest
+    asked: list[Algorithm | None] = []
+    top = SegmentOverlaps.top
+
+    def counted(self: SegmentOverlaps, query: QueryGroups, k: int, exclude: Any, algorithm: Algorithm) -> Overlaps:
+        asked.append(algorithm)
+        return top(self, query, k, exclude, algorithm)
+
+    monkeypatch.setattr(SegmentOverlaps, "top", counted)
+    ticks = SimpleNamespace(
+        perf_counter=lambda: 0.0, perf_counter_ns=lambda: sum(1 if it == quicker else 2 for it in asked)
+    )
+    monkeypatch.setattr(costs_module, "time", ticks)
+    merged = better_merged(search)
+    sizes = {size_of(int(search.index.frequencies(search.index.groups_of_set(n)).sum())) for n in range(60)}
+    common = {size for size in sizes if merged >> size & 1}
+    assert len(asked) >= 2 * 3 * 8
+    assert bool(common) is (quicker == "mergelist")
+    assert not merged & ~sum(1 << size for size in sizes), "of five sets nothing is known"
+    monkeypatch.setattr(costs_module, "_TRYING", -1.0)
+    assert better_merged(search) == 0, "what there is no time to try is left to JOSIE"
 
 
 def test_where_nothing_can_be_skipped_deciding_costs_little(place: Path) -> None:

@@ -2,6 +2,10 @@
 
 A cost belongs to the machine that reads, so it is measured there, when a process gets ready for many questions, and
 kept with the index for the next one. Costs decide how fast an answer is found, never what it is.
+
+Where sets overlap alike nothing can be skipped, and no model of one query knows that before it has decided in vain. So
+some queries of each size are answered both ways, and where merging was quicker, queries of that size are merged from
+then on.
 """
 
 from __future__ import annotations
@@ -9,17 +13,19 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.errors import IndexDamaged
 from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST
 
 if TYPE_CHECKING:
-    from lakescope.search.josie import SegmentOverlaps
+    from lakescope.search.josie import Algorithm, SegmentOverlaps
     from lakescope.search.overlaps import OverlapSearch
     from lakescope.store.index import Index
 
@@ -43,6 +49,9 @@ _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 #: A page of which a set has a bitmap is compared in the time of so many items.
 OF_PAGE = 48
 _ROUNDS = 3
+#: Queries of each size that are answered both ways, at least and at most, how many sets of that size are wanted, and
+#: the seconds after which larger ones are not tried any more: they are left to JOSIE.
+_FEW_TRIED, _MOST_TRIED, _WANTED, _TRYING = 8, 32, 10, 1.5
 _LEAST, _LEAST_GROUP = 0.05, 4.0
 
 
@@ -51,6 +60,7 @@ class Costs:
     """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it.
 
     ``per_count`` is what it costs to look at the count of a set, ``per_item`` to read an item of a set beside marks.
+    ``merged`` has a bit for each size of queries that are better merged than decided about (``size_of``).
     """
 
     per_list: float = 20.0
@@ -59,24 +69,47 @@ class Costs:
     per_group: float = 8.0
     per_count: float = 0.6
     per_item: float = 1.0
+    merged: int = 0
 
     def as_array(self) -> F64:
-        return np.array([getattr(self, each.name) for each in fields(self)])
+        return np.array([getattr(self, name) for name in _PRICES])
+
+    def merges(self, entries: int, k: int) -> bool:
+        """Whether a query with so many entries in its lists is better merged: tried where as many sets were wanted."""
+        return k >= _WANTED and bool(self.merged >> size_of(entries) & 1)
+
+
+_PRICES = [each.name for each in fields(Costs) if each.name != "merged"]
+
+
+def size_of(entries: int) -> int:
+    """The size of a query by what its lists hold: powers of two."""
+    return entries.bit_length()
 
 
 def stored_costs(index: Index) -> Costs | None:
     """The costs that were measured on this machine, if any were."""
     kept = index.recall("costs") or {}
-    names = {each.name for each in fields(Costs)}
-    values = {name: value for name, value in kept.items() if name in names and isinstance(value, float) and value > 0}
-    return Costs(**values) if kept.get("machine") == _machine() and set(values) == names else None
+    values = {name: kept.get(name) for name in _PRICES}
+    merged = kept.get("merged")
+    if kept.get("machine") != _machine() or type(merged) is not int or merged < 0:
+        return None
+    prices = {name: value for name, value in values.items() if isinstance(value, float) and value > 0}
+    return Costs(**prices, merged=merged) if len(prices) == len(_PRICES) else None
 
 
 def measure_costs(index: Index, search: OverlapSearch) -> Costs:
-    """Measure costs by reading samples of the index, and keep them with it."""
-    costs = measured(search.largest)
+    """Measure costs by reading samples of the index, search by them, and keep them with it."""
+    costs = tried(search)
     index.remember("costs", {**asdict(costs), "machine": _machine()})
     return costs
+
+
+def tried(search: OverlapSearch) -> Costs:
+    """Costs measured in the largest segment, and what is better merged there; they are set."""
+    search.set_costs(measured(search.largest))
+    search.set_costs(replace(search.costs, merged=better_merged(search.largest)))
+    return search.costs
 
 
 def measured(search: SegmentOverlaps) -> Costs:
@@ -104,6 +137,48 @@ def measured(search: SegmentOverlaps) -> Costs:
     per_set = max(per_set, begun, _BEGINNING * per_group)
     per_count = max(_LEAST, _timed(search.time_counts) / int(index.set_bounds[-1]))
     return Costs(per_list, per_entry, per_set, per_group, per_count, per_item)
+
+
+def better_merged(search: SegmentOverlaps) -> int:
+    """The sizes of queries for which merging all lists was quicker, tried on sets of the lake: a bit for each."""
+    merged, until = 0, time.perf_counter() + _TRYING
+    # Damage is told by the question that meets it.
+    with suppress(IndexDamaged):
+        for size, numbers in _by_size(search).items():
+            if time.perf_counter() > until:
+                break
+            spent = _both_ways(search, numbers)
+            merged |= int(spent["mergelist"] < spent["josie"]) << size
+    return merged
+
+
+def _by_size(search: SegmentOverlaps) -> dict[int, list[int]]:
+    """Some sets whose queries are of each size, small sizes first; sizes that few have are left out."""
+    index, dice = search.index, np.random.default_rng(6)
+    sizes: dict[int, list[int]] = {}
+    if index.set_bounds[-1]:
+        # Of long ones there are few: half of those looked at are drawn by their size.
+        reached = np.cumsum(index.sizes)
+        drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS // 2), "right")
+        drawn = np.append(drawn, dice.integers(0, index.sizes.size, _SAMPLED_SETS // 2))
+        for number in dice.permutation(np.unique(drawn)).tolist():
+            entries = int(index.frequencies(index.groups_of_set(number)).sum(dtype=np.int64))
+            sizes.setdefault(size_of(entries), []).append(number)
+    return {size: sizes[size][:_MOST_TRIED] for size in sorted(sizes) if len(sizes[size]) >= _FEW_TRIED}
+
+
+def _both_ways(search: SegmentOverlaps, numbers: list[int]) -> dict[Algorithm, int]:
+    """What it takes both ways to answer the queries of some sets, in nanoseconds; by turns who comes first."""
+    ways: tuple[Algorithm, Algorithm] = ("josie", "mergelist")
+    spent = dict.fromkeys(ways, 0)
+    queries = [(number, search.index.query_of_set(number)) for number in numbers]
+    for round_ in range(_ROUNDS):
+        for place, (number, query) in enumerate(queries):
+            for way in ways if (place + round_) % 2 else reversed(ways):
+                began = time.perf_counter_ns()
+                search.top(query, _WANTED, [number], way)
+                spent[way] += time.perf_counter_ns() - began
+    return spent
 
 
 def _beside_marks(search: SegmentOverlaps, sets: I32, of_sets: list[I32]) -> tuple[float, float]:

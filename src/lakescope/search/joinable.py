@@ -191,7 +191,7 @@ class JoinSearch:
         _ = self.ensemble
         # Of what lies elsewhere it would measure the network.
         if self._index.traffic is None and stored_costs(self._index) is None:
-            self.overlaps.set_costs(measure_costs(self._index, self.overlaps))
+            measure_costs(self._index, self.overlaps)
 
     @property
     def _names(self) -> tuple[list[str], list[str]]:

@@ -1,9 +1,10 @@
 """Exact overlap search: the top k sets, or all above a threshold (JOSIE; spec-search-and-join 3).
 
 Three algorithms give the same answer: JOSIE, which reads lists or sets by what each is worth, MergeList, which reads
-all lists, and ProbeSet, which reads every set it meets. The first two are for users, the third is what the others are
-measured against. Compiled kernels do the work once they are loaded; before that, a plain numpy merge of the lists
-gives the same answer sooner than they load.
+all lists, and ProbeSet, which reads every set it meets. The first two are for users: JOSIE, unless merging was found
+to be quicker for queries of this size (``costs``). The third is what the others are measured against. Compiled kernels
+do the work once they are loaded; before that, a plain numpy merge of the lists gives the same answer sooner than they
+load.
 """
 
 from __future__ import annotations
@@ -166,16 +167,19 @@ class SegmentOverlaps:
     ) -> Overlaps:
         """The ``k`` sets with the largest overlap, without those to be left out; some may lack below ``least``."""
         k = min(k, self._sets)
-        algorithm = algorithm or ("josie" if kernels_are_loaded() else "numpy")
-        if self.index.partly and algorithm in ("josie", "probeset"):
+        if algorithm is None and not kernels_are_loaded():
+            algorithm = "numpy"
+        if self.index.partly and algorithm != "numpy":
             # Which lists a question reads is known beforehand, which sets is not.
             algorithm = "mergelist"
         if k < 1 or not query.groups.size:
-            return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), algorithm, 0, 0, 0, 0)
+            return Overlaps(np.empty(0, np.int32), np.empty(0, np.int32), algorithm or "josie", 0, 0, 0, 0)
         if algorithm == "numpy":
             return self._merge_plainly(query, k, exclude)
         kernels = self._prepare()
-        places, lengths = self._located(query)
+        places, lengths, entries = self._located(query)
+        if algorithm is None:
+            algorithm = "mergelist" if not least and self.costs.merges(entries, k) else "josie"
         sets = self._stored()
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
@@ -191,6 +195,7 @@ class SegmentOverlaps:
                     _read_only(query.groups), query.weights, places, lengths, *sets, self._counts, k, read
                 )
             else:
+                read[:2] = places.size, entries
                 found, overlaps = self._merge(kernels, places, lengths, query.weights, k, read)
         finally:
             self._counts[left_out] = 0
@@ -208,8 +213,7 @@ class SegmentOverlaps:
             counts, entries = self._counts_plainly(query)
         else:
             kernels = self._prepare()
-            places, lengths = self._located(query)
-            entries = int(lengths.sum())
+            places, lengths, entries = self._located(query)
             if not kernels.merge_lists(places, lengths, query.weights, 0, places.size, self._counts):
                 self._counts[:] = 0
                 raise self._damaged()
@@ -244,7 +248,7 @@ class SegmentOverlaps:
     def time_lists(self, groups: I32) -> None:
         """Read lists as a search does, for the sake of knowing how long it takes."""
         kernels = self._prepare()
-        places, lengths = self._located(QueryGroups(groups, groups, 0))
+        places, lengths, _ = self._located(QueryGroups(groups, groups, 0))
         kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, self._counts)
 
     def time_sets(self, groups: I32, sets: I32, marked: bool = False) -> None:
@@ -259,21 +263,20 @@ class SegmentOverlaps:
         kernels = self._prepare()
         kernels.look_at(self._counts, self._touched)
 
-    def _located(self, query: QueryGroups) -> tuple[U64, I64]:
-        """Where the lists of a query lie, and how long they are."""
+    def _located(self, query: QueryGroups) -> tuple[U64, I64, int]:
+        """Where the lists of a query lie, how long they are, and their entries in all."""
         kernels = self._prepare()
         at = self._at
         assert at is not None
         self.index.fetch_lists(query.groups)
         groups = _read_only(query.groups)
-        places, lengths = kernels.locate(groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
+        places, lengths, entries = kernels.locate(groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
         if self._within is not None:
-            kernels.narrow(places, lengths, self._within.start, self._within.stop)
-        return places, lengths
+            entries = kernels.narrow(places, lengths, self._within.start, self._within.stop)
+        return places, lengths, entries
 
     def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
-        read[:2] = places.size, lengths.sum()
-        if read[1] < kernels.FEW * self._sets:
+        if read[kernels.ENTRIES] < kernels.FEW * self._sets:
             n = kernels.note_lists(places, lengths, weights, 0, places.size, self._counts, self._touched, 0)
             read[0] = read[0] if n >= 0 else n
             found = self._touched[: max(n, 0)].copy()

@@ -283,9 +283,10 @@ def find_groups(tokens, bits, bounds, directories, hashes, groups, sizes):
 
 @njit(nogil=True, cache=True)
 def locate(numbers, bounds, starts, items, sizes):
-    """Where in memory the items of each number lie, and how many; a size of ``DAMAGED`` if not in the file."""
+    """Where in memory the items of each number lie, how many, a size of ``DAMAGED`` if not in the file; and in all."""
     places = np.empty(numbers.size, np.uint64)
     counts = np.empty(numbers.size, np.int64)
+    total = np.int64(0)
     for i in range(numbers.size):
         number = np.int64(numbers[i])
         if number < 0 or number >= bounds[-1]:
@@ -296,12 +297,14 @@ def locate(numbers, bounds, starts, items, sizes):
         end = _i64(starts[file], number - bounds[file] + 1)
         counts[i] = end - begin if 0 <= begin <= end <= sizes[file] else DAMAGED
         places[i] = items[file] + np.uint64(4 * begin)
-    return places, counts
+        total += max(counts[i], np.int64(0))
+    return places, counts, total
 
 
 @njit(nogil=True, cache=True)
 def narrow(places, lengths, first, last):
-    """Of lists only the sets from ``first`` up to ``last``, in place: they are in order, and bisected."""
+    """Of lists only the sets from ``first`` up to ``last``, in place: they are in order, and bisected. How many."""
+    total = np.int64(0)
     for i in range(places.size):
         begin, end = np.int64(0), lengths[i]
         for bound in (first, last):
@@ -318,6 +321,8 @@ def narrow(places, lengths, first, last):
         if lengths[i] > 0:
             places[i] += np.uint64(4 * begin)
             lengths[i] = max(np.int64(0), end - begin)
+            total += lengths[i]
+    return total
 
 
 @njit(nogil=True, cache=True)
