@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -188,12 +189,12 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path) -> None
     index = index_of_sets(place / "i", sets)
     by_default, merging = OverlapSearch(index), OverlapSearch(index)
     query = index.query_of_set(0)
-    entries = int(index.parts[0].segment.frequencies(query.groups).sum())
+    lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
-    for size in range(size_of(2 * entries) + 1):
-        merging.set_costs(Costs(merged=1 << size))
+    for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
+        merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
-        assert found.algorithm == ("mergelist" if size == size_of(entries) else "josie")
+        assert found.algorithm == ("mergelist" if size == size_of(lists, entries) else "josie")
         assert found.sets.tolist() == by_default.top(query, 10).sets.tolist()
         assert merging.top(query, 3).algorithm == "josie", "what was tried were ten sets"
     assert by_default.top(query, 10).algorithm == "josie"
@@ -215,18 +216,20 @@ def test_what_is_better_merged_is_found_by_trying(
         return top(self, query, k, exclude, algorithm)
 
     monkeypatch.setattr(SegmentOverlaps, "top", counted)
-    ticks = SimpleNamespace(
-        perf_counter=lambda: 0.0, perf_counter_ns=lambda: sum(1 if it == quicker else 2 for it in asked)
-    )
-    monkeypatch.setattr(costs_module, "time", ticks)
+    clock = SimpleNamespace(perf_counter_ns=lambda: sum(1 if it == quicker else 2 for it in asked))
+    monkeypatch.setattr(costs_module, "time", clock)
+    queries = [search.index.query_of_set(number).groups for number in range(60)]
+    sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
+    tried = {size: min(count, 32) for size, count in sizes.items() if count >= 8}
     merged = better_merged(search)
-    sizes = {size_of(int(search.index.frequencies(search.index.groups_of_set(n)).sum())) for n in range(60)}
-    common = {size for size in sizes if merged >> size & 1}
-    assert len(asked) >= 2 * 3 * 8
-    assert bool(common) is (quicker == "mergelist")
-    assert not merged & ~sum(1 << size for size in sizes), "of five sets nothing is known"
-    monkeypatch.setattr(costs_module, "_TRYING", -1.0)
-    assert better_merged(search) == 0, "what there is no time to try is left to JOSIE"
+    assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
+    assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
+    asked.clear()
+    monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
+    better_merged(search)
+    assert len(asked) == 2 * 8 * len(tried)
+    monkeypatch.setattr(costs_module, "_TRYING", -1)
+    assert not better_merged(search), "what there is no time to try is left to JOSIE"
 
 
 def test_where_nothing_can_be_skipped_deciding_costs_little(place: Path) -> None:

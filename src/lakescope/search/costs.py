@@ -49,9 +49,13 @@ _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 #: A page of which a set has a bitmap is compared in the time of so many items.
 OF_PAGE = 48
 _ROUNDS = 3
-#: Queries of each size that are answered both ways, at least and at most, how many sets of that size are wanted, and
-#: the seconds after which larger ones are not tried any more: they are left to JOSIE.
-_FEW_TRIED, _MOST_TRIED, _WANTED, _TRYING = 8, 32, 10, 1.5
+#: Queries of each size that are answered both ways, at least and at most, and how many sets each wants.
+_FEW_TRIED, _MOST_TRIED, _WANTED = 8, 32, 10
+#: Sets looked at to find them.
+_LOOKED_AT = 4_096
+#: Nanoseconds that trying a size may take, once the fewest were tried, and all sizes: those not tried by then, the
+#: largest, are left to JOSIE.
+_TRYING_ONE, _TRYING = 2e8, 2e9
 _LEAST, _LEAST_GROUP = 0.05, 4.0
 
 
@@ -60,7 +64,7 @@ class Costs:
     """What reading costs, in nanoseconds: a list and an entry of it, a set and a group looked up in it.
 
     ``per_count`` is what it costs to look at the count of a set, ``per_item`` to read an item of a set beside marks.
-    ``merged`` has a bit for each size of queries that are better merged than decided about (``size_of``).
+    ``merged`` are the sizes of queries that are better merged than decided about (``size_of``).
     """
 
     per_list: float = 20.0
@@ -69,39 +73,38 @@ class Costs:
     per_group: float = 8.0
     per_count: float = 0.6
     per_item: float = 1.0
-    merged: int = 0
+    merged: frozenset[int] = frozenset()
 
     def as_array(self) -> F64:
         return np.array([getattr(self, name) for name in _PRICES])
 
-    def merges(self, entries: int, k: int) -> bool:
-        """Whether a query with so many entries in its lists is better merged: tried where as many sets were wanted."""
-        return k >= _WANTED and bool(self.merged >> size_of(entries) & 1)
+    def merges(self, lists: int, entries: int, k: int) -> bool:
+        """Whether a query with so many lists and entries is better merged: tried where as many sets were wanted."""
+        return k >= _WANTED and size_of(lists, entries) in self.merged
 
 
 _PRICES = [each.name for each in fields(Costs) if each.name != "merged"]
 
 
-def size_of(entries: int) -> int:
-    """The size of a query by what its lists hold: powers of two."""
-    return entries.bit_length()
+def size_of(lists: int, entries: int) -> int:
+    """The size of a query by its lists and their entries: powers of two, as one number."""
+    return entries.bit_length() << 8 | lists.bit_length()
 
 
 def stored_costs(index: Index) -> Costs | None:
     """The costs that were measured on this machine, if any were."""
     kept = index.recall("costs") or {}
-    values = {name: kept.get(name) for name in _PRICES}
+    prices = {name: value for name, value in kept.items() if name in _PRICES and isinstance(value, float) and value > 0}
     merged = kept.get("merged")
-    if kept.get("machine") != _machine() or type(merged) is not int or merged < 0:
+    if kept.get("machine") != _machine() or len(prices) != len(_PRICES) or not isinstance(merged, list):
         return None
-    prices = {name: value for name, value in values.items() if isinstance(value, float) and value > 0}
-    return Costs(**prices, merged=merged) if len(prices) == len(_PRICES) else None
+    return Costs(**prices, merged=frozenset(each for each in merged if isinstance(each, int)))
 
 
 def measure_costs(index: Index, search: OverlapSearch) -> Costs:
     """Measure costs by reading samples of the index, search by them, and keep them with it."""
     costs = tried(search)
-    index.remember("costs", {**asdict(costs), "machine": _machine()})
+    index.remember("costs", {**asdict(costs), "merged": sorted(costs.merged), "machine": _machine()})
     return costs
 
 
@@ -139,17 +142,19 @@ def measured(search: SegmentOverlaps) -> Costs:
     return Costs(per_list, per_entry, per_set, per_group, per_count, per_item)
 
 
-def better_merged(search: SegmentOverlaps) -> int:
-    """The sizes of queries for which merging all lists was quicker, tried on sets of the lake: a bit for each."""
-    merged, until = 0, time.perf_counter() + _TRYING
+def better_merged(search: SegmentOverlaps) -> frozenset[int]:
+    """The sizes of queries for which merging all lists was quicker, tried on sets of the lake."""
+    merged, spent = set(), 0
     # Damage is told by the question that meets it.
     with suppress(IndexDamaged):
         for size, numbers in _by_size(search).items():
-            if time.perf_counter() > until:
+            if spent > _TRYING:
                 break
-            spent = _both_ways(search, numbers)
-            merged |= int(spent["mergelist"] < spent["josie"]) << size
-    return merged
+            josie, mergelist = _both_ways(search, numbers)
+            spent += josie + mergelist
+            if mergelist < josie:
+                merged.add(size)
+    return frozenset(merged)
 
 
 def _by_size(search: SegmentOverlaps) -> dict[int, list[int]]:
@@ -159,26 +164,28 @@ def _by_size(search: SegmentOverlaps) -> dict[int, list[int]]:
     if index.set_bounds[-1]:
         # Of long ones there are few: half of those looked at are drawn by their size.
         reached = np.cumsum(index.sizes)
-        drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS // 2), "right")
-        drawn = np.append(drawn, dice.integers(0, index.sizes.size, _SAMPLED_SETS // 2))
+        drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _LOOKED_AT // 2), "right")
+        drawn = np.append(drawn, dice.integers(0, index.sizes.size, _LOOKED_AT // 2))
         for number in dice.permutation(np.unique(drawn)).tolist():
-            entries = int(index.frequencies(index.groups_of_set(number)).sum(dtype=np.int64))
-            sizes.setdefault(size_of(entries), []).append(number)
+            groups = index.groups_of_set(number)
+            size = size_of(groups.size, int(index.frequencies(groups).sum(dtype=np.int64)))
+            sizes.setdefault(size, []).append(number)
     return {size: sizes[size][:_MOST_TRIED] for size in sorted(sizes) if len(sizes[size]) >= _FEW_TRIED}
 
 
-def _both_ways(search: SegmentOverlaps, numbers: list[int]) -> dict[Algorithm, int]:
-    """What it takes both ways to answer the queries of some sets, in nanoseconds; by turns who comes first."""
-    ways: tuple[Algorithm, Algorithm] = ("josie", "mergelist")
-    spent = dict.fromkeys(ways, 0)
-    queries = [(number, search.index.query_of_set(number)) for number in numbers]
+def _both_ways(search: SegmentOverlaps, numbers: list[int]) -> tuple[int, int]:
+    """What JOSIE and MergeList take for the queries of some sets, in nanoseconds; by turns who comes first."""
+    spent: dict[Algorithm, int] = {"josie": 0, "mergelist": 0}
     for round_ in range(_ROUNDS):
-        for place, (number, query) in enumerate(queries):
-            for way in ways if (place + round_) % 2 else reversed(ways):
+        for place, number in enumerate(numbers):
+            if sum(spent.values()) > _TRYING_ONE and (round_ or place >= _FEW_TRIED):
+                return spent["josie"], spent["mergelist"]
+            query = search.index.query_of_set(number)
+            for way in spent if (place + round_) % 2 else reversed(spent):
                 began = time.perf_counter_ns()
                 search.top(query, _WANTED, [number], way)
                 spent[way] += time.perf_counter_ns() - began
-    return spent
+    return spent["josie"], spent["mergelist"]
 
 
 def _beside_marks(search: SegmentOverlaps, sets: I32, of_sets: list[I32]) -> tuple[float, float]:

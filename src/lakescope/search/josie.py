@@ -179,7 +179,7 @@ class SegmentOverlaps:
         kernels = self._prepare()
         places, lengths, entries = self._located(query)
         if algorithm is None:
-            algorithm = "mergelist" if not least and self.costs.merges(entries, k) else "josie"
+            algorithm = "mergelist" if not least and self.costs.merges(places.size, entries, k) else "josie"
         sets = self._stored()
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
