@@ -98,6 +98,8 @@ def test_verify_does_the_real_join(demo_index: Lake, demo_lake: Path, planted: l
         )
         hit = find(found, each)
         assert hit.verified == pytest.approx(each[hit.coefficient], abs=1e-6)
+        assert hit.verified_rows == joined_rows(demo_lake, each)
+        assert {"verified", "verified_rows"} <= set(found.shown)
 
 
 def test_a_shared_trend_is_told(demo_index: Lake, demo_lake: Path) -> None:

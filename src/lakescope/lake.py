@@ -27,7 +27,7 @@ from lakescope.search.correlated import (
     Mean,
     Request,
     Retrieval,
-    joined_coefficient,
+    really_joined,
 )
 from lakescope.search.correlated import Rank as CorrelationRank
 from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
@@ -580,13 +580,11 @@ class Lake:
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
-        """The same answer with the coefficients of the real joins."""
+        """The same answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
-        records = []
-        for each in found:
-            location = self._side(each.table, each.column).location
-            records.append(replace(each, verified=joined_coefficient(mine, location, each)))
-        shown = tuple(dict.fromkeys([*found.shown[:4], "verified", *found.shown[4:]]))
+        records = [really_joined(mine, self._side(each.table, each.column).location, each) for each in found]
+        beside = {"correlation": "verified", "joined_rows": "verified_rows"}
+        shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
     def correlated_batch(

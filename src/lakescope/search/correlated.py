@@ -9,7 +9,7 @@ corrected for having looked at much.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
@@ -84,8 +84,8 @@ class Correlated:
     any relation, ``q`` the share of false finds to expect down to here, of all ``looked_at``. ``joined_rows`` is the
     number of rows of the join, ``containment`` the share of the query's keys that find a partner, each between its
     ``_low`` and ``_high``. ``partial`` is what is left if the trend of the key, or a column that was named, is taken
-    out. ``spearman`` and ``pearson`` are there whichever is told. ``verified`` is the coefficient of the real join, if
-    it was done.
+    out. ``spearman`` and ``pearson`` are there whichever is told. ``verified`` is the coefficient of the real join and
+    ``verified_rows`` its rows, if it was done.
     """
 
     table: str
@@ -111,6 +111,7 @@ class Correlated:
     partial: float | None
     score: float
     verified: float | None
+    verified_rows: int | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
 
@@ -521,7 +522,7 @@ class CorrelationSearch:
             samples.take(shown).moments.r.tolist(),
             partials,
             weighted[shown].tolist(),
-            [None] * shown.size,
+            *([None] * shown.size, [None] * shown.size),
             [sketches.columns[owner] for owner in owners],
             told,
         )
@@ -559,8 +560,8 @@ def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tup
     return [(variant, np.sort(pairs[score >= least])) for variant, pairs, score in found]
 
 
-def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> float | None:
-    """The coefficient of the real join of a query with the table of a find, which is read."""
+def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
+    """A find with the coefficient and the rows of the real join of a query with its table, which is read."""
     from lakescope.search.keyed import read_keyed
 
     theirs = read_keyed(place, found.key_columns, found.column, found.aggregate)
@@ -569,8 +570,10 @@ def joined_coefficient(query: KeyedQuery, place: str, found: Correlated) -> floa
             common, mine, at = np.intersect1d(variant.hashes, theirs.hashes, assume_unique=True, return_indices=True)
             if common.size:
                 samples = Samples.of([(variant.values[mine], theirs.values[at])])
-                return float(estimators.estimate(found.coefficient, samples)[0])
-    return None
+                coefficient = float(estimators.estimate(found.coefficient, samples)[0])
+                rows = int((variant.rows[mine] * theirs.rows[at]).sum())
+                return replace(found, verified=coefficient, verified_rows=rows)
+    return replace(found, verified_rows=0)
 
 
 def _why_nothing(query: KeyedQuery) -> str:

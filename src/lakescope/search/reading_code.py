@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from lakescope.errors import LakescopeError
 from lakescope.sources import csv_file, files
 from lakescope.sources.discover import Found, discover
+from lakescope.sources.encoding import is_utf8
 from lakescope.sources.files import display
 from lakescope.sources.postgres_uri import Address, table_name
 
@@ -283,24 +284,16 @@ def _header(before: bytes, encoding: str, delimiter: str, quote: str) -> tuple[s
 def _encoding(head: bytes, fallback: str) -> tuple[str, str]:
     """The one encoding of a file, and why there is none."""
     lines = head.splitlines()[:-1] or head.splitlines()
-    foreign = [line for line in lines if not _is_utf8(line)]
+    foreign = [line for line in lines if not is_utf8(line)]
     if not foreign:
         return "utf-8", ""
-    if any(not line.isascii() for line in lines if _is_utf8(line)):
+    if any(not line.isascii() for line in lines if is_utf8(line)):
         return "utf-8", "it mixes encodings"
     try:
         b"\n".join(foreign).decode(fallback)
     except UnicodeDecodeError:
         return "utf-8", "it mixes encodings"
     return fallback, ""
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 @lru_cache(maxsize=256)

@@ -67,11 +67,12 @@ def detect_wide(head: bytes) -> tuple[int, str | None]:
 
 
 def _guess(head: bytes) -> str:
-    evidence = b"\n".join(line for line in head.splitlines() if not _is_utf8(line))[:_EVIDENCE]
+    evidence = b"\n".join(line for line in head.splitlines() if not is_utf8(line))[:_EVIDENCE]
     return max(_CANDIDATES, key=lambda name: (_fitness(evidence, name), -_CANDIDATES.index(name)))
 
 
-def _is_utf8(line: bytes) -> bool:
+def is_utf8(line: bytes) -> bool:
+    """Whether a line can be read as UTF-8."""
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
