@@ -81,7 +81,7 @@ def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
     if rows == 0 or filled < rows or (exact is not None and exact < rows):
         key = "no"
     else:
-        key = "yes" if exact is not None else ("likely" if high >= rows and not _repeats(state) else "no")
+        key = "yes" if exact is not None else ("likely" if high >= rows else "no")
     return {
         "distinct": estimate,
         "distinct_low": low,
@@ -90,12 +90,6 @@ def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
         "uniqueness": estimate / rows if rows else None,
         "key": key,
     }
-
-
-def _repeats(state: ColumnState) -> bool:
-    """Whether a value is known to repeat: counts of the most frequent ones are lower bounds."""
-    top = state.values.top(1)
-    return bool(top) and top[0].low > 1
 
 
 def _frequent(state: ColumnState, rows: int) -> Record:

@@ -22,6 +22,8 @@ _FEWEST, _OFTEN = 3, 3.0
 
 def column_view(record: Record) -> Record:
     """A column record for people: derived shares added, times as ISO text, alerts listed."""
+    if record["key"] == "likely" and _repeats(record):
+        record = {**record, "key": "no"}
     view = {key: value for key, value in record.items() if key not in ("table", "column")}
     rows, filled = record["rows"], record["rows"] - record["nulls"]
     view = {"name": record["column"], **view}
@@ -38,8 +40,14 @@ def _unique(record: Record, filled: int) -> bool | None:
     """Whether no value repeats; None when the sketch cannot tell."""
     if record["distinct_exact"]:
         return bool(record["distinct"] == filled)
-    repeats = bool(record["top"]) and record["top"][0]["count"] > 1
-    return None if record["distinct_high"] >= filled and not repeats else False
+    if _repeats(record):
+        return False
+    return None if record["distinct_high"] >= filled else False
+
+
+def _repeats(record: Record) -> bool:
+    """Whether a value is known to repeat: counts of the most frequent ones are lower bounds."""
+    return bool(record["top"]) and bool(record["top"][0]["count"] > 1)
 
 
 def _moments_as_text(view: Record, kind: str) -> None:
