@@ -355,6 +355,9 @@ def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -
     for wrong in ({"k": 0}, {"measure": "x"}, {"agg": "x"}, {"rank": "x"}, {"retrieval": "x"}, {"mean": "x"}):
         with pytest.raises(BadRequest):
             demo_index.correlated(query, "customer_id", "total", **wrong)  # type: ignore[arg-type]
+    for none in ("0", "-3"):
+        told = run("correlate", demo_index.path, query, "--key", "customer_id", "--target", "total", "-k", none)
+        assert_refused(told, 2, f"k must be at least 1, not {none}")
     with pytest.raises(BadRequest, match="weight"):
         demo_index.correlated(query, "customer_id", "total", weights={"joins": 1})
     for weight in (0.0, float("nan"), float("inf"), -1.0):

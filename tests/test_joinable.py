@@ -405,6 +405,15 @@ def test_null_models() -> None:
     assert expected_by_density(np.arange(0.0, 10.0), counts) > 5, "small counts are expected among counts"
     assert expected_by_density(np.arange(900_000.0, 900_010.0), counts) < 0.1
     assert 200 <= counts.chances(np.arange(0.0, 1_000_001.0)).sum() <= 400
+    changes = Range(-1_000, 1_000_000, 2_000, counts=True)
+    assert expected_by_density(np.arange(0.0, 100.0), changes) > 95, "a few losses change nothing about small gains"
+    assert expected_by_density(np.arange(-10.0, 0.0), changes) > 9
+    assert expected_by_density(np.arange(900_000.0, 900_010.0), changes) < 0.1
+    assert 2_000 <= changes.chances(np.arange(-1_000.0, 1_000_001.0)).sum() <= 4_000
+    losses = Range(-1_000_000, -1, 200, counts=True)
+    mirrored = Range(1, 1_000_000, 200, counts=True)
+    numbers = np.arange(1.0, 1_000.0)
+    assert losses.chances(-numbers) == pytest.approx(mirrored.chances(numbers))
     rare = expected_by_popularity(np.array([1]), np.array([100]), np.array([50]), 1_000_000)
     common = expected_by_popularity(np.array([20_000]), np.array([100]), np.array([50]), 1_000_000)
     assert rare[0] == pytest.approx(0.005, rel=0.01)
@@ -642,6 +651,8 @@ def test_what_is_estimated_is_shown_with_its_interval(run: Run, demo_index: Lake
     guessed = run(*query, "-k", "12")
     assert {"low", "high"} <= set(guessed.out.splitlines()[0].split())
     assert "too large for signatures" in guessed.err
+    unknown = demo_index.joinable({"zip": ["qqqx1", "qqqx2", "qqqx3"]}, "zip", engine="lsh")
+    assert unknown.notes == ("no column of the lake holds any of the 3 values of 'zip'",), "nothing can be missed"
     exact = run(*query, "-k", "12", "--verify")
     assert "low" not in exact.out.splitlines()[0].split()
     known = {(each.table, each.column): each.overlap for each in demo_index.joinable(query[2], "country", k=1000)}

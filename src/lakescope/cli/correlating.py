@@ -58,7 +58,9 @@ def print_correlations(
     if hit != 1 and not (plot or code):
         raise BadRequest("--hit chooses what --plot or --code are about", hint="name one of them, too")
     columns = _columns(lake, query, key)
-    results = lake.correlated(query, columns, target, **{**options, "k": max(options["k"], hit)})
+    # Too small a number is refused, not raised to that of the hit.
+    wanted = max(options["k"], hit) if options["k"] > 0 else options["k"]
+    results = lake.correlated(query, columns, target, **{**options, "k": wanted})
     if (plot or code) and not results:
         raise NotFound("no column correlates: there is nothing to draw", hint="ask without --plot and --code")
     picked = chosen(results, hit) if plot or code else None

@@ -369,7 +369,7 @@ class JoinSearch:
             notes.append(f"no column of the lake holds any of the {query.size:,} values of {query.name!r}")
         elif not query.size:
             notes.append(f"{query.name!r} holds no values")
-        if info.get("not_looked_at"):
+        if info.get("not_looked_at") and query.groups.groups.size:
             notes.append(
                 f"{info['not_looked_at']:,} columns may be missed, too large for signatures: --engine exact sees all"
             )

@@ -9,8 +9,8 @@ set. Frequent values are expected, rare ones are not.
 
 *Density.* Integers and days fill ranges. If a set holds a share ``d`` of the whole numbers between its least and its
 largest value, it holds each of the query's values within that range with chance ``d``. Counts and amounts fill theirs
-unevenly, small ones first: those hold the number ``v`` with chance ``min(1, c / v)``, where ``c`` follows from how many
-they hold in all.
+unevenly, small ones first: those hold the number ``v`` with chance ``min(1, c / |v|)``, where ``c`` follows from how
+many they hold in all, on both sides of 0.
 """
 
 from __future__ import annotations
@@ -66,19 +66,25 @@ class Range:
         """The chance that each of some numbers is there, if which are is a matter of chance."""
         inside = (numbers >= self.low) & (numbers <= self.high)
         chances = np.full(numbers.size, self.density)
-        if self.counts and self.low >= 0:
-            chances = np.maximum(chances, np.minimum(1.0, self._scale() / (np.maximum(numbers, 0) + 1)))
+        if self.counts:
+            chances = np.maximum(chances, np.minimum(1.0, self._scale() / (np.abs(numbers) + 1)))
         found: F64 = np.where(inside, chances, 0.0)
         return found
 
     def _scale(self) -> float:
-        """The ``c`` for which ``min(1, c / v)`` adds up to the numbers that are there."""
+        """The ``c`` for which ``min(1, c / |v|)`` adds up to the numbers that are there."""
+        sides = [(max(0.0, self.low), self.high)] if self.high >= 0 else []
+        if self.low < 0:
+            sides.append((max(1.0, -self.high), -self.low))
 
         def total(c: float) -> float:
-            full = min(max(c, self.low), self.high + 1)
-            return full - self.low + (c * math.log((self.high + 1) / full) if full > 0 else 0.0)
+            found = 0.0
+            for least, most in sides:
+                full = min(max(c, least), most + 1)
+                found += full - least + (c * math.log((most + 1) / full) if full > 0 else 0.0)
+            return found
 
-        low, high = 1e-9, self.high + 1
+        low, high = 1e-9, max(self.high, -self.low) + 1
         for _ in range(60):
             middle = math.sqrt(low * high)
             low, high = (middle, high) if total(middle) < self.distinct else (low, middle)
