@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from lakescope.search.josie import Algorithm, SegmentOverlaps
     from lakescope.search.overlaps import OverlapSearch
     from lakescope.store.index import Index
+    from lakescope.store.inverted import InvertedSegment
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
 #: Fewer entries than these cannot be timed.
 _ENOUGH_ENTRIES = 20_000
-_SAMPLED_SETS = 2_048
+#: Sets of the lake that are read, at most, and values of them in all.
+_SAMPLED_SETS, _SAMPLED_VALUES = 2_048, 1 << 25
 #: Of so many of them the lists are read, and so many at most of each.
 _QUERIES, _LISTS = 24, 4_096
 #: Neighbours among them that are read together.
@@ -49,13 +51,13 @@ _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 #: A page of which a set has a bitmap is compared in the time of so many items.
 OF_PAGE = 48
 _ROUNDS = 3
+#: Queries of fewer entries are over in microseconds either way: they are left to JOSIE.
+_WORTH_TRYING = 1 << 14
 #: Queries of each size that are answered both ways, at least and at most, and how many sets each wants.
-_FEW_TRIED, _MOST_TRIED, _WANTED = 8, 32, 10
-#: Sets looked at to find them.
-_LOOKED_AT = 4_096
-#: Nanoseconds that trying a size may take, once the fewest were tried, and all sizes: those not tried by then, the
-#: largest, are left to JOSIE.
-_TRYING_ONE, _TRYING = 2e8, 2e9
+_FEW_TRIED, _MOST_TRIED, _WANTED = 6, 32, 10
+#: Nanoseconds that trying a size may take, beyond the fewest queries and two rounds, and all sizes: those not tried by
+#: then, the smallest, are left to JOSIE.
+_TRYING_ONE, _TRYING = 1e8, 4e9
 _LEAST, _LEAST_GROUP = 0.05, 4.0
 
 
@@ -80,7 +82,7 @@ class Costs:
 
     def merges(self, lists: int, entries: int, k: int) -> bool:
         """Whether a query with so many lists and entries is better merged: tried where as many sets were wanted."""
-        return k >= _WANTED and size_of(lists, entries) in self.merged
+        return entries >= _WORTH_TRYING and k >= _WANTED and size_of(lists, entries) in self.merged
 
 
 _PRICES = [each.name for each in fields(Costs) if each.name != "merged"]
@@ -120,15 +122,11 @@ def measured(search: SegmentOverlaps) -> Costs:
 
     What is read is what questions read: lists and sets of sets of the lake, drawn by their size.
     """
-    index, dice = search.index, np.random.default_rng(5)
-    if not index.set_bounds[-1]:
-        return Costs()
-    reached = np.cumsum(index.sizes)
-    drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _SAMPLED_SETS), "right")
-    sets = dice.permutation(np.unique(drawn)).astype(np.int32)
+    index = search.index
+    sets = _drawn(index, _SAMPLED_SETS, 0)
     queries = [_runs(index.query_of_set(number).groups, _LISTS) for number in sets[:_QUERIES].tolist()]
     read = np.array([[each.size, int(index.frequencies(each).sum(dtype=np.int64))] for each in queries], np.float64)
-    if read[:, 1].sum() < _ENOUGH_ENTRIES:
+    if not sets.size or read[:, 1].sum() < _ENOUGH_ENTRIES:
         return Costs()
     per_list, per_entry = _fit(read, [_timed(partial(search.time_lists, each)) for each in queries])
     of_sets = [index.query_of_set(number).groups for number in sets.tolist()]
@@ -142,50 +140,65 @@ def measured(search: SegmentOverlaps) -> Costs:
     return Costs(per_list, per_entry, per_set, per_group, per_count, per_item)
 
 
+def _drawn(index: InvertedSegment, by_size: int, evenly: int) -> I32:
+    """Sets of the lake in any order: so many drawn by their size at most, and so many that are all as likely."""
+    if not index.set_bounds[-1]:
+        return np.empty(0, np.int32)
+    dice = np.random.default_rng(5)
+    reached = np.cumsum(index.sizes)
+    drawn = np.searchsorted(reached, dice.integers(0, reached[-1], by_size), "right")
+    drawn = dice.permutation(np.unique(np.append(drawn, dice.integers(0, index.sizes.size, evenly)))).astype(np.int32)
+    # The first one whatever it holds.
+    enough = np.searchsorted(np.cumsum(index.sizes[drawn]), _SAMPLED_VALUES)
+    return drawn[: int(enough) + 1]
+
+
 def better_merged(search: SegmentOverlaps) -> frozenset[int]:
     """The sizes of queries for which merging all lists was quicker, tried on sets of the lake."""
-    merged, spent = set(), 0
+    merged, until = set(), time.perf_counter_ns() + _TRYING
     # Damage is told by the question that meets it.
     with suppress(IndexDamaged):
-        for size, numbers in _by_size(search).items():
-            if spent > _TRYING:
+        for size, numbers in _by_size(search.index).items():
+            if time.perf_counter_ns() > until:
                 break
             josie, mergelist = _both_ways(search, numbers)
-            spent += josie + mergelist
             if mergelist < josie:
                 merged.add(size)
     return frozenset(merged)
 
 
-def _by_size(search: SegmentOverlaps) -> dict[int, list[int]]:
-    """Some sets whose queries are of each size, small sizes first; sizes that few have are left out."""
-    index, dice = search.index, np.random.default_rng(6)
+def _by_size(index: InvertedSegment) -> dict[int, list[int]]:
+    """Some sets whose queries are of each size, large ones first; sizes that few have are left out."""
     sizes: dict[int, list[int]] = {}
-    if index.set_bounds[-1]:
-        # Of long ones there are few: half of those looked at are drawn by their size.
-        reached = np.cumsum(index.sizes)
-        drawn = np.searchsorted(reached, dice.integers(0, reached[-1], _LOOKED_AT // 2), "right")
-        drawn = np.append(drawn, dice.integers(0, index.sizes.size, _LOOKED_AT // 2))
-        for number in dice.permutation(np.unique(drawn)).tolist():
-            groups = index.groups_of_set(number)
-            size = size_of(groups.size, int(index.frequencies(groups).sum(dtype=np.int64)))
-            sizes.setdefault(size, []).append(number)
-    return {size: sizes[size][:_MOST_TRIED] for size in sorted(sizes) if len(sizes[size]) >= _FEW_TRIED}
+    # Of long ones there are few: half of them are drawn by their size.
+    for number in _drawn(index, _SAMPLED_SETS, _SAMPLED_SETS).tolist():
+        groups = index.groups_of_set(number)
+        entries = int(index.frequencies(groups).sum(dtype=np.int64))
+        if entries >= _WORTH_TRYING:
+            sizes.setdefault(size_of(groups.size, entries), []).append(number)
+    return {size: sizes[size][:_MOST_TRIED] for size in sorted(sizes, reverse=True) if len(sizes[size]) >= _FEW_TRIED}
 
 
-def _both_ways(search: SegmentOverlaps, numbers: list[int]) -> tuple[int, int]:
-    """What JOSIE and MergeList take for the queries of some sets, in nanoseconds; by turns who comes first."""
-    spent: dict[Algorithm, int] = {"josie": 0, "mergelist": 0}
+def _both_ways(search: SegmentOverlaps, numbers: list[int]) -> tuple[float, float]:
+    """What JOSIE and MergeList take for the queries of some sets, in nanoseconds.
+
+    Of each query the shortest of some rounds, since much else may run; by turns who comes first.
+    """
+    ways: tuple[Algorithm, Algorithm] = ("josie", "mergelist")
+    shortest = np.full((len(numbers), len(ways)), np.inf)
+    until = time.perf_counter_ns() + _TRYING_ONE
     for round_ in range(_ROUNDS):
         for place, number in enumerate(numbers):
-            if sum(spent.values()) > _TRYING_ONE and (round_ or place >= _FEW_TRIED):
-                return spent["josie"], spent["mergelist"]
+            if (place >= _FEW_TRIED or round_ > 1) and time.perf_counter_ns() > until:
+                numbers = numbers if round_ > 1 else numbers[:place]
+                break
             query = search.index.query_of_set(number)
-            for way in spent if (place + round_) % 2 else reversed(spent):
+            for way in (0, 1) if (place + round_) % 2 else (1, 0):
                 began = time.perf_counter_ns()
-                search.top(query, _WANTED, [number], way)
-                spent[way] += time.perf_counter_ns() - began
-    return spent["josie"], spent["mergelist"]
+                search.top(query, _WANTED, [number], ways[way])
+                shortest[place, way] = min(shortest[place, way], time.perf_counter_ns() - began)
+    josie, mergelist = shortest[: len(numbers)].sum(axis=0).tolist()
+    return josie, mergelist
 
 
 def _beside_marks(search: SegmentOverlaps, sets: I32, of_sets: list[I32]) -> tuple[float, float]:
