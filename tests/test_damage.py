@@ -374,6 +374,22 @@ def test_any_damaged_file_is_repaired_and_scanned_again(whole: Path, tmp_path: P
         repaired(Path(shutil.copytree(whole, tmp_path / str(number))), file, right)
 
 
+def test_tables_that_are_gone_from_a_segment_that_is_taken_out_are_forgotten(tmp_path: Path) -> None:
+    lake, index = tmp_path / "lake", tmp_path / "lake.idx"
+    for number in range(3):
+        crashes.write_table(lake / f"t{number}.csv", number)
+    with crashes.without_spark():
+        lakescope.index(lake, index)
+    crashes.write_table(lake / "t1.csv", 11)
+    crashes.write_table(lake / "t3.csv", 3)
+    lakescope.open(index).update()
+    crashes.write_table(lake / "t1.csv", 12)
+    lakescope.open(index).update()
+    second = Manifest.load(index).segments[1]
+    right = answers(index)
+    repaired(index, next(file for file in files_of(index) if (file.segment, file.kind) == (second, "grams")), right)
+
+
 def test_what_a_dead_writer_left_is_removed(copy: Path) -> None:
     (copy / "staging" / "x").mkdir(parents=True)
     (copy / "segments" / "old").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,56 @@ def test_a_source_that_is_gone_is_no_reason_to_forget_it(small: Lake, tmp_path: 
     with pytest.raises(BadRequest, match="nothing at"):
         small.update()
     assert len(names_of(Lake.open(small.path))) == 3
+
+
+def test_a_source_that_cannot_be_listed_is_no_reason_to_forget_it(
+    small: Lake, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Permissions do not bind the superuser, so the refusal is made here."""
+    scan, locked = os.scandir, tmp_path / "lake"
+
+    def refuse(path: Any) -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(BadRequest, match=r"lake cannot be listed: .*Permission denied") as refused:
+        small.update()
+    assert "bring it back" in str(refused.value.hint)
+    assert len(names_of(Lake.open(small.path))) == 3
+    # What was never read is not missed.
+    (tmp_path / "more").mkdir()
+    write_table(tmp_path / "more/one.csv", random.Random(1))
+    build([locked, tmp_path / "more"], tmp_path / "half.idx", spark=spark)
+    assert update_module.update(tmp_path / "half.idx").nothing
+    monkeypatch.undo()
+    assert {"t0.csv", "t1.csv", "t2.csv"} <= {*update_module.update(tmp_path / "half.idx").added}
+
+
+def test_what_is_added_must_be_there(small: Lake, tmp_path: Path) -> None:
+    with pytest.raises(BadRequest, match=r"nothing at .*nowhere") as refused:
+        small.add(tmp_path / "nowhere")
+    assert "check the path" in str(refused.value.hint)
+    assert small.update().nothing
+
+
+def test_equal_correlations_are_in_order_of_their_names_in_any_history(tmp_path: Path, spark: SparkSession) -> None:
+    """Where they are cut off, too: copies of a table in other segments are no better."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    write_table(folder / "b.csv", random.Random(1))
+    shutil.copy(folder / "b.csv", folder / "d.csv")
+    build(folder, tmp_path / "lake.idx", spark=spark)
+    for name in ("c.csv", "a.csv"):
+        shutil.copy(folder / "b.csv", folder / name)
+        update_module.update(tmp_path / "lake.idx")
+    lake = Lake.open(tmp_path / "lake.idx")
+    for ready in (lambda: None, lake.warm):
+        ready()
+        for most in (1, 2, 3):
+            found = lake.correlated(folder / "b.csv", key="key", target="num", k=most, own=True)
+            assert [each.table for each in found] == ["a.csv", "b.csv", "c.csv"][:most]
 
 
 def test_a_reader_keeps_what_it_opened(small: Lake, tmp_path: Path, spark: SparkSession) -> None:

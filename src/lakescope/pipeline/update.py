@@ -33,7 +33,7 @@ from lakescope.pipeline.plan import Plan, make_plan, without
 from lakescope.pipeline.progress import Listener
 from lakescope.sources import files, snapshots
 from lakescope.sources.content import content_at
-from lakescope.sources.discover import Found, discover
+from lakescope.sources.discover import Found, discover, is_unlisted
 from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
@@ -115,7 +115,7 @@ def update(
         with stages.measure("compare"):
             index = Index(path)
             given = _given(index, add, remove)
-            seen, problems = _looked(given)
+            seen, problems = _looked(index, given)
             again = _wanted_again(given, seen, add)
             given = _leaving_out(given, {*given.get("left_out", ())} - again)
             changes = _compare(index, given, Changes(seen=seen, problems=problems), again, retry=retry)
@@ -183,14 +183,30 @@ def _leaving_out(given: dict[str, Any], tables: Iterable[str]) -> dict[str, Any]
     return {**rest, **({"left_out": sorted(tables)} if tables else {})}
 
 
-def _looked(given: dict[str, Any]) -> tuple[list[Found], list[Problem]]:
+def _looked(index: Index, given: dict[str, Any]) -> tuple[list[Found], list[Problem]]:
     """All that lies where the index was built from, and what was met on the way."""
-    found, problems = discover(given["locations"]) if given["locations"] else ([], [])
-    missing = [problem.detail for problem in problems if problem.code == "not-found"]
-    if missing:
-        hint = "the index is untouched; bring it back, or build the index again without it"
+    locations = given["locations"]
+    found, problems = discover(locations) if locations else ([], [])
+    if missing := _missing(index, locations, problems):
+        new = [location for location in locations if location not in index.manifest.given["locations"]]
+        if new and _missing(index, new, discover(new)[1]):
+            hint = "nothing was added; check the path; quote globs so that the shell leaves them alone"
+        else:
+            hint = "the index is untouched; bring it back, or build the index again without it"
         raise BadRequest("; ".join(missing), hint=hint)
     return found, problems
+
+
+def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]) -> list[str]:
+    """Why nothing is known of some locations, so that their tables must not be taken for removed."""
+    before = [Problem(**record) for record in index.catalog("problems").to_pylist()]
+    # What could not be listed when the index was written has no tables in it.
+    new = [each for each in locations if not any(is_unlisted(problem, each) for problem in before)]
+    return [
+        problem.detail
+        for problem in problems
+        if problem.code == "not-found" or any(is_unlisted(problem, location) for location in new)
+    ]
 
 
 def _wanted_again(given: dict[str, Any], seen: Sequence[Found], add: Sequence[str]) -> set[str]:

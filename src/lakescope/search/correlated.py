@@ -493,7 +493,9 @@ class CorrelationSearch:
         risk = _scores(samples, estimates, request.rank)
         weighted = _weighted(joined.containment, risk, request)
         known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
-        order = np.lexsort((-samples.n[known], -np.abs(r[known]), -weighted[known]))
+        # Of equal ones the first by name, whichever segments they lie in.
+        tables = self.sketches.table_numbers[self.sketches.owners[joined.pairs[known]]]
+        order = np.lexsort((tables, -samples.n[known], -np.abs(r[known]), -weighted[known]))
         shown = known[order[: request.k]]
         of_ranks = r[shown]
         rest = np.flatnonzero(~estimates.of_ranks[shown])

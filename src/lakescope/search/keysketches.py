@@ -202,11 +202,11 @@ class KeySketches:
 
     @cached_property
     def _number_of_table(self) -> dict[str, int]:
-        return {name: number for number, name in enumerate(dict.fromkeys(self.tables))}
+        return {name: number for number, name in enumerate(sorted(set(self.tables)))}
 
     @cached_property
     def table_numbers(self) -> I64:
-        """The table of every key as a number."""
+        """The table of every key as a number, in order of their names, in which segments do not lie."""
         return np.array([self._number_of_table[name] for name in self.tables], np.int64)
 
     def table_number(self, name: str | None) -> int:

@@ -88,6 +88,15 @@ def discover(locations: Sequence[str]) -> tuple[list[Found], list[Problem]]:
     return tables, [problem for root in roots for problem in root.problems]
 
 
+def is_unlisted(problem: Problem, location: str) -> bool:
+    """Whether a problem says that nothing is known of a whole location."""
+    return problem.code == "unreadable" and problem.detail.startswith(_unlisted(location))
+
+
+def _unlisted(location: str) -> str:
+    return f"{files.display(_split_glob(location)[0])} cannot be listed: "
+
+
 def _look(location: str) -> _Root:
     """Everything at one location."""
     if postgres_uri.is_postgres(location):
@@ -111,7 +120,7 @@ def _look(location: str) -> _Root:
         return root
     except Exception as error:
         # Any file system may answer here, in its own words: no access, no network, no such bucket, a missing package.
-        detail = f"{files.display(location)} cannot be listed: {files.reason_of(error)}"
+        detail = f"{_unlisted(location)}{files.reason_of(error)}"
         root.problems.append(Problem(label, "error", "unreadable", detail))
         return root
     if pattern and not listing.files:

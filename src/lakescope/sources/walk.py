@@ -78,6 +78,8 @@ def walk_local(root: str, label: str, pattern: Sequence[str]) -> Listing:
             with os.scandir(Path(root, folder)) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
+            if not folder:
+                raise
             listing.tell(folder, "error", "unreadable", f"the directory cannot be listed: {error.strerror}")
             continue
         if _is_index(found):

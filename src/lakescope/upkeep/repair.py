@@ -246,7 +246,8 @@ def _set_aside(place: Path, aside: Path, name: str) -> None:
 
 def _tombstones(found: _Diagnosis, keep: list[SegmentFile], staging: Path) -> list[SegmentFile]:
     """Which tables are gone from the segments that stay; if that was lost, all but the newest of each."""
-    segments = list(dict.fromkeys(file.segment for file in keep))
+    # Of a segment that is taken out, what is told of the whole index may stay: none of its tables do.
+    segments = list(dict.fromkeys(file.segment for file in keep if file.kind not in _OF_ALL))
     whole = [file for file in found.kept.files if file.kind == "tombstones"]
     dead = {name: tables for name, tables in _dead(found.place, whole).items() if name in segments}
     if any(file.kind == "tombstones" for file in found.kept.lost):
