@@ -183,7 +183,7 @@ def samples_of_one_domain(dice: random.Random, count: int) -> Sets:
     ]
 
 
-def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path) -> None:
+def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(5)
     sets = [dice.sample(range(300), dice.choice([5, 50, 100])) for _ in range(60)]
     index = index_of_sets(place / "i", sets)
@@ -191,6 +191,9 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path) -> None
     query = index.query_of_set(0)
     lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
+    merging.set_costs(Costs(merged=frozenset([size_of(lists, entries)])))
+    assert merging.top(query, 10).algorithm == "josie", "what takes microseconds is not worth deciding"
+    monkeypatch.setattr(costs_module, "_WORTH_TRYING", entries)
     for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
         merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
@@ -218,16 +221,19 @@ def test_what_is_better_merged_is_found_by_trying(
     monkeypatch.setattr(SegmentOverlaps, "top", counted)
     clock = SimpleNamespace(perf_counter_ns=lambda: sum(1 if it == quicker else 2 for it in asked))
     monkeypatch.setattr(costs_module, "time", clock)
+    assert not better_merged(search)
+    assert not asked, "what takes microseconds is not worth trying"
+    monkeypatch.setattr(costs_module, "_WORTH_TRYING", 1)
     queries = [search.index.query_of_set(number).groups for number in range(60)]
     sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
-    tried = {size: min(count, 32) for size, count in sizes.items() if count >= 8}
+    tried = {size: min(count, 32) for size, count in sizes.items() if count >= 6}
     merged = better_merged(search)
     assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
     assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
     asked.clear()
     monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
     better_merged(search)
-    assert len(asked) == 2 * 8 * len(tried)
+    assert len(asked) == 2 * 2 * 6 * len(tried), "the fewest, twice both ways"
     monkeypatch.setattr(costs_module, "_TRYING", -1)
     assert not better_merged(search), "what there is no time to try is left to JOSIE"
 

@@ -198,7 +198,14 @@ def test_a_source_that_is_gone_is_no_reason_to_forget_it(small: Lake, tmp_path: 
     (tmp_path / "lake").rename(tmp_path / "elsewhere")
     with pytest.raises(BadRequest, match="nothing at"):
         small.update()
+    # What a disk was mounted at is there without it.
+    (tmp_path / "lake").mkdir()
+    with pytest.raises(BadRequest, match="lake is empty now"):
+        small.update()
     assert len(names_of(Lake.open(small.path))) == 3
+    (tmp_path / "lake/README.md").write_text("moved\n")
+    small.update()
+    assert not names_of(small)
 
 
 def test_a_source_that_cannot_be_listed_is_no_reason_to_forget_it(

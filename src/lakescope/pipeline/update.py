@@ -7,8 +7,10 @@ build of what is there.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -199,14 +201,26 @@ def _looked(index: Index, given: dict[str, Any]) -> tuple[list[Found], list[Prob
 
 def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]) -> list[str]:
     """Why nothing is known of some locations, so that their tables must not be taken for removed."""
+    had = [record["uri"] for record in index.states("tables")]
+    emptied = [
+        each for each in locations if _is_empty(each) and any(uri.startswith(f"{each.rstrip('/')}/") for uri in had)
+    ]
     before = [Problem(**record) for record in index.catalog("problems").to_pylist()]
     # What could not be listed when the index was written has no tables in it.
     new = [each for each in locations if not any(is_unlisted(problem, each) for problem in before)]
-    return [
+    told = [
         problem.detail
         for problem in problems
         if problem.code == "not-found" or any(is_unlisted(problem, location) for location in new)
     ]
+    return told + [f"{files.display(each)} is empty now" for each in emptied]
+
+
+def _is_empty(location: str) -> bool:
+    """Whether a location is a directory without anything in it: nothing may be mounted there."""
+    with suppress(OSError), os.scandir(files.local_path(location) or "") as entries:
+        return next(entries, None) is None
+    return False
 
 
 def _wanted_again(given: dict[str, Any], seen: Sequence[Found], add: Sequence[str]) -> set[str]:

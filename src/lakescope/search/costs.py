@@ -147,10 +147,11 @@ def _drawn(index: InvertedSegment, by_size: int, evenly: int) -> I32:
     dice = np.random.default_rng(5)
     reached = np.cumsum(index.sizes)
     drawn = np.searchsorted(reached, dice.integers(0, reached[-1], by_size), "right")
-    drawn = dice.permutation(np.unique(np.append(drawn, dice.integers(0, index.sizes.size, evenly)))).astype(np.int32)
+    drawn = np.unique(np.append(drawn, dice.integers(0, index.sizes.size, evenly)))
+    sets: I32 = dice.permutation(drawn).astype(np.int32)
     # The first one whatever it holds.
-    enough = np.searchsorted(np.cumsum(index.sizes[drawn]), _SAMPLED_VALUES)
-    return drawn[: int(enough) + 1]
+    enough = int(np.searchsorted(np.cumsum(index.sizes[sets]), _SAMPLED_VALUES))
+    return sets[: enough + 1]
 
 
 def better_merged(search: SegmentOverlaps) -> frozenset[int]:
