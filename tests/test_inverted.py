@@ -191,9 +191,8 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path, monkeyp
     query = index.query_of_set(0)
     lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
-    merging.set_costs(Costs(merged=frozenset([size_of(lists, entries)])))
-    assert merging.top(query, 10).algorithm == "josie", "what takes microseconds is not worth deciding"
-    monkeypatch.setattr(costs_module, "_WORTH_TRYING", entries)
+    assert merging.top(query, 3).algorithm == "mergelist", "what takes microseconds is not worth deciding"
+    monkeypatch.setattr(costs_module, "_AT_ONCE", entries)
     for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
         merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
@@ -209,7 +208,7 @@ def test_what_is_better_merged_is_found_by_trying(
 ) -> None:
     """By a clock that runs slower for one of both."""
     dice = random.Random(6)
-    sets = [dice.sample(range(300), 50) for _ in range(60)] + [[1000 + number] for number in range(5)]
+    sets = [dice.sample(range(300), 50) for _ in range(60)] + [[1000 + number] for number in range(2)]
     search = OverlapSearch(index_of_sets(place / "i", sets)).largest
     asked: list[Algorithm | None] = []
     top = SegmentOverlaps.top
@@ -223,17 +222,17 @@ def test_what_is_better_merged_is_found_by_trying(
     monkeypatch.setattr(costs_module, "time", clock)
     assert not better_merged(search)
     assert not asked, "what takes microseconds is not worth trying"
-    monkeypatch.setattr(costs_module, "_WORTH_TRYING", 1)
+    monkeypatch.setattr(costs_module, "_AT_ONCE", 1)
     queries = [search.index.query_of_set(number).groups for number in range(60)]
     sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
-    tried = {size: min(count, 32) for size, count in sizes.items() if count >= 6}
+    tried = {size: min(count, 32) for size, count in sizes.items() if count >= 3}
     merged = better_merged(search)
     assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
     assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
     asked.clear()
     monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
     better_merged(search)
-    assert len(asked) == 2 * 2 * 6 * len(tried), "the fewest, twice both ways"
+    assert len(asked) == 2 * 2 * 3 * len(tried), "the fewest, twice both ways"
     monkeypatch.setattr(costs_module, "_TRYING", -1)
     assert not better_merged(search), "what there is no time to try is left to JOSIE"
 

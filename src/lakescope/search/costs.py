@@ -5,7 +5,7 @@ kept with the index for the next one. Costs decide how fast an answer is found, 
 
 Where sets overlap alike nothing can be skipped, and no model of one query knows that before it has decided in vain. So
 some queries of each size are answered both ways, and where merging was quicker, queries of that size are merged from
-then on.
+then on. So is what can be read before a decision has begun.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _LEAST_ITEM, _MOST_ITEM = 0.3, 3.0
 #: A page of which a set has a bitmap is compared in the time of so many items.
 OF_PAGE = 48
 _ROUNDS = 3
-#: Queries of fewer entries are over in microseconds either way: they are left to JOSIE.
-_WORTH_TRYING = 1 << 14
+#: Queries of fewer entries are merged: that takes microseconds, and so does beginning to decide.
+_AT_ONCE = 1 << 12
 #: Queries of each size that are answered both ways, at least and at most, and how many sets each wants.
-_FEW_TRIED, _MOST_TRIED, _WANTED = 6, 32, 10
+_FEW_TRIED, _MOST_TRIED, _WANTED = 3, 32, 10
 #: Nanoseconds that trying a size may take, beyond the fewest queries and two rounds, and all sizes: those not tried by
 #: then, the smallest, are left to JOSIE.
 _TRYING_ONE, _TRYING = 1e8, 4e9
@@ -82,7 +82,7 @@ class Costs:
 
     def merges(self, lists: int, entries: int, k: int) -> bool:
         """Whether a query with so many lists and entries is better merged: tried where as many sets were wanted."""
-        return entries >= _WORTH_TRYING and k >= _WANTED and size_of(lists, entries) in self.merged
+        return entries < _AT_ONCE or (k >= _WANTED and size_of(lists, entries) in self.merged)
 
 
 _PRICES = [each.name for each in fields(Costs) if each.name != "merged"]
@@ -175,7 +175,7 @@ def _by_size(index: InvertedSegment) -> dict[int, list[int]]:
     for number in _drawn(index, _SAMPLED_SETS, _SAMPLED_SETS).tolist():
         groups = index.groups_of_set(number)
         entries = int(index.frequencies(groups).sum(dtype=np.int64))
-        if entries >= _WORTH_TRYING:
+        if entries >= _AT_ONCE:
             sizes.setdefault(size_of(groups.size, entries), []).append(number)
     return {size: sizes[size][:_MOST_TRIED] for size in sorted(sizes, reverse=True) if len(sizes[size]) >= _FEW_TRIED}
 
