@@ -62,19 +62,17 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_any_history_is_answered_as_by_one_process(updated: Path) -> None:
     """Every kind of question, over segments and tables that are gone; and what an update brings."""
-    one, many = lakescope.open(updated), lakescope.open(updated, processes=2)
-    assert len(one._index.manifest.segments) > 2
-    one.warm()
-    many.warm()
-    try:
+    one = lakescope.open(updated)
+    with lakescope.open(updated, processes=2) as many:
+        assert len(one._index.manifest.segments) > 2
+        one.warm()
+        many.warm()
         assert not differing(answers(many), answers(one))
         assert many.joinable("n0.csv", on="key", rank="significance").to_dicts()
         for retrieval in ("z", "qcr", "csk"):
             asked = {"key": "key", "target": "num", "retrieval": retrieval}
             found = many.correlated("n0.csv", **asked).to_dicts()
             assert found == one.correlated("n0.csv", **asked).to_dicts()
-    finally:
-        many.close()
     with pytest.raises(LakescopeError, match="were ended"):
         many.joinable("n0.csv", on="key")
 
