@@ -434,6 +434,21 @@ def test_constants_that_stand_for_what_varies_join_nothing() -> None:
     assert memorised(Program((disguised,), (Piece("mail"),)), few, [keys]) == "m"
 
 
+def test_a_word_between_pieces_has_the_place_that_a_program_gives_it() -> None:
+    """One word before the last is "of" in every key; that those before it vary is nothing against it."""
+    kinds = [*("The Silent", "Lost", "My Golden", "Broken"), *("A Hidden", "The Last", "Crimson", "Our Blue")]
+    films = [f"{kinds[n % 8]} {noun} of {last}" for n, (noun, _, last) in enumerate(names(90))]
+    shown = pa.table({"page": [f"{film.replace(' ', '_')}?lang=en" for film in films[10:]]})
+    plan = lakescope.autojoin(shown, pa.table({"film": films[:80][::-1]}), fuzzy=False)
+    assert plan.pairs()["left_row"].to_pylist() == [*range(70)]
+    assert plan.pairs()["right_row"].to_pylist() == [*range(69, -1, -1)]
+    rows = [dict(zip(("what", "who"), film.split(" of "), strict=True)) for film in films]
+    program = Program((Expression((Piece("what"), Constant(" of "), Piece("who"))),), (Piece("film"),))
+    assert memorised(program, rows, [films]) is None
+    others = [film.replace(" of ", f" {word} ") for film, word in zip(films, "abcdefghi" * 10, strict=True)]
+    assert memorised(program, rows, [others]) == "of"
+
+
 def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     """Every table with an id joins the days of a month, if the month may be made up."""
     days = pa.table({"sold_on": [f"2021-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 29)]})
