@@ -845,6 +845,28 @@ def test_values_without_a_partner_do_not_join_what_is_alike_by_chance() -> None:
     assert np.mean(places == np.arange(60)) > 0.5
 
 
+def test_strangers_with_a_number_of_one_key_are_as_near_as_keys_that_have_a_number_in_common() -> None:
+    """What a stranger has in common with one key is rare; two keys that have it in common make it less so."""
+    streets, towns = (sorted({name[part] for name in names(60, 7)})[:6] for part in (0, 2))
+    every = [f"{street} {number}, {town}" for street in streets for number in range(1, 180) for town in towns]
+    for seed in (0, 2, 3):
+        addresses = random.Random(seed).sample(every, 600)
+        fuzzy, _ = optimise([[text] for text in addresses[:300]], addresses[300:], precision=0.95)
+        assert fuzzy is None
+
+
+@pytest.mark.parametrize("precision", [0.8, 0.9, 0.95])
+def test_both_estimates_are_above_the_precision_that_was_asked_for(precision: float) -> None:
+    dice = random.Random(11)
+    firsts, lasts = (sorted({name[part] for name in names(80, 5)})[:30] for part in (0, 2))
+    every = [(first, last) for first in firsts for last in lasts]
+    people = dice.sample(every, 300)
+    values, keys = [[f"{a} {b}"] for a, b in people[:250]], [f"{b}, {a}" for a, b in people[40:]]
+    fuzzy, _ = optimise(values, keys, precision=precision)
+    assert fuzzy is not None
+    assert fuzzy.precision >= precision
+
+
 def test_joining_by_distance_keeps_the_time() -> None:
     dice = random.Random(3)
     texts = ["".join(dice.choices("abcdefghij ", k=40)) for _ in range(6000)]
