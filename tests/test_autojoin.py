@@ -1009,6 +1009,9 @@ def test_fuzzyjoin_on_the_command_line(
         (["autojoin", "unread.csv", "b.csv", "--code", "cobol"], "no dialect"),
         (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "index/manifest.json"], "is no plan"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "cut.json"], "is no saved plan"),
+        (["autojoin", "unread.csv", "b.csv", "--save", "nowhere/plan.json"], "is no directory"),
         (["autojoin", "index", "a.csv"], "is an index"),
         (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),
     ],
@@ -1018,6 +1021,7 @@ def test_bad_requests(
 ) -> None:
     (files / "index").mkdir()
     (files / "index" / "manifest.json").write_text("{}")
+    (files / "cut.json").write_text('{"version": 1, "programs": []}')
     code, _, err = run(arguments, monkeypatch, capsys)
     assert code == 2
     assert told in err

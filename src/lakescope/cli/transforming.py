@@ -95,7 +95,7 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
-    from lakescope.search.augment import check_output
+    from lakescope.search.augment import check_folder, check_output
     from lakescope.transforms.code import checked_dialect
     from lakescope.transforms.plan import Plan
 
@@ -103,6 +103,8 @@ def print_autojoin(
         raise BadRequest(f"{left} is an index, not a table", hint=f"lakescope autojoin {right} {left}")
     if faces["out"] is not None:
         check_output(faces["out"])
+    if faces["save"] is not None:
+        check_folder(faces["save"])
     if faces["code"] is not None:
         checked_dialect(faces["code"])
     if faces["plan"] is None:
