@@ -971,6 +971,24 @@ def test_autojoin_on_the_command_line(
     assert len(duckdb.sql(out).fetchall()) == 90
 
 
+def test_a_saved_plan_joins_nothing_by_distance_if_that_is_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    people = names(90)
+    keys = [f"{last} / {first} {middle}" for first, middle, last in people]
+    keys[:3] = [key[:4] + key[5:] for key in keys[:3]]
+    Path("a.csv").write_text("\n".join(["name", *map(" ".join, people)]))
+    Path("b.csv").write_text("\n".join(["key", *keys]))
+    code, _, _ = run(["autojoin", "a.csv", "b.csv", "--save", "plan.json"], monkeypatch, capsys)
+    assert code == 0
+    for asked, rows in (([], 90), (["--no-fuzzy"], 87)):
+        told = ["autojoin", "a.csv", "b.csv", "--plan", "plan.json", "--format", "json", *asked]
+        _, out, _ = run(told, monkeypatch, capsys)
+        assert json.loads(out)["pairs"] == rows
+        assert (json.loads(out)["fuzzy"] is None) == bool(asked)
+
+
 def test_what_joins_nothing_writes_nothing_and_says_so(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1011,6 +1029,7 @@ def test_fuzzyjoin_on_the_command_line(
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
         (["autojoin", "a.csv", "b.csv", "--plan", "index/manifest.json"], "is no plan"),
         (["autojoin", "a.csv", "b.csv", "--plan", "cut.json"], "is no saved plan"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "cut.json", "--budget", "5s"], "--budget does nothing here"),
         (["autojoin", "unread.csv", "b.csv", "--save", "nowhere/plan.json"], "is no directory"),
         (["autojoin", "index", "a.csv"], "is an index"),
         (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),

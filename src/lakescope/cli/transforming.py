@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,8 @@ def print_autojoin(
         with _learning(budget, "30s", quiet=quiet) as clock:
             plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)
     else:
-        plan = Plan.load(faces["plan"]).apply(left, right)
+        plan = Plan.load(faces["plan"])
+        plan = (plan if fuzzy else replace(plan, fuzzy=None)).apply(left, right)
     if faces["code"] is not None:
         if not plan:
             raise NotFound(plan.words(), hint="ask without --code and with --explain to see what was tried")
