@@ -434,6 +434,21 @@ def test_constants_that_stand_for_what_varies_join_nothing() -> None:
     assert memorised(Program((disguised,), (Piece("mail"),)), few, [keys]) == "m"
 
 
+def test_a_word_between_pieces_has_the_place_that_a_program_gives_it() -> None:
+    """One word before the last is "of" in every key; that those before it vary is nothing against it."""
+    kinds = [*("The Silent", "Lost", "My Golden", "Broken"), *("A Hidden", "The Last", "Crimson", "Our Blue")]
+    films = [f"{kinds[n % 8]} {noun} of {last}" for n, (noun, _, last) in enumerate(names(90))]
+    shown = pa.table({"page": [f"{film.replace(' ', '_')}?lang=en" for film in films[10:]]})
+    plan = lakescope.autojoin(shown, pa.table({"film": films[:80][::-1]}), fuzzy=False)
+    assert plan.pairs()["left_row"].to_pylist() == [*range(70)]
+    assert plan.pairs()["right_row"].to_pylist() == [*range(69, -1, -1)]
+    rows = [dict(zip(("what", "who"), film.split(" of "), strict=True)) for film in films]
+    program = Program((Expression((Piece("what"), Constant(" of "), Piece("who"))),), (Piece("film"),))
+    assert memorised(program, rows, [films]) is None
+    others = [film.replace(" of ", f" {word} ") for film, word in zip(films, "abcdefghi" * 10, strict=True)]
+    assert memorised(program, rows, [others]) == "of"
+
+
 def test_numbers_that_fill_a_calendar_join_nothing() -> None:
     """Every table with an id joins the days of a month, if the month may be made up."""
     days = pa.table({"sold_on": [f"2021-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 29)]})
@@ -476,6 +491,50 @@ def test_what_is_merely_written_in_another_way_joins_although_chance_fills_the_k
     order = shuffled(len(mine))[: 4 * len(mine) // 5]
     plan = lakescope.autojoin(pa.table({"a": mine}), pa.table({"b": [theirs[place] for place in order]}))
     assert found(plan) == {(place, n) for n, place in enumerate(order)}
+
+
+def test_few_rows_join_by_no_more_operators_than_they_are() -> None:
+    """Any three results are made of some digits of three rows of the weather."""
+    weather = pa.table(
+        {
+            "Jan": ["76 (24)", "55.4 (13)", "37.6 (3.1)", "18 (−8)", "4.77 (121.2)", "11"],
+            "Feb": ["80 (27)", "61.5 (16.4)", "41.1 (5.1)", "24 (−4)", "4.04 (102.6)", "10"],
+            "Mar": ["89 (32)", "65.9 (18.8)", "43.3 (6.3)", "20 (−7)", "3.09 (78.5)", "9"],
+            "Apr": ["98 (37)", "71.1 (21.7)", "45.8 (7.7)", "29 (−2)", "1.39 (35.3)", "6"],
+            "May": ["111 (44)", "78.0 (25.6)", "50.3 (10.2)", "35 (2)", "0.55 (14)", "3"],
+            "Jun": ["111 (44)", "84.4 (29.1)", "54.0 (12.2)", "31 (−1)", "0.17 (4.3)", "1"],
+            "Jul": ["114 (46)", "89.0 (31.7)", "56.0 (13.3)", "40 (4)", "0.02 (0.5)", "0"],
+            "Aug": ["111 (44)", "88.8 (31.6)", "56.0 (13.3)", "40 (4)", "0.06 (1.5)", "0"],
+            "Sep": ["112 (44)", "86.6 (30.3)", "54.5 (12.5)", "39 (4)", "0.24 (6.1)", "1"],
+            "Oct": ["104 (40)", "78.3 (25.7)", "49.8 (9.9)", "32 (0)", "1.30 (33)", "3"],
+            "Nov": ["87 (31)", "65.4 (18.6)", "42.7 (5.9)", "21 (−6)", "2.75 (69.9)", "7"],
+            "Dec": ["78 (26)", "56.0 (13.3)", "37.9 (3.3)", "15 (−9)", "4.30 (109.2)", "10"],
+            "Year": ["114 (46)", "73.4 (23)", "47.4 (8.6)", "15 (−9)", "22.68 (576.1)", "60"],
+        }
+    )
+    games = pa.table(
+        {
+            "result": [
+                "W 28–21",
+                "L 27–21",
+                "canceled",
+                "W 37–10",
+                "L 24–19",
+                "W 19–17",
+                "L 24–22",
+                "W 38–0",
+                "W 31–14",
+                "W 26–24",
+                "W 23–14",
+                "W 20–16",
+                "W 44–34",
+                "W 24–10",
+                "W 41–24",
+                "W 33–24",
+            ]
+        }
+    )
+    assert not lakescope.autojoin(weather, games)
 
 
 def test_a_word_that_is_also_a_key_is_no_program() -> None:
@@ -830,6 +889,28 @@ def test_values_without_a_partner_do_not_join_what_is_alike_by_chance() -> None:
     assert np.mean(places == np.arange(60)) > 0.5
 
 
+def test_strangers_with_a_number_of_one_key_are_as_near_as_keys_that_have_a_number_in_common() -> None:
+    """What a stranger has in common with one key is rare; two keys that have it in common make it less so."""
+    streets, towns = (sorted({name[part] for name in names(60, 7)})[:6] for part in (0, 2))
+    every = [f"{street} {number}, {town}" for street in streets for number in range(1, 180) for town in towns]
+    for seed in (0, 2, 3):
+        addresses = random.Random(seed).sample(every, 600)
+        fuzzy, _ = optimise([[text] for text in addresses[:300]], addresses[300:], precision=0.95)
+        assert fuzzy is None
+
+
+@pytest.mark.parametrize("precision", [0.8, 0.9, 0.95])
+def test_both_estimates_are_above_the_precision_that_was_asked_for(precision: float) -> None:
+    dice = random.Random(11)
+    firsts, lasts = (sorted({name[part] for name in names(80, 5)})[:30] for part in (0, 2))
+    every = [(first, last) for first in firsts for last in lasts]
+    people = dice.sample(every, 300)
+    values, keys = [[f"{a} {b}"] for a, b in people[:250]], [f"{b}, {a}" for a, b in people[40:]]
+    fuzzy, _ = optimise(values, keys, precision=precision)
+    assert fuzzy is not None
+    assert fuzzy.precision >= precision
+
+
 def test_joining_by_distance_keeps_the_time() -> None:
     dice = random.Random(3)
     texts = ["".join(dice.choices("abcdefghij ", k=40)) for _ in range(6000)]
@@ -934,6 +1015,24 @@ def test_autojoin_on_the_command_line(
     assert len(duckdb.sql(out).fetchall()) == 90
 
 
+def test_a_saved_plan_joins_nothing_by_distance_if_that_is_not_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    people = names(90)
+    keys = [f"{last} / {first} {middle}" for first, middle, last in people]
+    keys[:3] = [key[:4] + key[5:] for key in keys[:3]]
+    Path("a.csv").write_text("\n".join(["name", *map(" ".join, people)]))
+    Path("b.csv").write_text("\n".join(["key", *keys]))
+    code, _, _ = run(["autojoin", "a.csv", "b.csv", "--save", "plan.json"], monkeypatch, capsys)
+    assert code == 0
+    for asked, rows in (([], 90), (["--no-fuzzy"], 87)):
+        told = ["autojoin", "a.csv", "b.csv", "--plan", "plan.json", "--format", "json", *asked]
+        _, out, _ = run(told, monkeypatch, capsys)
+        assert json.loads(out)["pairs"] == rows
+        assert (json.loads(out)["fuzzy"] is None) == bool(asked)
+
+
 def test_what_joins_nothing_writes_nothing_and_says_so(
     files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -972,6 +1071,10 @@ def test_fuzzyjoin_on_the_command_line(
         (["autojoin", "unread.csv", "b.csv", "--code", "cobol"], "no dialect"),
         (["autojoin", "a.csv", "b.csv", "--out", "joined.doc"], "cannot write"),
         (["autojoin", "a.csv", "b.csv", "--plan", "none.json"], "cannot read"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "index/manifest.json"], "is no plan"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "cut.json"], "is no saved plan"),
+        (["autojoin", "a.csv", "b.csv", "--plan", "cut.json", "--budget", "5s"], "--budget does nothing here"),
+        (["autojoin", "unread.csv", "b.csv", "--save", "nowhere/plan.json"], "is no directory"),
         (["autojoin", "index", "a.csv"], "is an index"),
         (["fuzzyjoin", "a.csv", "b.csv", "--on", "nme=page"], "no column named 'nme'"),
     ],
@@ -981,6 +1084,7 @@ def test_bad_requests(
 ) -> None:
     (files / "index").mkdir()
     (files / "index" / "manifest.json").write_text("{}")
+    (files / "cut.json").write_text('{"version": 1, "programs": []}')
     code, _, err = run(arguments, monkeypatch, capsys)
     assert code == 2
     assert told in err

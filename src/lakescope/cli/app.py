@@ -744,6 +744,8 @@ def autojoin(
     else:
         names = {"fuzzy", "budget", "explain", "quiet", "form", *faces}
         refuse_idle(context, names, "-k and --candidates choose among the tables of an index: autojoin my.csv lake.idx")
+        if plan is not None:
+            refuse_idle(context, names - {"budget"}, "a saved plan is used as it is: nothing is learnt")
         transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
 
 

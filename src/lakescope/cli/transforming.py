@@ -6,6 +6,7 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
-    from lakescope.search.augment import check_output
+    from lakescope.search.augment import check_folder, check_output
     from lakescope.transforms.code import checked_dialect
     from lakescope.transforms.plan import Plan
 
@@ -103,13 +104,16 @@ def print_autojoin(
         raise BadRequest(f"{left} is an index, not a table", hint=f"lakescope autojoin {right} {left}")
     if faces["out"] is not None:
         check_output(faces["out"])
+    if faces["save"] is not None:
+        check_folder(faces["save"])
     if faces["code"] is not None:
         checked_dialect(faces["code"])
     if faces["plan"] is None:
         with _learning(budget, "30s", quiet=quiet) as clock:
             plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)
     else:
-        plan = Plan.load(faces["plan"]).apply(left, right)
+        plan = Plan.load(faces["plan"])
+        plan = (plan if fuzzy else replace(plan, fuzzy=None)).apply(left, right)
     if faces["code"] is not None:
         if not plan:
             raise NotFound(plan.words(), hint="ask without --code and with --explain to see what was tried")

@@ -49,8 +49,14 @@ def check_output(out: str | os.PathLike[str]) -> None:
     path = Path(out)
     if path.suffix.lower() not in FORMATS:
         raise BadRequest(f"cannot write {path.name}", hint=f"end its name with {', '.join(FORMATS)}")
-    if not path.absolute().parent.is_dir():
-        raise BadRequest(f"{path.absolute().parent} is no directory", hint="make it first")
+    check_folder(path)
+
+
+def check_folder(out: str | os.PathLike[str]) -> None:
+    """Refuse a file whose directory is not there."""
+    parent = Path(out).absolute().parent
+    if not parent.is_dir():
+        raise BadRequest(f"{parent} is no directory", hint="make it first")
 
 
 def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]]:

@@ -13,7 +13,9 @@ how many such values would meet one (:func:`strangers`), and what they would is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import fsum
@@ -137,9 +139,20 @@ class Distances:
         for key in keys:
             for word in words_of(key):
                 counts[word] = counts.get(word, 0) + 1
-        rows = max(1, len(keys))
-        self._weights = {word: float(np.log(1 + rows / count)) for word, count in counts.items()}
-        self._rare = float(np.log(1 + rows))
+        self._rows = max(1, len(keys))
+        self._counts = counts
+        self._weights: MutableMapping[str, float] = {word: self._weight_of(count) for word, count in counts.items()}
+        self._rare = self._weight_of(1)
+
+    def _weight_of(self, count: int) -> float:
+        return float(np.log(1 + self._rows / count))
+
+    def without(self, key: str) -> Distances:
+        """The same where a key is none: a word that it has in common with one other is rarer then than with it."""
+        other = copy(self)
+        fewer = {word: self._weight_of(max(1, self._counts[word] - 1)) for word in words_of(key)}
+        other._weights = ChainMap(fewer, self._weights)
+        return other
 
     def grams(self, a: str, b: str) -> float:
         """Jaccard distance of 3-grams."""
@@ -252,16 +265,17 @@ class Neighbours:
     def strangers(self, distance: str, clock: Clock) -> F64:
         """How far keys are from the nearest other key, in order: as far as values without a partner are from any.
 
-        Of many keys some are looked at. Where two are as near as each other a value would not join.
+        Each is measured as such a value would be, which makes no word of its own more frequent. Of many keys some are
+        looked at. Where two are as near as each other a value would not join.
         """
         if distance not in self._strangers:
-            measure = DISTANCES[distance].of(self.distances)
             every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), _STRANGERS)).astype(np.int64).tolist()
             found = []
             for place in every:
                 if clock.late:
                     break
                 key = self.keys[place]
+                measure = DISTANCES[distance].of(self.distances.without(key))
                 away = sorted(
                     measure(key, self.keys[each])
                     for each in self.of(key).tolist()
@@ -327,18 +341,18 @@ def constrained(near: Nearest, *, one_to_one: bool = True) -> float:
     return max((away for away, _, _ in pairs if away < violation), default=-1.0)
 
 
-def expected(right: F64, away: F64, before: tuple[float, int], target: float) -> float:
-    """The largest threshold at which the expected share of right meetings is at least ``target``; -1 if none is.
+def expected(right: F64, away: F64, before: tuple[float, int]) -> tuple[F64, I64, F64]:
+    """Thresholds that there are, in order; how many meet within each, and the expected share of them that is right.
 
     ``right`` are the chances that meetings at the distances ``away`` are meant; ``before`` is the sum of the chances of
-    what is joined already, and its number.
+    what is joined already, and its number: it counts in the share.
     """
     order = np.argsort(away, kind="stable")
-    mean = (before[0] + np.cumsum(right[order])) / (before[1] + np.arange(1, right.size + 1))
+    numbers = np.arange(1, right.size + 1)
+    mean = (before[0] + np.cumsum(right[order])) / (before[1] + numbers)
     ranked = away[order]
     ends = np.append(ranked[1:] > ranked[:-1], True)[: ranked.size]  # equal distances go together
-    good = np.flatnonzero((mean >= target) & ends)
-    return float(ranked[good[-1]]) if good.size else -1.0
+    return ranked[ends], numbers[ends], mean[ends]
 
 
 def _right(near: Nearest, neighbours: Neighbours, distance: str, row: int) -> float:
@@ -398,22 +412,22 @@ class _Optimiser:
         free = np.array([place >= 0 and int(place) not in held for place in near.place.tolist()], bool)
         return free & (self.found < 0) & (near.first < near.second) & (near.first < 1)
 
-    def farthest(self, name: str, away: F64, taken: frozenset[int], precision: float) -> float:
-        """The largest distance at which so many values of all that are open meet a key that most are meant; -1 if none.
+    def farthest(self, name: str, away: F64, right: F64, taken: frozenset[int], precision: float) -> float:
+        """The largest distance at which both estimates are at least ``precision``; -1 if there is none.
 
-        ``away`` are the distances of those that may join by this rule.
+        ``away`` are the distances of those that may join by this rule, ``right`` the chances that they are meant; the
+        other estimate is how many of all that are open meet a key, beside what strangers would.
         """
-        ranked = np.unique(away)
-        joined = np.searchsorted(np.sort(away), ranked, side="right")
+        before = int((self.found >= 0).sum())
+        ranked, joined, mean = expected(right, away, (float(self.right.sum()), before))
         meant = np.array(
             [
                 self.meant_within(name, limit, number, taken)
                 for limit, number in zip(ranked.tolist(), joined.tolist(), strict=True)
             ]
         )
-        before = int((self.found >= 0).sum())
         together = (self.meant * before + meant * joined) / (before + joined)
-        good = np.flatnonzero((together >= precision) & (meant >= _LIKELY))
+        good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= _LIKELY))
         return float(ranked[good[-1]]) if good.size else -1.0
 
     def meant_within(self, name: str, limit: float, joined: int, taken: frozenset[int]) -> float:
@@ -432,7 +446,7 @@ class _Optimiser:
         self, threshold_of: Callable[[str, npt.NDArray[np.bool_]], float], taken: frozenset[int], one_to_one: bool
     ) -> bool:
         """Add the rule that brings most; whether there is one."""
-        best: tuple[float, Rule, I64, F64] | None = None
+        best: tuple[float, Rule, I64, F64, int] | None = None
         for name, near in self.near.items():
             usable = self.usable(name, taken, one_to_one)
             threshold = threshold_of(name, usable)
@@ -441,12 +455,14 @@ class _Optimiser:
             right = np.zeros(places.size)
             right[rows] = [_right(near, self.neighbours, name, row) for row in rows.tolist()]
             if rows.size and (best is None or right.sum() > best[0]):
-                best = (float(right.sum()), Rule(name, threshold), places, right)
+                within = int((near.first[usable] <= threshold).sum())
+                best = (float(right.sum()), Rule(name, threshold), places, right, within)
         if best is None or best[0] < min(1.0, 0.01 * self.found.size):
             return False
         rule, joined = best[1], int((best[2] >= 0).sum())
         before = int((self.found >= 0).sum())
-        meant = self.meant_within(rule.distance, rule.threshold, joined, taken)
+        # Values that leave a key to a nearer one count, as strangers do that would: what is left is meant rather more.
+        meant = self.meant_within(rule.distance, rule.threshold, best[4], taken)
         self.meant = (self.meant * before + meant * joined) / (before + joined)
         self.rules.append(rule)
         self.found = np.where(self.found >= 0, self.found, best[2])
@@ -482,10 +498,7 @@ def optimise(
     def by_expectation(name: str, usable: npt.NDArray[np.bool_]) -> float:
         rows = np.flatnonzero(usable)
         right = np.array([_right(work.near[name], work.neighbours, name, row) for row in rows.tolist()], np.float64)
-        before = float(work.right.sum()), int((work.found >= 0).sum())
-        away = work.near[name].first[rows]
-        most = work.farthest(name, away, taken, precision)
-        return min(most, expected(right, away, before, precision))
+        return work.farthest(name, work.near[name].first[rows], right, taken, precision)
 
     if method == "constrained":
         work.best(by_constraint, taken, one_to_one)

@@ -120,7 +120,7 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     if word and _split(program) and any(piece.steps for piece in program.pieces):
         return "one word of several is all it takes on either side: names share words"
     many = max(_PER_OPERATOR * program.size, (_SHARE_OF_WORDS if word else SHARE) * smaller)
-    wanted = many if smaller >= _MANY else max(2.0, _SHARE_OF_FEW * smaller)
+    wanted = many if smaller >= _MANY else max(program.size + 1.0, _SHARE_OF_FEW * smaller)
     if keys.size < wanted and not (smaller >= _MANY and _strong(met, key, program, rows, keys.size)):
         if word and keys.size >= SHARE * smaller:
             return f"one word is all it takes, and only {keys.size:,} of {smaller:,} are keys: names share words"

@@ -34,9 +34,11 @@ def memorised(program: Program, rows: Sequence[Row], keys: Sequence[Sequence[str
     for output, texts in zip(program.outputs, keys, strict=True):
         told = [text for text in texts if text]
         operators = with_constants(output, rows)
+        made = [parts for row in rows if all(parts := [each.apply(row) for each in operators])]
         for place, operator in enumerate(operators):
             if isinstance(operator, Constant):
-                value = _one_of_many(operator.text, place == 0, place == len(operators) - 1, told)
+                own = [(len("".join(parts[:place])), "".join(parts)) for parts in made]
+                value = _one_of_many(operator.text, place == 0, place == len(operators) - 1, own, told)
                 if value is not None:
                     return value
     return None
@@ -59,8 +61,13 @@ def _usual(texts: Sequence[str]) -> str | None:
     return text if times >= _SAME * counts.total() else None
 
 
-def _one_of_many(constant: str, first: bool, last: bool, texts: Sequence[str]) -> str | None:
-    """A word of a constant at whose place keys have many others; ``first`` and ``last``: nothing is before or after."""
+def _one_of_many(
+    constant: str, first: bool, last: bool, own: Sequence[tuple[int, str]], texts: Sequence[str]
+) -> str | None:
+    """A word of a constant at whose place keys have many others; ``first`` and ``last``: nothing is before or after.
+
+    ``own`` are texts that the program makes, and where the constant begins in each.
+    """
     runs = list(_RUN.finditer(constant))
     parts, at = [_START if first else ""], 0
     for run in runs:
@@ -72,8 +79,10 @@ def _one_of_many(constant: str, first: bool, last: bool, texts: Sequence[str]) -
     parts += [re.escape(constant[at:]), _END if last else ""]
     if not first and not last and not _RUN.sub("", constant):
         return None  # between two pieces and without punctuation: there is no telling where it begins
-    pattern = re.compile("".join(parts))
-    found = [match.groups() for text in texts if (match := pattern.search(text))]
+    pattern = re.compile(f"(?={''.join(parts)})")
+    which = _which(pattern, own)
+    places = [list(pattern.finditer(text)) for text in texts]
+    found = [each[which].groups() for each in places if -len(each) <= which < len(each)]
     if len(found) < _FEWEST:
         return None
     for run, values in zip(runs, zip(*found, strict=True), strict=True):
@@ -83,6 +92,21 @@ def _one_of_many(constant: str, first: bool, last: bool, texts: Sequence[str]) -
         if counts[run.group()] < usual * len(found) and as_many >= _VALUES:
             return run.group()
     return None
+
+
+def _which(pattern: re.Pattern[str], own: Sequence[tuple[int, str]]) -> int:
+    """Which of the places that look like its own a constant has: in ``A Train of Thoughts`` "of" is the second.
+
+    It is counted from the start or (below 0) from the end, whichever tells it in more texts.
+    """
+    from_start, from_end = Counter[int](), Counter[int]()
+    for begins, text in own:
+        places = [match.start() for match in pattern.finditer(text)]
+        if begins in places:
+            from_start[places.index(begins)] += 1
+            from_end[places.index(begins) - len(places)] += 1
+    usual = [counts.most_common(1)[0] for counts in (from_start, from_end) if counts]
+    return max(usual, key=lambda each: each[1])[0] if usual else 0
 
 
 def _perplexity(counts: Counter[str]) -> float:

@@ -263,6 +263,15 @@ class Plan:
             raise BadRequest(f"{path} is no saved plan", hint="give a file that plan.save() wrote") from error
         if not isinstance(data, dict) or data.get("version") != _VERSION:
             raise BadRequest(f"{path} is no plan of version {_VERSION}", hint="save it again with this version")
+        try:
+            return cls._from_dict(data)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise BadRequest(
+                f"{path} is no saved plan: {error!r}", hint="give a file that plan.save() wrote"
+            ) from error
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Plan:
         return cls(
             direction=data["direction"],
             programs=tuple(Program.from_dict(each) for each in data["programs"]),
