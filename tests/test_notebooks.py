@@ -103,6 +103,11 @@ def test_notes_and_what_is_not_shown_are_told() -> None:
     assert "nothing found" in check(Results(Joinable, [])._repr_html_()).text
 
 
+def test_columns_of_sentences_have_room() -> None:
+    html = results_html(["table", "score", "reasons"], [["a.csv", "1", "all keys are referred to, " * 3]], [], [1])
+    assert [part.split("em")[0] for part in html.split("min-width:")[1:]] == ["5", "12"]
+
+
 def test_a_picture_is_text_as_well() -> None:
     drawn = scatter_chart([(1.0, 2.0), (3.0, 4.0)], title=HOSTILE, x=HOSTILE, y=HOSTILE)
     assert isinstance(drawn, str)

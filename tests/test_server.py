@@ -379,6 +379,15 @@ def test_other_methods_are_refused_in_the_envelope(client: TestClient) -> None:
     assert response.json()["error"]["code"] == "not-allowed"
 
 
+@pytest.mark.parametrize("path", ["/", f"{API}/lake", "/static/style.css", f"{API}/nothing", f"{API}/joins"])
+def test_heads_are_those_of_answers_without_a_body(path: str, client: TestClient) -> None:
+    whole, head = client.get(path), client.head(path)
+    assert head.status_code == whole.status_code
+    assert head.headers["content-type"] == whole.headers["content-type"]
+    assert head.content == b""
+    assert whole.content
+
+
 # Jobs -----------------------------------------------------------------------------------------------------------------
 
 
@@ -483,6 +492,23 @@ def test_search_with_a_file_join_download_and_search_again(
     more = client.post(f"{API}/augmentations", json=asked, params={"budget": 60}).json()["data"]
     assert more["added"][0]["column"] == "mean_temp_c"
     assert more["rows"] == 730
+    assert more["asked"] == {"key": ["date"], "target": "rides", "agg": "mean"}
+
+
+def test_the_next_query_explains_the_same_number(client: TestClient, demo_lake: Path) -> None:
+    query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
+    asked = {"query": query, "key": "date", "target": "member_rides", "agg": "max"}
+    found = data(client, "/correlated", **asked, k=12, budget=60)["records"]
+    find = json.dumps([found[0][name] for name in ("table", "key", "column")])
+    result = client.post("/search/augment", data={**asked, "find": find})
+    for _ in range(100):
+        page = client.get(result.url)
+        if "Search with this table" in page.text:
+            break
+        time.sleep(0.1)
+    assert re.search(
+        'href="/search[?]query=upload%3A[^"]+&amp;key=date&amp;target=member_rides&amp;agg=max"', page.text
+    )
 
 
 def test_two_tables_whose_keys_are_written_differently(client: TestClient) -> None:
@@ -1162,6 +1188,25 @@ def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_
     assert not careful[0]
 
 
+def test_what_stands_between_long_names_is_not_cut_out() -> None:
+    join = f"{'a' * 90}.x = {'b' * 90}.y"
+    shown = pages._sides(join, 40).replace("<wbr>", "")
+    assert [(len(side), side[-1]) for side in shown.split(" = ")] == [(40, "x"), (40, "y")]
+
+
+def test_joins_of_few_values_are_left_out_and_counted(client: TestClient) -> None:
+    name = "weather/sensor_readings.csv.zst"
+    found = data(client, "/joinable", query=f"table:{name}", k=8)["records"]
+    few = [each["table"] for each in found if each["quality"] == "none"]
+    assert len(few) > 1
+    text = client.get("/table/joins", params={"name": name}).text
+    assert f"{len(few)} joins of few values are left out" in text
+    assert text.count('class="find-head"') == len(found) - len(few)
+    only = {"query_column": "a", "table": "t", "column": "b", "quality": "none"}
+    assert pages.telling_joins([only], {}) == []
+    assert pages.telling_joins([only], {("a", "t", "b"): 0.9}) == [only]
+
+
 def find_of(**fields: Any) -> dict[str, Any]:
     return {"low": 0.8, "high": 0.9, "q": 0.001, **fields}
 
@@ -1407,6 +1452,13 @@ def test_charts_of_heavy_tails_are_drawn_by_magnitude() -> None:
     assert "type" not in spec["encoding"]["y"]["scale"]
     for values in ([], [(0.0, 1.0), (1e9, 2.0)], [(-1.0, 1.0), (1e9, 2.0)]):
         assert "type" not in charts.scatter(values, "x", "y")["encoding"]["x"]["scale"]
+
+
+def test_titles_are_no_longer_than_their_axes() -> None:
+    name = "diarrhoeal_deaths_in_children_1_59_months_per_1000_births"
+    axes = charts.scatter([(1.0, 10.0**power) for power in range(13)], name, name)["encoding"]
+    assert axes["y"]["title"].endswith("births (log)")
+    assert [len(axes[axis]["title"]) for axis in "xy"] == [42, 28]
 
 
 @pytest.mark.parametrize(

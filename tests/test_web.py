@@ -243,7 +243,7 @@ def test_from_home_by_value_to_a_table_and_back(page: Page) -> None:
     page.goto("/")
     expect(page.get_by_role("heading", name="Look into your lake")).to_be_visible()
     expect(page.get_by_role("figure", name="Tables by number of rows").locator("li .bar").first).to_be_visible()
-    page.get_by_placeholder("A table, a column, or a value such as Berlin").fill("Berlin")
+    page.get_by_placeholder("A name, or a value such as Berlin").fill("Berlin")
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_url("**/find?q=Berlin")
     page.get_by_role("link", name="world/capital_cities.csv").first.click()
@@ -284,6 +284,14 @@ def test_a_table_shows_what_is_in_it(page: Page) -> None:
     page.locator(".first").get_by_role("link", name="note").click()
     expect(page.locator("tr:target")).to_contain_text("note")
     expect(page.locator("tr:target")).to_be_in_viewport()
+
+
+def test_bars_of_all_columns_stand_on_one_line(page: Page) -> None:
+    page.goto("/table?name=shop/orders.csv")
+    settled(page)
+    bars = page.get_by_role("region", name="Sample rows").locator("svg.bars").all()
+    assert len(bars) == 7
+    assert len({(box["y"], box["height"]) for bar in bars if (box := bar.bounding_box())}) == 1
 
 
 def test_dependencies_are_looked_for_when_asked(page: Page) -> None:

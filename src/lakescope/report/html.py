@@ -18,6 +18,8 @@ _HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1p
 _PLAIN = "padding:3px 14px 3px 0;text-align:left;vertical-align:middle;border-bottom:1px solid #8883"
 #: Long names break, so that a table does not run off the page.
 _CELL = _PLAIN + ";min-width:5em;max-width:26em;overflow-wrap:break-word"
+#: Ems that a column of long texts has at least: in fewer, a sentence would stand on ten lines.
+_WIDEST = 12
 _NUMBER = _PLAIN.replace("left", "right") + ";white-space:nowrap;font-variant-numeric:tabular-nums"
 _SOFT = "opacity:.7"
 _TITLE = "font-size:15px;font-weight:600;margin-bottom:4px"
@@ -31,9 +33,13 @@ def frame(title: object, *parts: object) -> Html:
     return el("div", el("div", title, style=_TITLE), *parts, style=_FRAME)
 
 
-def table_html(head: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> Html:
-    """Rows below a head; columns of numbers are flush right."""
-    styles = [_NUMBER if place in numbers else _CELL for place in range(len(head))]
+def table_html(
+    head: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = (), letters: Sequence[int] = ()
+) -> Html:
+    """Rows below a head; columns of numbers are flush right, others have room for the ``letters`` of their cells."""
+    wide = [min(_WIDEST, each // 3) for each in letters] or [0] * len(head)
+    texts = [_CELL.replace("min-width:5em", f"min-width:{max(5, each)}em") for each in wide]
+    styles = [_NUMBER if place in numbers else text for place, text in enumerate(texts)]
     names = [
         el("th", name, style=_HEAD.replace("left", "right") if place in numbers else _HEAD)
         for place, name in enumerate(head)
@@ -122,7 +128,8 @@ def results_html(
     if not rows:
         return el("div", "nothing found", notes_html(notes), style=_FRAME)
     cells = [[_breaking(cell) for cell in row] for row in rows]
-    return el("div", table_html(names, cells, numbers), notes_html(notes), style=_FRAME)
+    letters = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return el("div", table_html(names, cells, numbers, letters), notes_html(notes), style=_FRAME)
 
 
 def _breaking(text: str) -> Html:

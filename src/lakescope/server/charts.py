@@ -17,12 +17,16 @@ from typing import Any
 
 from markupsafe import Markup
 
+from lakescope.report.text import shorten_inside
+
 Record = dict[str, Any]
 _PREPARING = threading.Lock()
 #: How an axis writes numbers: large ones in few signs.
 _LABELS = "datum.label && abs(datum.value) >= 1e4 ? replace(format(datum.value, '~s'), 'G', 'B') : datum.label"
 #: Largest number by the smallest from which on those of a tail are drawn by magnitude.
 _SPREAD = 1_000.0
+#: Letters of a title for which there is room along an axis: a chart whose title is longer grows, and is empty there.
+_ALONG = {"x": 42, "y": 28}
 #: Size of a column's bars.
 _WIDTH, _HEIGHT = 96, 28
 
@@ -82,7 +86,8 @@ def scatter(points: Sequence[Sequence[float]], x: str, y: str) -> Record:
         if by_magnitude:
             spec["encoding"][name]["scale"] = {"type": "log", "nice": False}
             spec["encoding"][name]["axis"]["values"] = _powers(min(values), max(values))
-        spec["encoding"][name]["title"] = _label(label) + (" (log)" if by_magnitude else "")
+        how = " (log)" if by_magnitude else ""
+        spec["encoding"][name]["title"] = _label(label, _ALONG[name] - len(how)) + how
         spec["encoding"]["tooltip"][number]["title"] = _label(label)
     return spec
 
@@ -113,8 +118,8 @@ def _short(number: int) -> str:
     return str(number)
 
 
-def _label(text: str) -> str:
-    return text if len(text) <= 48 else text[:47] + "…"
+def _label(text: str, most: int = 48) -> str:
+    return shorten_inside(text, most)
 
 
 def histogram(column: Record) -> Markup:

@@ -75,6 +75,7 @@ def _environment() -> Environment:
         "size": size_text,
         "short": lambda text, width=60: shorten(str(text), width),
         "parts": lambda name, width=100: _parts(shorten_inside(str(name), width)),
+        "sides": _sides,
         "signed": _signed,
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
@@ -140,6 +141,12 @@ def _parts(name: str) -> Markup:
     """A name that breaks where a person would break it: after a folder or a word, before an ending."""
     pieces = re.split(r"(?<=[/_-])(?=[^/_-])|(?=\.)", name)
     return Markup("<wbr>").join(escape(piece) for piece in pieces)
+
+
+def _sides(join: str, width: int = 78) -> Markup:
+    """A join of a path, each side cut for itself: cut as a whole, long names would swallow what stands between them."""
+    left, between, right = join.partition(" = ")
+    return _parts(shorten_inside(left, width)) + between + _parts(shorten_inside(right, width))
 
 
 def render(request: Request, template: str, status: int = 200, **context: Any) -> HTMLResponse:
@@ -466,9 +473,19 @@ async def table_joins(request: Request, service: Served, visitor: Visitor, name:
         "part_table_joins.html",
         "Joins",
         name=name,
+        telling_joins=telling_joins,
         references=await _references(service, visitor, name),
         json=link(f"{PREFIX}/joinable", query=f"table:{name}"),
     )
+
+
+def telling_joins(records: list[dict[str, Any]], references: References) -> list[dict[str, Any]]:
+    """Joins that share more than few values, or are known to be references."""
+    return [
+        each
+        for each in records
+        if each["quality"] != "none" or (each["query_column"], each["table"], each["column"]) in references
+    ]
 
 
 @router.get("/table/like")

@@ -161,7 +161,8 @@ def augment(
     _write(table, out)
     codes = [_correlation_code(lake, query, key, each, target, name) for each in chosen]
     code = {each: "\n\n".join(some[each] for some in codes) for each in _DIALECTS if all(codes)}
-    told = {"rows": table.num_rows, "added": added.to_dicts(), "code": code, "notes": []}
+    asked = {"key": key, "target": target, "agg": agg}
+    told = {"rows": table.num_rows, "added": added.to_dicts(), "asked": asked, "code": code, "notes": []}
     return {**rows_of(table, _CELL, SHOWN_ROWS), **told}
 
 
