@@ -1136,3 +1136,16 @@ def test_running_numbers_join_where_names_say_that_they_are_keys_of_the_same_thi
         assert bool(plan) is meant, (name, plan.reason)
         if meant:
             assert plan.pairs().num_rows == 900
+
+
+def test_running_numbers_with_a_sign_join_by_their_name_only() -> None:
+    """Every ranking has its places, with a dot or without; numbers of customers are those of customers."""
+    for name, other, meant in (("Place", "Place", False), ("Customer No", "customer_id", True)):
+        left = {name: [str(place) for place in range(1, 11)], "nation": [f"nation {3 * n % 17}" for n in range(10)]}
+        right = {other: [f"{place}." for place in range(1, 12)], "rider": [f"rider {7 * n % 19}" for n in range(11)]}
+        plan = lakescope.autojoin(pa.table(left), pa.table(right), budget=None)
+        assert bool(plan) is meant, (name, plan.reason)
+        if meant:
+            assert plan.pairs().num_rows == 10
+        else:
+            assert "running numbers" in str(plan.reason)

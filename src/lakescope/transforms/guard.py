@@ -128,12 +128,13 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     met_texts = {text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0}
     share = len(met_texts) / distinct
     filled = believed(met, key, program, rows, share)
-    counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
-    if counts_only and not filled and not _same_name(program):
-        return "any table with running numbers would: they are no evidence"
     # Names may say what numbers cannot: that both are keys of the same thing.
-    names = zip((piece.column for piece in program.keys), program.columns, strict=False)
-    meant = program.identity and all(same_key(*pair) for pair in names)
+    names = [(piece.column, column) for piece, column in zip(program.keys, program.columns, strict=False)]
+    meant = len(program.columns) == len(program.keys) and all(same_key(*pair) for pair in names)
+    counts_only = (key.running and len(program.pieces) == 1) or counts_rows(program, rows)
+    named = program.identity and _same_name(program)
+    if counts_only and not (filled or meant or named):
+        return "any table with running numbers would: they are no evidence"
     beside = beside_meet(met, key, PRECISION) if len(program.pieces) == 1 and not meant else None
     if beside is not None:
         return (
@@ -143,7 +144,6 @@ def doubt(met: Met, key: Key, program: Program, rows: Sequence[Row], count: int)
     if too_short(defined, share, program):
         return f"its texts are short, and only {share:.0%} of them are keys"
     # Columns of one name that hold the same values are meant to, however likely it is.
-    named = program.identity and _same_name(program)
     why = None if named or filled else doubt_of_chance(met, key, program, rows, share)
     if why is not None:
         return why
