@@ -7,7 +7,6 @@ all combinations of candidates: exactly by branch and bound as long as that is f
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from lakescope.errors import BadRequest
 from lakescope.headers.corpus import HeaderCorpus
 from lakescope.headers.names import schema_form
+from lakescope.untrusted import parsed
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -137,7 +137,7 @@ def _schemata(lines: Iterable[str], path: str) -> Iterable[tuple[list[str], floa
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = parsed(line)
             yield [str(header) for header in record["header"]], float(record.get("count", 1))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             hint = 'one schema a line: {"header": ["year", "title"], "count": 17}'

@@ -35,6 +35,7 @@ from lakescope.report.summary import (
     table_summaries,
 )
 from lakescope.report.text import shorten
+from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -105,7 +106,7 @@ def check_target(target: Path) -> None:
 def is_report(folder: Path) -> bool:
     """Whether a folder was written by us."""
     try:
-        marker = json.loads((folder / MARKER).read_text("utf-8"))
+        marker = parsed((folder / MARKER).read_text("utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(marker, dict) and marker.get("kind") == _KIND

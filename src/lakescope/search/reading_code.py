@@ -8,7 +8,6 @@ compression. What a system has no reader for, or reads otherwise than the index 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +19,7 @@ from lakescope.sources.discover import Found, discover
 from lakescope.sources.encoding import is_utf8
 from lakescope.sources.files import display
 from lakescope.sources.postgres_uri import Address, table_name
+from lakescope.untrusted import parsed
 
 #: What a table in memory goes by.
 FRAME = "query"
@@ -475,7 +475,7 @@ def _is_even(found: Found, *, lines: bool) -> bool:
     whole = found.size <= _WHOLE
     try:
         pieces = text.splitlines()[: None if whole else -1]
-        records = [json.loads(line) for line in pieces if line.strip()] if lines else json.loads(text) if whole else []
+        records = [parsed(line) for line in pieces if line.strip()] if lines else parsed(text) if whole else []
     except ValueError:
         return False
     types: dict[str, set[str]] = {}

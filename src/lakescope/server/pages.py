@@ -38,6 +38,7 @@ from lakescope.server.refusals import status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.service import Query as Asking
 from lakescope.server.uploads import MOST, SUFFIXES, Upload
+from lakescope.untrusted import parsed
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
@@ -752,7 +753,7 @@ async def augment(
         back = link("/search", query=query, key=key, target=target, agg=agg, chosen="none")
         return RedirectResponse(f"{back}#correlated", 303)
     try:
-        finds = [[str(part) for part in json.loads(each)] for each in find]
+        finds = [[str(part) for part in parsed(each)] for each in find]
     except ValueError as error:
         raise NotFound("no such find", hint="go back and choose anew") from error
     job = await run_in_threadpool(service.augment, visitor, query, key, target, finds, agg, 12)

@@ -23,6 +23,7 @@ from lakescope.sources.flatten import MAX_DEPTH
 from lakescope.sources.limits import LONGEST
 from lakescope.sources.model import Batch, Problem, Report, Severity, TextColumn, Unit
 from lakescope.sources.names import check_width
+from lakescope.untrusted import parsed
 from lakescope.values.canonical import decode
 from lakescope.values.typed import from_texts
 
@@ -112,8 +113,8 @@ def _is_lines(head: bytes) -> bool:
 
 def _is_whole(line: bytes, kind: type) -> bool:
     try:
-        return isinstance(json.loads(line), kind)
-    except (ValueError, RecursionError):
+        return isinstance(parsed(line), kind)
+    except ValueError:
         return False
 
 

@@ -6,7 +6,6 @@ each (https://iceberg.apache.org/puffin-spec/). Metadata is plain JSON: no packa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from lakescope.errors import SourceError
 from lakescope.sources import files, table_formats
 from lakescope.sources.iceberg import place_of
 from lakescope.sources.limits import LONGEST, Unpacking
+from lakescope.untrusted import parsed
 
 THETA = "apache-datasketches-theta-v1"
 _MAGIC = b"PFA1"
@@ -95,7 +95,7 @@ def _footer(source: Any, uri: str) -> dict[str, Any]:
     length = int.from_bytes(tail[:4], "little")
     if not 0 < length <= size - _TAIL - len(_MAGIC):
         raise SourceError(f"{files.display(uri)} is damaged: its footer is longer than the file", code="damaged")
-    footer: dict[str, Any] = json.loads(
+    footer: dict[str, Any] = parsed(
         _unpacked(source, size - _TAIL - length, length, "lz4" if tail[4] & 1 else None, uri)
     )
     return footer

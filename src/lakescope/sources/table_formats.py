@@ -7,7 +7,6 @@ needed to find a table, or to see that it has not changed.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.files import Entry
 from lakescope.sources.walk import LOG, METADATA, STATE, Listing
+from lakescope.untrusted import parsed
 
 _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))")
 #: Ends of names of data files and of what deletes their rows; of metadata files.
@@ -142,7 +142,7 @@ def _hinted(place: str) -> tuple[str, ...]:
 
 
 def _json(uri: str) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(text_of(uri))
+    body: dict[str, Any] = parsed(text_of(uri))
     return body
 
 

@@ -39,6 +39,7 @@ from lakescope.store.segment import (
     rows_range,
     together,
 )
+from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:
     from lakescope.store.remote import RemoteFiles, Traffic, Uri
@@ -559,7 +560,7 @@ class Index:
     def recall(self, name: str) -> dict[str, Any] | None:
         """What was kept beside the segment, if it is there and whole."""
         try:
-            kept = json.loads(self._beside(name).read_text("utf-8"))
+            kept = parsed(self._beside(name).read_text("utf-8"))
         except (OSError, ValueError):
             return None
         return kept if isinstance(kept, dict) else None

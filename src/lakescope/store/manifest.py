@@ -90,7 +90,8 @@ class Manifest:
             body = json.loads(text)
             checksum = body.pop("checksum")
             found = body.pop("format"), body.pop("values")
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            whole = checksum == _checksum({"format": found[0], "values": found[1], **body})
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             raise IndexDamaged(
                 f"{path} is damaged: {error}", hint="run `lakescope repair`, or build the index again"
             ) from error
@@ -100,7 +101,7 @@ class Manifest:
                 f"(values {VALUES_VERSION})",
                 hint="build the index again with this version of lakescope",
             )
-        if checksum != _checksum({"format": found[0], "values": found[1], **body}):
+        if not whole:
             raise IndexDamaged(
                 f"{path} is damaged: its checksum does not match",
                 hint="run `lakescope repair`, or build the index again",

@@ -21,6 +21,7 @@ from lakescope.transforms.keys import Key, key_of
 from lakescope.transforms.program import Expression, Piece, Program
 from lakescope.transforms.texts import Texts, read
 from lakescope.transforms.union import Joined, joined, targets_of
+from lakescope.untrusted import parsed
 
 I64 = npt.NDArray[np.int64]
 Direction = Literal["left->right", "right->left"]
@@ -256,7 +257,7 @@ class Plan:
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """A plan that :meth:`save` wrote; give it tables with :meth:`apply`."""
         try:
-            data = json.loads(Path(path).read_text("utf-8"))
+            data = parsed(Path(path).read_text("utf-8"))
         except OSError as error:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="give the path of a saved plan") from error
         except ValueError as error:

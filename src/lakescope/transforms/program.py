@@ -9,6 +9,7 @@ from typing import Any
 
 from lakescope.errors import BadRequest
 from lakescope.transforms.steps import STEPS, Run, Slice, Split, Step
+from lakescope.untrusted import parsed
 
 _KINDS = {kind: name for name, kind in STEPS.items()}
 Row = Mapping[str, str]
@@ -197,7 +198,11 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        return cls.from_dict(json.loads(text))
+        try:
+            data = parsed(text)
+        except ValueError as error:
+            raise BadRequest(f"this is no program: {error}", hint="use what to_json() wrote") from error
+        return cls.from_dict(data)
 
 
 def _operator_data(operator: Operator) -> dict[str, Any]:
