@@ -1149,3 +1149,20 @@ def test_running_numbers_with_a_sign_join_by_their_name_only() -> None:
             assert plan.pairs().num_rows == 10
         else:
             assert "running numbers" in str(plan.reason)
+
+
+def test_a_fuzzy_join_keeps_its_time_and_tells_how_far_it_is() -> None:
+    left, right = {"name": ["Ada Lovelace", "Alan Turing", "Grace Hopper"]}, {"name": ["Alan Turin", "Grace Hoper"]}
+    told: list[str] = []
+    clock = Clock(None, told.append)
+    joined = lakescope.fuzzyjoin(left, right, "name", budget=clock)
+    assert joined.pairs().num_rows == 2
+    assert not joined.notes
+    assert told[-1].startswith("comparing what is nearly equal, distance")
+    clock.stop()
+    late = lakescope.fuzzyjoin(left, right, "name", budget=clock)
+    assert not late
+    assert late.notes == ("it was interrupted: not all distances were tried",)
+    assert "time was up" in lakescope.fuzzyjoin(left, right, "name", budget=1e-9).words()
+    with pytest.raises(BadRequest, match="no time"):
+        lakescope.fuzzyjoin(left, right, "name", budget=0)

@@ -219,16 +219,19 @@ def fuzzyjoin(
     method: Method = "expected",
     one_to_one: bool = False,
     reference: Reference | None = None,
+    budget: float | Clock | None = None,
 ) -> FuzzyJoin:
     """Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.
 
     ``on`` is the name of the column, or its names on either side. ``precision`` is the estimated share of pairs that
     must be right; ``method="constrained"`` takes the largest threshold at which no value has two keys instead.
     ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
+    After ``budget`` seconds, what was found so far is told.
     """
     from lakescope.transforms.fuzzyjoin import fuzzyjoin
 
-    return fuzzyjoin(left, right, on, precision=precision, method=method, one_to_one=one_to_one, reference=reference)
+    options: dict[str, Any] = {"precision": precision, "method": method, "one_to_one": one_to_one}
+    return fuzzyjoin(left, right, on, **options, reference=reference, budget=budget)
 
 
 def __getattr__(name: str) -> Any:

@@ -763,14 +763,19 @@ def fuzzyjoin(
     ] = "expected",
     one_to_one: Annotated[bool, typer.Option("--one-to-one", help="A key joins one value, too.")] = False,
     reference: Annotated[str | None, typer.Option(help="Side whose column is a key: left or right.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time to take, e.g. 30s or 2m: then what was found so far is told."),
+    ] = None,
     out: _JoinedOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     form: _FormatOption = Format.table,
 ) -> None:
     """Join two tables on columns that are nearly equal; distances and thresholds are found."""
     from lakescope.cli import transforming
 
     options = {"precision": precision, "method": method, "one_to_one": one_to_one, "reference": reference}
-    transforming.print_fuzzyjoin(left, right, on, options, out, form)
+    transforming.print_fuzzyjoin(left, right, on, options, budget, out, quiet=quiet, form=form)
 
 
 @app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")

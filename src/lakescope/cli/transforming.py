@@ -46,10 +46,10 @@ def is_index(path: str) -> bool:
 
 
 @contextmanager
-def _learning(budget: str | None, default: str, *, quiet: bool) -> Iterator[Clock]:
+def _learning(budget: str | None, default: str | None, *, quiet: bool, what: str = "learning") -> Iterator[Clock]:
     """Time to learn in, shown on a line; Ctrl-C ends it, and what was found so far is told."""
-    line = TextLine("learning", quiet=quiet)
-    clock = Clock(seconds(budget or default), line)
+    line, limit = TextLine(what, quiet=quiet), budget or default
+    clock = Clock(None if limit is None else seconds(limit), line)
 
     def stop(signum: int, frame: object) -> None:
         if clock.stopped:
@@ -177,14 +177,25 @@ def _short(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def print_fuzzyjoin(left: str, right: str, on: str, options: dict[str, Any], out: str | None, form: Format) -> None:
+def print_fuzzyjoin(
+    left: str,
+    right: str,
+    on: str,
+    options: dict[str, Any],
+    budget: str | None,
+    out: str | None,
+    *,
+    quiet: bool,
+    form: Format,
+) -> None:
     """Join two columns that are nearly equal, and print how."""
     import lakescope
     from lakescope.search.augment import check_output
 
     if out is not None:
         check_output(out)
-    joined = lakescope.fuzzyjoin(left, right, columns_of(on), **options)
+    with _learning(budget, None, quiet=quiet, what="joining") as clock:
+        joined = lakescope.fuzzyjoin(left, right, columns_of(on), **options, budget=clock)
     if form is Format.table:
         write(joined.words())
         _print_sample("joined", joined.table().slice(0, _SHOWN))

@@ -229,15 +229,12 @@ class _Search:
             left = source.rows - joined.pairs
             notes.append(f"{left:,} source rows are left beside {target.rows:,} keys: too many for a fuzzy join")
         if not self.complete:
-            notes.append(f"{self._why_incomplete()}: there may be better programs")
+            notes.append(f"{self.clock.why_late}: there may be better programs")
         return tuple(notes)
-
-    def _why_incomplete(self) -> str:
-        return "it was interrupted" if self.clock.stopped else "time was up (a larger budget gives more)"
 
     def _reason(self) -> str:
         if not self.complete:
-            return f"{self._why_incomplete()}, before a program was found"
+            return f"{self.clock.why_late}, before a program was found"
         if not self.tables[0].rows or not self.tables[1].rows:
             return "a table without rows joins nothing"
         for side, table in zip(("left", "right"), self.tables, strict=True):

@@ -47,6 +47,11 @@ class Clock:
             return True
         return self._whole is not None and self._whole.late
 
+    @property
+    def why_late(self) -> str:
+        """Why there was no more time, in words."""
+        return "it was interrupted" if self.stopped else "time was up (a larger budget gives more)"
+
     def stop(self) -> None:
         """End the time now: what was found so far is told."""
         self.stopped = True

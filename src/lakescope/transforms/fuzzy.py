@@ -395,7 +395,8 @@ class _Optimiser:
         self.clock = clock or Clock()
         self.neighbours = Neighbours([] if self.clock.late else keys)
         self.near: dict[str, Nearest] = {}
-        for name in distances:
+        for number, name in enumerate(distances, start=1):
+            self.clock.tell(f"comparing what is nearly equal, distance {number} of {len(distances)}")
             near = nearest(values, self.neighbours, name, self.clock)
             if not self.clock.late:  # one that is not done knows no second nearest key
                 self.near[name] = near

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest
+from lakescope.transforms.clock import Clock
 from lakescope.transforms.fuzzy import MOST_ROWS, Fuzzy, Method, optimise
 from lakescope.transforms.keys import NEARLY
 from lakescope.transforms.plan import beside, held, rows_of
@@ -84,13 +85,16 @@ def fuzzyjoin(
     method: Method = "expected",
     one_to_one: bool = False,
     reference: Reference | None = None,
+    budget: float | Clock | None = None,
 ) -> FuzzyJoin:
     """Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.
 
     ``on`` is the name of the column, or its names on either side. ``precision`` is the estimated share of pairs that
     must be right; ``method="constrained"`` takes the largest threshold at which no value has two keys instead.
     ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
+    After ``budget`` seconds (None: as many as it takes), what was found so far is told; or the clock that it goes by.
     """
+    clock = Clock.of(budget)
     names = (on, on) if isinstance(on, str) else (on[0], on[1])
     sides = held(left), held(right)
     columns = [_values(read(side), name) for side, name in zip(sides, names, strict=True)]
@@ -102,9 +106,11 @@ def fuzzyjoin(
     if max(len(keys), len(asked)) > MOST_ROWS:
         hint = "join by a program first (lakescope.autojoin), and only what is left by distance"
         raise BadRequest(f"more than {MOST_ROWS:,} different values are too many to compare", hint=hint)
+    clock.begin()
     fuzzy, places = optimise(
-        [[text] for text in asked], keys, method=method, precision=precision, one_to_one=one_to_one
+        [[text] for text in asked], keys, method=method, precision=precision, one_to_one=one_to_one, clock=clock
     )
+    late = (f"{clock.why_late}: not all distances were tried",) if clock.late else ()
     pairs = sorted(
         (known[keys[place]][0], row)
         for rows, place in zip(asked.values(), places.tolist(), strict=True)
@@ -120,7 +126,7 @@ def fuzzyjoin(
         reference=reference,
         fuzzy=fuzzy,
         coverage=len(pairs) / total if total else 0.0,
-        notes=_notes(len(known) - len(keys), reference),
+        notes=(*_notes(len(known) - len(keys), reference), *late),
         left=sides[0],
         right=sides[1],
         left_rows=left_rows[order],
