@@ -657,6 +657,21 @@ def test_a_budget_is_a_number_of_seconds(budget: Any) -> None:
         lakescope.autojoin(pa.table({"a": ["x"]}), pa.table({"b": ["y"]}), budget=budget)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_tables_that_join_as_they_are_are_not_said_to_be_rewritten(*, turned: bool) -> None:
+    codes = [f"C-{n * 37 % 997:04d}" for n in range(60)]
+    customers = pa.table({"customer_id": codes, "city": [str(n) for n in range(60)]})
+    orders = pa.table({"customer": codes * 2, "total": [str(n * 7 % 11) for n in range(120)]})
+    plan = lakescope.autojoin(orders, customers) if turned else lakescope.autojoin(customers, orders)
+    sides = ("customer", "customer_id") if turned else ("customer_id", "customer")
+    kind = "many to one" if turned else "one to many"
+    assert plan.direction == ("left->right" if turned else "right->left")
+    heading, shares = plan.words().splitlines()
+    assert heading == f"the tables join as they are, on {sides[0]} of the left and {sides[1]} of the right one ({kind})"
+    assert shares.startswith("joins 100.0% of the")
+    assert heading[1:] in plan._repr_html_()
+
+
 def test_learning_that_is_stopped_says_so() -> None:
     told: list[str] = []
     rows = names(60)
@@ -996,7 +1011,8 @@ def test_autojoin_on_the_command_line(
     code, out, err = run(wanted, monkeypatch, capsys)
     assert code == 0
     for line in (
-        "left->right, one to one",
+        "rewrite the left table so that it meets",
+        "(one to one)",
         "  else page = ",
         "joins 100.0% of the right rows",
         "joined:",

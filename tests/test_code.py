@@ -255,6 +255,59 @@ def test_what_is_no_number_to_the_index_is_none_in_code(
     assert executed(code["spark"], spark=spark)["found"].first()[0] == wanted
 
 
+def plainly(rows: Any) -> list[tuple[str, ...]]:
+    """Rows in order, cells as texts: numbers may be written as texts, and differ by their last digits.
+
+    What stands for nothing is nothing in a table that was made, and stays as it is written elsewhere.
+    """
+
+    def told(cell: Any) -> str:
+        with contextlib.suppress(TypeError, ValueError):
+            return f"{float(cell):.9g}"
+        return "None" if cell == "N/A" else str(cell)
+
+    return sorted(tuple(told(cell) for cell in row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("key", "agg"),
+    [("date", "mean"), ("date", "sum"), ("date", "count"), (["country", "year"], "mean"), (["year", "country"], "sum")],
+)
+def test_code_joins_columns_in_as_they_were_joined(
+    demo_index: Lake, spark: SparkSession, tmp_path: Path, key: Any, agg: str
+) -> None:
+    """Columns of other tables beside each row, by keys some of which are nothing, in every system alike."""
+    one = key == "date"
+    table, target = ("mobility/bike_rides_daily.csv", "rides") if one else ("world/gdp_growth.csv", "gdp_growth_pct")
+    mine = str(tmp_path / "mine.csv")
+    whole = pl.read_csv(demo_index.location(table), infer_schema=False)
+    first = "date" if one else "country"
+    marked = pl.when(pl.int_range(pl.len()) % 50 == 7).then(pl.lit("N/A")).otherwise(pl.col(first)).alias(first)
+    pl.concat([whole.with_columns(marked), whole[:9]]).write_csv(mine)
+    found = demo_index.correlated(mine, key, target, k=8, agg=agg)
+    chosen = list({each.table: each for each in found if each.table != table}.values())[:3]
+    assert len(chosen) > 1
+    joined, added = demo_index.augmented(mine, key, target, chosen, agg=agg)
+    wanted, names = plainly(zip(*joined.to_pydict().values(), strict=True)), [each.name for each in added]
+    assert any(row[-1] == "None" for row in wanted)
+    code = {d: demo_index.augment_code(mine, key, target, chosen, names, d) for d in ("duckdb", "polars", "spark")}
+    assert plainly(rows_of_sql(code["duckdb"])) == wanted
+    frame = executed(code["polars"])["joined"]
+    assert frame.columns == joined.column_names
+    assert plainly(frame.rows()) == wanted
+    frame = executed(code["spark"], spark=spark)["joined"]
+    assert frame.columns == joined.column_names
+    assert plainly(frame.collect()) == wanted
+    assert demo_index.augment_code(mine, key, target, chosen, names, "sql").count("LEFT JOIN") == len(chosen)
+
+
+def test_no_code_for_what_depends_on_the_order_of_rows(demo_index: Lake) -> None:
+    ask = ("mobility/bike_rides_daily.csv", "date", "rides")
+    found = demo_index.correlated(*ask, k=1, agg="first")
+    with pytest.raises(BadRequest, match="no code for the aggregate 'first'"):
+        demo_index.augment_code(*ask, found, ["new"], "polars")
+
+
 # --- paths, and which hit ---------------------------------------------------------------------------------------------
 
 

@@ -153,9 +153,9 @@ def test_hostile_profiles_and_plans() -> None:
         **{"programs": [{**copied.to_dict(), "words": HOSTILE}], "notes": [HOSTILE], "reason": ""},
         "evidence": [{"row": {"a": HOSTILE}, "key": HOSTILE, "shared": HOSTILE, "borne_out": True}],
     }
-    assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 7
+    assert check(plan_html(plan, HOSTILE, HOSTILE)).text.count("<script>") == 7
     plan["evidence"][0]["borne_out"] = False
-    assert check(plan_html(plan, HOSTILE)).text.count("<script>") == 4
+    assert check(plan_html(plan, HOSTILE, HOSTILE)).text.count("<script>") == 4
 
 
 # Examples -------------------------------------------------------------------------------------------------------------

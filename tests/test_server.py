@@ -18,11 +18,12 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
+from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 import duckdb
 import pyarrow as pa
@@ -509,6 +510,133 @@ def test_the_next_query_explains_the_same_number(client: TestClient, demo_lake: 
     assert re.search(
         'href="/search[?]query=upload%3A[^"]+&amp;key=date&amp;target=member_rides&amp;agg=max"', page.text
     )
+
+
+@pytest.fixture
+def newcomer(client: TestClient) -> Iterator[TestClient]:
+    """A visitor without files, who leaves none behind."""
+    before = dict(client.cookies)
+    client.cookies.clear()
+    yield client
+    for each in data(client, "/uploads"):
+        client.delete(f"{API}/uploads/{each['id']}")
+    client.cookies.clear()
+    client.cookies.update(before)
+
+
+def waited_for(client: TestClient, made: Any) -> str:
+    """The page of a result, once it is there."""
+    for _ in range(200):
+        page = client.get(made.url)
+        if "Search with this table" in page.text:
+            break
+        time.sleep(0.1)
+    return page.text
+
+
+def next_query(page: str) -> dict[str, list[str]]:
+    """What the page of a result goes on with."""
+    (address,) = re.findall('href="/search[?]([^"]+)">Search with this table', page)
+    return parse_qs(unescape(address))
+
+
+def test_columns_that_were_added_are_not_found_again(newcomer: TestClient, demo_lake: Path) -> None:
+    client = newcomer
+    query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
+    asked = {"key": "date", "target": "rides"}
+    found = data(client, "/correlated", query=query, **asked, k=12, budget=60)
+    places = [tuple(each[name] for name in ("table", "key", "column")) for each in found["records"]]
+    finds = [json.dumps(place) for place in places[:2]]
+    page = waited_for(client, client.post("/search/augment", data={"query": query, **asked, "find": finds}))
+    (query,) = next_query(page)["query"]
+    again = client.get(f"{API}/correlated", params={"query": query, **asked, "k": 12, "budget": 60}).json()
+    now = [tuple(each[name] for name in ("table", "key", "column")) for each in again["data"]["records"]]
+    assert now[:10] == places[2:], "the next best"
+    assert len(now) == 12
+    (note,) = [each for each in again["meta"]["notes"] if "your table has it already" in each]
+    assert all(f"{column} of {table}" in note for table, _, column in places[:2])
+    assert "your table has it already" in client.get("/search/correlated", params={"query": query, **asked}).text
+    # What is added to the result is left out with what it had.
+    more = {"query": query, **asked, "find": json.dumps(now[0])}
+    (query,) = next_query(waited_for(client, client.post("/search/augment", data=more)))["query"]
+    third = data(client, "/correlated", query=query, **asked, k=12, budget=60)["records"]
+    assert not {*places[:3]} & {tuple(each[name] for name in ("table", "key", "column")) for each in third}
+    other = data(client, "/joinable", query=query, on="date", k=12, budget=60)
+    assert places[0][0] in [each["table"] for each in other["records"]], "of a table one column is not all"
+
+
+def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
+    newcomer: TestClient, demo_lake: Path
+) -> None:
+    client = newcomer
+    weather = "weather/daily_weather.parquet"
+    query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
+    asked = {"key": "date", "target": "member_rides", "agg": "max"}
+    assert 'name="target" value="member_rides"' in client.get("/search/joins", params={"query": query, **asked}).text
+    part = client.get("/search", params={"query": query, **asked}).text
+    assert re.search(r'data-part="/search/joins[?]query=[^"]*target=member_rides&amp;agg=max"', part)
+    chosen = {"query": query, "on": "date", "table": weather, "column": "date"}
+    page = waited_for(client, client.post("/search/join", data={**chosen, **asked}))
+    onwards = next_query(page)
+    (joined,) = onwards.pop("query")
+    assert onwards == {name: [value] for name, value in asked.items()}
+    for on in ("date", f"{weather[8:-8]}.date"):
+        joins = client.get(f"{API}/joinable", params={"query": joined, "on": on, "k": 12, "budget": 60}).json()
+        assert (weather, "date") not in [(each["table"], each["column"]) for each in joins["data"]["records"]]
+        assert any(f"already: date of {weather}" in note for note in joins["meta"]["notes"])
+    found = data(client, "/correlated", query=joined, key="date", target="member_rides", budget=60)["records"]
+    assert found
+    assert weather not in [each["table"] for each in found]
+    # A column that is not there any more is not asked for; without a choice there is none to keep.
+    page = waited_for(client, client.post("/search/join", data={**chosen, **asked, "target": "gone"}))
+    assert [*next_query(page)] == ["query"]
+    assert [*next_query(waited_for(client, client.post("/search/join", data=chosen)))] == ["query"]
+    # A table that was made from one of the lake finds neither.
+    made = client.post("/search/join", data={**chosen, "query": f"table:{RIDES}"})
+    (joined,) = next_query(waited_for(client, made))["query"]
+    joins = data(client, "/joinable", query=joined, on="date", k=12, budget=60)["records"]
+    assert joins
+    assert not {RIDES, weather} & {each["table"] for each in joins}
+
+
+def test_a_pair_that_was_joined_is_not_found_again(newcomer: TestClient, demo_lake: Path) -> None:
+    client = newcomer
+    weather = "weather/daily_weather.parquet"
+    query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
+    sides = {"left": query, "right": f"table:{weather}"}
+    made = client.post(f"{API}/autojoins", json=sides, params={"budget": 90}).json()["data"]
+    assert made["plan"]["as_they_are"], made["plan"]["words"]
+    assert "the tables join as they are, on date of the left and date of the right one" in made["plan"]["words"]
+    assert "names" not in made
+    page = client.get("/pair/plan", params=sides).text
+    assert "rewrite" not in page
+    joins = data(client, "/joinable", query=f"upload:{made['upload']}", on="date", k=12, budget=60)["records"]
+    assert joins
+    assert (weather, "date") not in [(each["table"], each["column"]) for each in joins]
+
+
+def test_the_join_of_added_columns_has_code_that_gives_the_same_rows(newcomer: TestClient, demo_lake: Path) -> None:
+    client = newcomer
+    content = (demo_lake / RIDES).read_bytes()
+    query = sent(client, "rides.csv", content)
+    asked: dict[str, Any] = {"query": query, "key": ["date"], "target": "rides"}
+    found = data(client, "/correlated", **asked, k=12, budget=60)["records"]
+    finds = [{name: each[name] for name in ("table", "key", "column")} for each in found[:2]]
+    made = client.post(f"{API}/augmentations", json={**asked, "finds": finds}, params={"budget": 60}).json()["data"]
+    assert [*made["join_code"]] == ["duckdb", "polars", "spark", "sql"]
+    address = f"{API}/uploads/{made['upload']}/download"
+    kept = pq.read_table(io.BytesIO(client.get(address, params={"format": "parquet"}).content)).to_pandas()
+    code = made["join_code"]["duckdb"]
+    assert "lakescope-" not in code  # where files lie is not told
+    rows = duckdb.sql(code.replace("rides.csv", str(demo_lake / RIDES))).df().astype(dict(kept.dtypes))
+    assert rows.columns.tolist() == kept.columns.tolist()
+    both = [each.sort_values("date", ignore_index=True) for each in (rows, kept)]
+    assert ((both[0].iloc[:, 1:] - both[1].iloc[:, 1:]).abs().max() < 1e-9).all()
+    assert both[0].isna().equals(both[1].isna())
+    chosen = [json.dumps([*each.values()]) for each in finds]
+    page = waited_for(client, client.post("/search/augment", data={**asked, "find": chosen}))
+    assert "The join elsewhere" in page
+    assert "The coefficients elsewhere" in page
 
 
 def test_two_tables_whose_keys_are_written_differently(client: TestClient) -> None:

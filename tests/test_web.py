@@ -401,8 +401,8 @@ def test_search_with_a_file_choose_join_download_and_search_on(page: Page, demo_
     assert "daily_weather.mean_temp_c" in str(page.locator("#target").inner_text())
     page.go_back()
     expect(page.get_by_role("heading", level=1)).to_contain_text("730 rows")
-    page.get_by_text("Code", exact=True).click()
-    expect(page.locator(".snippet").first).to_contain_text("daily_weather")
+    page.get_by_role("region", name="The join elsewhere").get_by_text("Code", exact=True).click()
+    expect(page.locator(".snippet").first).to_contain_text('AS "daily_weather.mean_temp_c"')
 
 
 def test_joinable_tables_are_cards_with_code_and_a_join(page: Page, demo_lake: Path) -> None:

@@ -19,7 +19,17 @@ from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
-from lakescope.search.code import INFINITE, Keyed, Side, correlation_code, join_code, known, path_code, side_of
+from lakescope.search.code import (
+    INFINITE,
+    Keyed,
+    Side,
+    augment_code,
+    correlation_code,
+    join_code,
+    known,
+    path_code,
+    side_of,
+)
 from lakescope.search.code import renamed as renamed
 from lakescope.search.correlated import (
     Correlated,
@@ -642,15 +652,37 @@ class Lake:
         query_agg: str | None = None,
     ) -> str:
         """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        columns = [key] if isinstance(key, str) else list(key)
         aggregate = query_agg or _aggregate_of_query(found.aggregate)
+        sides = self._key_sides(query, key, target, aggregate, found)
+        mine = Keyed(self._code_side(query, target), tuple(side.column for side in sides), aggregate, sides)
+        return correlation_code(mine, self._found_side(found), dialect, found.coefficient)
+
+    def augment_code(
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        target: str,
+        found: Sequence[Correlated],
+        names: Sequence[str],
+        dialect: str = "duckdb",
+    ) -> str:
+        """Ready code for what :meth:`augmented` does: ``names`` are those of the columns that were added."""
+        sides = [self._key_sides(query, key, target, _aggregate_of_query(each.aggregate), each) for each in found]
+        return augment_code(sides, [self._found_side(each) for each in found], names, dialect)
+
+    def _key_sides(
+        self, query: Any, key: str | Sequence[str], target: str, aggregate: str, found: Correlated
+    ) -> tuple[Side, ...]:
+        """The key of a query as sides of code, in the order in which a find has it."""
+        columns = [key] if isinstance(key, str) else list(key)
         if len(columns) > 1:
             columns = list(self._correlations.order_of_key(self._keyed(query, columns, target, aggregate), found))
-        key_sides = tuple(self._side(found.table, name) for name in found.key_columns)
-        theirs = Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, key_sides)
-        sides = tuple(self._code_side(query, name) for name in columns)
-        mine = Keyed(self._code_side(query, target), tuple(columns), aggregate, sides)
-        return correlation_code(mine, theirs, dialect, found.coefficient)
+        return tuple(self._code_side(query, name) for name in columns)
+
+    def _found_side(self, found: Correlated) -> Keyed:
+        """A find as a side of code."""
+        keys = tuple(self._side(found.table, name) for name in found.key_columns)
+        return Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, keys)
 
     def augment(
         self,

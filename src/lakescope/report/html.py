@@ -148,22 +148,21 @@ def record_html(kind: str, fields: Sequence[tuple[str, str]]) -> str:
     return frame(kind, el("table", el("tbody", *rows), style=_TABLE))
 
 
-def plan_html(plan: Mapping[str, Any], fuzzy: str | None) -> str:
-    """A plan to join two tables: the programs in words, what they join, what they were learnt from."""
+def plan_html(plan: Mapping[str, Any], heading: str, fuzzy: str | None) -> str:
+    """A plan to join two tables: what is done to which, by which programs, what they join and were learnt from."""
     if plan["direction"] is None:
         return frame("No transformation found", el("div", plan["reason"]), notes_html(plan["notes"]))
     source, target = ("left", "right") if plan["direction"] == "left->right" else ("right", "left")
     programs = [el("li", each["words"], style="margin:2px 0") for each in plan["programs"]]
     if fuzzy is not None:
         programs.append(el("li", fuzzy, style="margin:2px 0"))
-    kind = "one to one" if plan["single"] else "many to one"
     shares = ((f"{target} rows joined", plan["coverage"]), (f"{source} rows joined", plan["source_coverage"]))
     learnt = [
         [shorten(" | ".join(each["row"].values()), 60), shorten(each["key"], 40), each["shared"]]
         for each in [pair for pair in plan["evidence"] if pair["borne_out"]][:4]
     ]
     return frame(
-        f"Rewrite the {source} table so that it meets {', '.join(plan['keys'])} ({kind})",
+        heading[:1].upper() + heading[1:],
         el("ol", *programs, style="margin:4px 0;padding-left:22px"),
         *(el("div", bar_html(share), f"{percent(share)} of the {what}") for what, share in shares),
         joined(el("div", "learnt from, among others:", style=_SOFT), table_html(("row", "key", "shared"), learnt))

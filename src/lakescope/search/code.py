@@ -8,7 +8,7 @@ days and times where they are written in several ways, letters beyond ASCII. How
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
@@ -36,6 +36,7 @@ __all__ = [
     "INFINITE",
     "Keyed",
     "Side",
+    "augment_code",
     "correlation_code",
     "join_code",
     "path_code",
@@ -474,10 +475,7 @@ class _Asked:
 def correlation_code(left: Keyed, right: Keyed, dialect: str, coefficient: str = "pearson") -> str:
     """Code that aggregates two tables by key, joins them, and computes a coefficient, or the nearest it can."""
     _check(dialect)
-    for each in (left, right):
-        if each.aggregate not in _SQL_AGGREGATES:
-            hint = "first and last depend on an order of rows that other systems do not keep"
-            raise BadRequest(f"no code for the aggregate {each.aggregate!r}", hint=hint)
+    _check_aggregates((left, right))
     computed = coefficient if coefficient in _COMPUTED[dialect] else _NEAREST.get(coefficient, "pearson")
     forms = tuple(Form.of(mine, other) for mine, other in zip(left.key_sides, right.key_sides, strict=True))
     readers = tuple(_reader([each.side, *each.key_sides], dialect) for each in (left, right))
@@ -488,6 +486,13 @@ def correlation_code(left: Keyed, right: Keyed, dialect: str, coefficient: str =
     if dialect in ("sql", "duckdb"):
         return _correlation_sql(asked, dialect)
     return (_correlation_polars if dialect == "polars" else _correlation_spark)(asked)
+
+
+def _check_aggregates(sides: Sequence[Keyed]) -> None:
+    for each in sides:
+        if each.aggregate not in _SQL_AGGREGATES:
+            hint = "first and last depend on an order of rows that other systems do not keep"
+            raise BadRequest(f"no code for the aggregate {each.aggregate!r}", hint=hint)
 
 
 def _ranked(over: str) -> str:
@@ -512,7 +517,6 @@ _SQL_COEFFICIENTS = {
 
 
 def _correlation_sql(asked: _Asked, dialect: str) -> str:
-    key_of = _plain_key if dialect == "sql" else _sql_key
     names = ("mine", "found")
     # Where only the order counts, means that differ by their last digit are no tie.
     exactly = dialect == "duckdb" and asked.coefficient != "pearson"
@@ -521,20 +525,7 @@ def _correlation_sql(asked: _Asked, dialect: str) -> str:
     def grouped(at: int) -> str:
         each, reader = asked.sides[at], asked.readers[at]
         source = reader.code if reader.sql else f"{names[at]}_table"
-        keys = [
-            key_of(_field("", side, reader), side, form) for side, form in zip(each.key_sides, asked.forms, strict=True)
-        ]
-        shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
-        number = f"{aggregates[each.aggregate]}({_sql_number(_field('', each.side, reader), each.side, dialect)})"
-        number = f"{f'NULLIF({number}, 0)' if each.aggregate == 'count' else number} AS v"
-        real = [
-            f"{key} NOT IN ({', '.join(map(literal, _MARKERS))})"
-            for key, form in zip(keys, asked.forms, strict=True)
-            if form.empty and at == 0
-        ]
-        where = f" WHERE {' AND '.join(real)}" if real else ""
-        places = ", ".join(str(i + 1) for i in range(len(keys)))
-        return f"(SELECT {shown}, {number} FROM {source}{where} GROUP BY {places})"
+        return _grouped_sql(each, reader, source, asked.forms, dialect, aggregates, only_real=at == 0)
 
     on = " AND ".join(f"mine.k{i} = found.k{i}" for i in range(len(asked.forms)))
     real = "mine.v IS NOT NULL AND found.v IS NOT NULL"
@@ -542,6 +533,32 @@ def _correlation_sql(asked: _Asked, dialect: str) -> str:
     pairs = f"WITH pairs AS (\n  SELECT mine.v AS x, found.v AS y\n{joined})"
     sql = f"{pairs}\n{_SQL_COEFFICIENTS[asked.coefficient]}"
     return as_sql(sql, names, asked.readers, asked.told, "found")
+
+
+def _grouped_sql(
+    each: Keyed,
+    reader: Reader,
+    source: str,
+    forms: Sequence[Form],
+    dialect: str,
+    aggregates: Mapping[str, str],
+    *,
+    only_real: bool = False,
+) -> str:
+    """One side aggregated by key: ``k0``, ``k1``, and ``v``."""
+    key_of = _plain_key if dialect == "sql" else _sql_key
+    keys = [key_of(_field("", side, reader), side, form) for side, form in zip(each.key_sides, forms, strict=True)]
+    shown = ", ".join(f"{key} AS k{i}" for i, key in enumerate(keys))
+    number = f"{aggregates[each.aggregate]}({_sql_number(_field('', each.side, reader), each.side, dialect)})"
+    number = f"{f'NULLIF({number}, 0)' if each.aggregate == 'count' else number} AS v"
+    real = [
+        f"{key} NOT IN ({', '.join(map(literal, _MARKERS))})"
+        for key, form in zip(keys, forms, strict=True)
+        if form.empty and only_real
+    ]
+    where = f" WHERE {' AND '.join(real)}" if real else ""
+    places = ", ".join(str(i + 1) for i in range(len(keys)))
+    return f"(SELECT {shown}, {number} FROM {source}{where} GROUP BY {places})"
 
 
 def _is_doubtful(side: Side) -> bool:
@@ -575,30 +592,33 @@ def scores(name):
 }
 
 
-def _correlation_polars(asked: _Asked) -> str:
-    def grouped(name: str, at: int) -> str:
-        each, reader = asked.sides[at], asked.readers[at]
-        keys = [_polars_key(_flat(side, reader), form) for side, form in zip(each.key_sides, asked.forms, strict=True)]
-        keys = [f"real({key})" if form.empty else key for key, form in zip(keys, asked.forms, strict=True)]
-        first, *inner = path_of(_flat(each.side, reader))
-        column = f"pl.col({first!r})" + "".join(f".struct.field({part!r})" for part in inner)
-        is_text = each.side.format == "csv" or reader.imports == ("import lakescope",)
-        column += ".str.strip_chars()" if is_text else ""
-        if _is_doubtful(each.side):
-            text = column if is_text else f"{column}.cast(pl.String)"
-            column = f"pl.when(~{text}.str.contains({_NO_NUMBER!r})).then({text}).otherwise(None)"
-        number = f"{column}.cast(pl.Float64, strict=False)"
-        aggregated = f"{number}.{_FRAME_AGGREGATES[each.aggregate]}()"
-        if each.aggregate in ("sum", "count"):
-            # Where there is no number there is nothing to add up or count, not 0.
-            aggregated = f"pl.when({number}.count() > 0).then({aggregated})"
-        number = aggregated
-        shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
-        return f"{name} = {reader.code}.group_by({shown}).agg({number}.alias('{name}'))"
+def _grouped_polars(
+    name: str, each: Keyed, reader: Reader, forms: Sequence[Form], on: Sequence[str], called: str
+) -> str:
+    """One side aggregated by key, which goes by the names of ``on``."""
+    keys = [_polars_key(_flat(side, reader), form) for side, form in zip(each.key_sides, forms, strict=True)]
+    keys = [f"real({key})" if form.empty else key for key, form in zip(keys, forms, strict=True)]
+    first, *inner = path_of(_flat(each.side, reader))
+    column = f"pl.col({first!r})" + "".join(f".struct.field({part!r})" for part in inner)
+    is_text = each.side.format == "csv" or reader.imports == ("import lakescope",)
+    column += ".str.strip_chars()" if is_text else ""
+    if _is_doubtful(each.side):
+        text = column if is_text else f"{column}.cast(pl.String)"
+        column = f"pl.when(~{text}.str.contains({_NO_NUMBER!r})).then({text}).otherwise(None)"
+    number = f"{column}.cast(pl.Float64, strict=False)"
+    aggregated = f"{number}.{_FRAME_AGGREGATES[each.aggregate]}()"
+    if each.aggregate in ("sum", "count"):
+        # Where there is no number there is nothing to add up or count, not 0.
+        aggregated = f"pl.when({number}.count() > 0).then({aggregated})"
+    shown = ", ".join(f"{key}.alias({alias!r})" for key, alias in zip(keys, on, strict=True))
+    return f"{name} = {reader.code}.group_by({shown}).agg({aggregated}.alias({called!r}))"
 
+
+def _correlation_polars(asked: _Asked) -> str:
     on = [f"k{i}" for i in range(len(asked.forms))]
     expression, helper = _POLARS_COEFFICIENTS[asked.coefficient]
-    lines = [grouped("mine", 0), grouped("found", 1)]
+    sides = zip(("mine", "found"), asked.sides, asked.readers, strict=True)
+    lines = [_grouped_polars(name, each, reader, asked.forms, on, name) for name, each, reader in sides]
     lines.append(f"joined = mine.join(found, on={on!r}).drop_nulls()")
     if asked.coefficient == "kendall":
         lines.append("dx, dy = ((pl.col(name) - pl.col(name + '_right')).sign() for name in ('mine', 'found'))")
@@ -613,27 +633,30 @@ def _correlation_polars(asked: _Asked) -> str:
     return text + (head or "\n") + "\n" + "\n".join(lines)
 
 
-def _correlation_spark(asked: _Asked) -> str:
-    def grouped(name: str, at: int) -> str:
-        each, reader = asked.sides[at], asked.readers[at]
-        keys = [
-            _spark_key("", _flat(side, reader), form) for side, form in zip(each.key_sides, asked.forms, strict=True)
-        ]
-        shown = ", ".join(f"{key}.alias('k{i}')" for i, key in enumerate(keys))
-        column = _spark_name(path_of(_flat(each.side, reader)))
-        cell = f"CASE WHEN NOT {column} RLIKE '{_NO_NUMBER}' THEN {column} END" if _is_doubtful(each.side) else column
-        number = f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({cell} AS DOUBLE)'!r}))"
-        number = f"F.nullif({number}, F.lit(0))" if each.aggregate == "count" else number
-        filled = [
-            f".where(~F.col('k{i}').isin({', '.join(map(repr, _MARKERS))}))"
-            for i, form in enumerate(asked.forms)
-            if form.empty and at == 0
-        ]
-        return f"{name} = {reader.code}.groupBy({shown}).agg({number}.alias('{name}')){''.join(filled)}"
+def _grouped_spark(
+    name: str, each: Keyed, reader: Reader, forms: Sequence[Form], on: Sequence[str], called: str
+) -> str:
+    """One side aggregated by key, which goes by the names of ``on``."""
+    keys = [_spark_key("", _flat(side, reader), form) for side, form in zip(each.key_sides, forms, strict=True)]
+    shown = ", ".join(f"{key}.alias({alias!r})" for key, alias in zip(keys, on, strict=True))
+    column = _spark_name(path_of(_flat(each.side, reader)))
+    cell = f"CASE WHEN NOT {column} RLIKE '{_NO_NUMBER}' THEN {column} END" if _is_doubtful(each.side) else column
+    number = f"F.{_FRAME_AGGREGATES[each.aggregate]}(F.expr({f'TRY_CAST({cell} AS DOUBLE)'!r}))"
+    number = f"F.nullif({number}, F.lit(0))" if each.aggregate == "count" else number
+    return f"{name} = {reader.code}.groupBy({shown}).agg({number}.alias({called!r}))"
 
+
+def _correlation_spark(asked: _Asked) -> str:
     on = [f"k{i}" for i in range(len(asked.forms))]
     imports = _imports(asked.readers, "from pyspark.sql import functions as F")
-    lines = [grouped("mine", 0), grouped("found", 1)]
+    filled = [
+        f".where(~F.col({alias!r}).isin({', '.join(map(repr, _MARKERS))}))"
+        for alias, form in zip(on, asked.forms, strict=True)
+        if form.empty
+    ]
+    sides = zip(("mine", "found"), asked.sides, asked.readers, strict=True)
+    lines = [_grouped_spark(name, each, reader, asked.forms, on, name) for name, each, reader in sides]
+    lines[0] += "".join(filled)
     lines.append(
         f"pairs = mine.join(found, {on!r}).select(F.col('mine').alias('x'), F.col('found').alias('y')).dropna()"
     )
@@ -645,3 +668,79 @@ def _correlation_spark(asked: _Asked) -> str:
         lines.append(f'found = spark.sql("""\n{statement}""", pairs=pairs)')
     lines.append("found.show()")
     return "\n".join([*(f"# {line}" for line in asked.told), imports, "", *lines])
+
+
+# --- columns joined in ------------------------------------------------------------------------------------------------
+
+
+def augment_code(keys: Sequence[Sequence[Side]], founds: Sequence[Keyed], called: Sequence[str], dialect: str) -> str:
+    """Code that joins columns into a table: each aggregated by its key, and the table keeps all its rows.
+
+    ``keys`` are the columns of the table's key in the order of each find's, ``called`` the names of the new columns.
+    """
+    _check(dialect)
+    _check_aggregates(founds)
+    forms = [
+        [Form.of(*pair) for pair in zip(key, each.key_sides, strict=True)]
+        for key, each in zip(keys, founds, strict=True)
+    ]
+    mine = _reader([side for key in keys for side in key], dialect)
+    readers = [_reader([each.side, *each.key_sides], dialect) for each in founds]
+    told = _told([mine, *readers], [form for some in forms for form in some], dialect)
+    names = [f"found{n + 1}" for n in range(len(founds))] if len(founds) > 1 else ["found"]
+    tables = _Tables(mine, tuple(readers), tuple(zip(names, keys, founds, readers, forms, called, strict=True)), told)
+    if dialect in ("sql", "duckdb"):
+        return _augment_sql(tables, dialect)
+    return _augment_frames(tables, dialect)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """A table and what is joined into it: of each find its name, the key here, itself, its reader, forms, and title."""
+
+    mine: Reader
+    readers: tuple[Reader, ...]
+    parts: tuple[tuple[str, Sequence[Side], Keyed, Reader, list[Form], str], ...]
+    told: list[str]
+
+
+def _augment_sql(tables: _Tables, dialect: str) -> str:
+    key_of = _plain_key if dialect == "sql" else _sql_key
+    mine = tables.mine
+    shown = ["mine.*", *(f"{name}.v AS {identifier(called)}" for name, *_, called in tables.parts)]
+    lines = [f"SELECT {', '.join(shown)}", f"FROM {mine.code if mine.sql else 'mine_table'} AS mine"]
+    for name, key, each, reader, forms, _ in tables.parts:
+        source = reader.code if reader.sql else f"{name}_table"
+        lines.append(f"LEFT JOIN {_grouped_sql(each, reader, source, forms, dialect, _SQL_AGGREGATES)} AS {name}")
+        texts = [key_of(_field("mine", side, mine), side, form) for side, form in zip(key, forms, strict=True)]
+        on = [f"{text} = {name}.k{i}{_real_sql(text, forms[i])}" for i, text in enumerate(texts)]
+        lines.append("  ON " + "\n  AND ".join(on))
+    names = ["mine", *(name for name, *_ in tables.parts)]
+    return as_sql("\n".join(lines) + ";", names, [mine, *tables.readers], tables.told, "joined")
+
+
+def _augment_frames(tables: _Tables, dialect: str) -> str:
+    is_polars = dialect == "polars"
+    grouped = _grouped_polars if is_polars else _grouped_spark
+    lines, joined = [f"mine = {tables.mine.code}"], "mine"
+    extra: list[str] = []
+    for name, key, each, reader, forms, called in tables.parts:
+        on = [f"k{i} of {name}" for i in range(len(key))]
+        lines.append(grouped(name, each, reader, forms, on, called))
+        sides = [_flat(side, tables.mine) for side in key]
+        if is_polars:
+            texts = [_polars_key(side, form) for side, form in zip(sides, forms, strict=True)]
+            texts = [f"real({text})" if form.empty else text for text, form in zip(texts, forms, strict=True)]
+            how = f"left_on=[{', '.join(texts)}], right_on={on!r}, how='left'"
+        else:
+            texts = [_spark_key("mine", side, form) for side, form in zip(sides, forms, strict=True)]
+            equal = [f"({text} == {name}[{alias!r}])" for text, alias in zip(texts, on, strict=True)]
+            markers = ", ".join(map(repr, _MARKERS))
+            real = [f"~{text}.isin({markers})" for text, form in zip(texts, forms, strict=True) if form.empty]
+            how = f"{' & '.join([*equal, *real])}, 'left'"
+        lines.append(f"joined = {joined}.join({name}, {how})")
+        joined, extra = "joined", [*extra, *on]
+    lines.append(f"joined = joined.drop({', '.join(map(repr, extra))})")
+    own = "import polars as pl" if is_polars else "from pyspark.sql import functions as F"
+    head = _polars_head([form for _, _, _, _, forms, _ in tables.parts for form in forms]) if is_polars else ""
+    return _python(lines, (), [tables.mine, *tables.readers], tables.told, own, head)

@@ -123,12 +123,16 @@ def _are_years(column: QueryColumn) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class JoinedRows:
-    """A join: the table, how many of the query's rows found a partner, and whether it was cut."""
+    """A join: the table, how many of the query's rows found a partner, and whether it was cut.
+
+    ``names`` are the columns of the other table, and what they are called in this one.
+    """
 
     table: pa.Table
     query_rows: int
     matched: int
     cut: bool
+    names: tuple[tuple[str, str], ...] = ()
 
 
 def joined(
@@ -154,10 +158,12 @@ def joined(
     table = mine.take(pa.array(left))
     partners = pa.array(right, mask=~there)
     stem = PurePosixPath(name.partition("::")[0]).name.split(".")[0]
+    names = []
     for each in theirs.column_names:
         free = each if each not in table.column_names else free_name(f"{stem}.{each}", table.column_names)
         table = table.append_column(free, theirs[each].take(partners))
-    return JoinedRows(table, int(keys.size), int((count > 0).sum()), cut)
+        names.append((each, free))
+    return JoinedRows(table, int(keys.size), int((count > 0).sum()), cut, tuple(names))
 
 
 def _read_rows(query: Any, key: str, wanted: U64 | None, most: int | None) -> tuple[pa.Table, U64]:

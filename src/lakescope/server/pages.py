@@ -624,8 +624,17 @@ async def search(
 
 
 @router.get("/search/joins")
-async def search_joins(request: Request, service: Served, visitor: Visitor, query: Text, on: Text = "") -> Response:
-    """Tables that join with a query."""
+async def search_joins(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    query: Text,
+    on: Text = "",
+    key: Annotated[list[Text] | None, Query(max_length=2)] = None,
+    target: Text = "",
+    agg: Text = "",
+) -> Response:
+    """Tables that join with a query; key and target are what else was asked for, to go on with."""
     return await _part(
         request,
         service,
@@ -634,9 +643,12 @@ async def search_joins(request: Request, service: Served, visitor: Visitor, quer
         "part_joins.html",
         "Joinable tables",
         query=query,
+        key=key or [],
+        target=target,
+        agg=agg,
         references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
         json=link(f"{PREFIX}/joinable", query=query, on=on, k=12),
-        crumbs=[(link("/search", query=query), "Search")],
+        crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
     )
 
 
@@ -731,10 +743,19 @@ FormText = Annotated[str, Form(max_length=5_000)]
 
 @router.post("/search/join")
 async def join(
-    service: Served, visitor: Visitor, query: FormText, on: FormText, table: FormText, column: FormText
+    service: Served,
+    visitor: Visitor,
+    query: FormText,
+    on: FormText,
+    table: FormText,
+    column: FormText,
+    key: Annotated[list[FormText] | None, Form(max_length=2)] = None,
+    target: FormText = "",
+    agg: FormText = "mean",
 ) -> Response:
     """Join a query with a table of the lake."""
-    job = await run_in_threadpool(service.join, visitor, query, on, table, column)
+    asked = {"key": key, "target": target, "agg": agg} if key else None
+    job = await run_in_threadpool(service.join, visitor, query, on, table, column, asked)
     return RedirectResponse(link("/result", job=job.id), 303)
 
 

@@ -12,9 +12,9 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -26,6 +26,7 @@ from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
+from lakescope.server.held import Held
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.plain import plain
 from lakescope.server.refusals import Refused, code_of, status_of
@@ -34,6 +35,8 @@ from lakescope.server.uploads import Upload, Uploads
 Record = dict[str, Any]
 #: An answer, or the job that will have one.
 Asked = Record | Job
+#: Columns of a table that was joined in, each with a column of the result that has its values.
+Names = Sequence[tuple[str, str]]
 
 #: Questions that the index answers, at the same time.
 _AT_ONCE = 4
@@ -70,6 +73,11 @@ class Query:
     def in_lake(self) -> bool:
         """Whether it is a table of the lake."""
         return self.upload is None
+
+    @property
+    def holds(self) -> tuple[Held, ...]:
+        """What of the lake is in it; a table of the lake finds neither itself nor does what is made from it."""
+        return (Held(self.name),) if self.upload is None else self.upload.holds
 
 
 def _retire(leaving: list[Lake]) -> None:
@@ -334,7 +342,8 @@ class Service:
             with self._lane() as lake:
                 answer: Record = plain(getattr(tasks, question)(lake, _nobody, query=query.place, **parameters))
                 return answer
-        return self.jobs.submit(visitor, question, {"query": query.place, **parameters}, lane="quick", limit=limit)
+        asked = {"query": query.place, "held": _told(query), **parameters}
+        return self.jobs.submit(visitor, question, asked, lane="quick", limit=limit)
 
     def describe(self, visitor: str, reference: str) -> Job:
         """The columns of a query as the lake sees them, and its first rows."""
@@ -375,14 +384,19 @@ class Service:
         name = "" if query.in_lake else query.name
         return self._ask(visitor, query, "correlated", {"key": key, "target": target, "name": name, "k": k, **options})
 
-    def join(self, visitor: str, reference: str, on: str, table: str, column: str) -> Job:
-        """The query joined with a table of the lake: a new file of the visitor's."""
+    def join(
+        self, visitor: str, reference: str, on: str, table: str, column: str, asked_for: Record | None = None
+    ) -> Job:
+        """The query joined with a table of the lake: a new file of the visitor's.
+
+        ``asked_for`` is the key and the target that the visitor searched with, to go on with.
+        """
         query = self.query(visitor, reference)
         self.lake.location(table)
         made = f"{query.name} joined with {table} on {on} = {column}"
         asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
-        asked["name"] = "" if query.in_lake else query.name
-        return self._make(visitor, "join", asked, query.name, made)
+        asked |= {"name": "" if query.in_lake else query.name, "asked": asked_for}
+        return self._make(visitor, "join", asked, query.name, made, lambda names: _joined_in(query, table, names))
 
     def augment(
         self, visitor: str, reference: str, key: list[str], target: str, finds: list[list[str]], agg: str, k: int
@@ -393,8 +407,9 @@ class Service:
             raise BadRequest("no column was chosen", hint="choose some of the finds")
         made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
         asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
-        asked["name"] = "" if query.in_lake else query.name
-        return self._make(visitor, "augment", asked, query.name, made)
+        asked |= {"name": "" if query.in_lake else query.name, "held": _told(query)}
+        holds = (*query.holds, *(Held(table, name, column, tuple(key)) for table, name, column in finds))
+        return self._make(visitor, "augment", asked, query.name, made, lambda _: holds)
 
     def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
         """How two tables join whose keys are written differently; the joined table is a new file of the visitor's."""
@@ -404,18 +419,38 @@ class Service:
             "names": ["" if query.in_lake else query.name for query in queries],
         }
         made = f"{queries[0].name} joined with {queries[1].name}"
-        return self._make(visitor, "autojoin", asked, queries[0].name, made)
 
-    def _make(self, visitor: str, question: str, asked: Record, name: str, made: str) -> Job:
-        """A job that writes a table, which becomes a file of the visitor's."""
+        def holds(names: Names) -> tuple[Held, ...]:
+            if queries[1].in_lake:
+                return _joined_in(queries[0], queries[1].name, names)
+            called = dict(names)
+            theirs = (replace(each, by=tuple(called.get(name, name) for name in each.by)) for each in queries[1].holds)
+            return (*queries[0].holds, *theirs)
+
+        return self._make(visitor, "autojoin", asked, queries[0].name, made, holds)
+
+    def _make(
+        self,
+        visitor: str,
+        question: str,
+        asked: Record,
+        name: str,
+        made: str,
+        holds: Callable[[Names], tuple[Held, ...]],
+    ) -> Job:
+        """A job that writes a table, which becomes a file of the visitor's.
+
+        ``holds`` says what of the lake is in it, from the names that columns of the other table have there.
+        """
         place = self.uploads.place()
 
         def kept(answer: Record) -> Record:
+            names = answer.pop("names", [])
             if not place.exists():
                 dropped()
                 return {**answer, "upload": None}
             called = f"{Path(name).name.partition('.')[0]}-joined.parquet"
-            upload, gone = self.uploads.keep(visitor, called, place, made)
+            upload, gone = self.uploads.keep(visitor, called, place, made, holds(names))
             notes = [*answer.get("notes", [])]
             if gone is not None:
                 notes.append(f"{gone.name!r} was forgotten to make room for this: so many files of yours are kept")
@@ -477,6 +512,16 @@ class Service:
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _told(query: Query) -> list[list[Any]]:
+    """What a file holds, as plain data; a table of the lake does not find itself anyway."""
+    return [] if query.in_lake else [each.told() for each in query.holds]
+
+
+def _joined_in(query: Query, table: str, names: Names) -> tuple[Held, ...]:
+    """What a query holds once all columns of a table are joined in, each of them by its name there."""
+    return (*query.holds, *(Held(table, column, by=(called,)) for column, called in names))
 
 
 def _forms(text: str) -> list[str]:

@@ -13,11 +13,13 @@ from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake, renamed
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
+from lakescope.server.held import Held, Told, others
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
 
 if TYPE_CHECKING:
     from lakescope.search.joinable import Joinable
+    from lakescope.transforms.plan import Plan
 
 #: Rows and cells of a table that are shown.
 SHOWN_ROWS, _CELL = 25, 200
@@ -79,10 +81,22 @@ def describe(lake: Lake, progress: Progress, query: str) -> Answer:
     return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
-def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: str, **options: Any) -> Answer:
-    """Columns that join with those of a query, with code for each."""
+def joinable(
+    lake: Lake,
+    progress: Progress,
+    query: str,
+    on: str | None,
+    name: str,
+    k: int | None,
+    held: Told = (),
+    **options: Any,
+) -> Answer:
+    """Columns that join with those of a query, with code for each; those that it holds already are left out."""
     progress("comparing its values with the lake", None)
-    found = lake.joinable(query, on, **options)
+    found = others(
+        *(lambda most: lake.joinable(query, on, most, **options), k, Held.of(held)),
+        Held.has_join,
+    )
     added = [
         {"code": {each: _named(lake.join_code(query, record, each), query, name) for each in _DIALECTS}}
         for record in found
@@ -91,11 +105,22 @@ def joinable(lake: Lake, progress: Progress, query: str, on: str | None, name: s
 
 
 def correlated(
-    lake: Lake, progress: Progress, query: str, key: list[str], target: str, name: str, **options: Any
+    lake: Lake,
+    progress: Progress,
+    query: str,
+    key: list[str],
+    target: str,
+    name: str,
+    k: int,
+    held: Told = (),
+    **options: Any,
 ) -> Answer:
-    """Columns that correlate with the target of a query, the sample behind each, and code for the real join."""
+    """Columns that correlate with the target of a query, the sample behind each, and code for the real join.
+
+    Those that it holds already are left out.
+    """
     progress("looking for columns that correlate", None)
-    found = lake.correlated(query, key, target, **options)
+    found = _correlated(lake, query, key, target, k, held, **options)
     added = []
     for place, record in enumerate(found):
         progress("drawing samples", place / len(found))
@@ -105,6 +130,15 @@ def correlated(
             points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
         added.append({"points": points, "code": _correlation_code(lake, query, key, record, target, name)})
     return answered(found, added)
+
+
+def _correlated(
+    lake: Lake, query: str, key: list[str], target: str, k: int, held: Told, **options: Any
+) -> Results[Any]:
+    return others(
+        *(lambda most: lake.correlated(query, key, target, most, **options), k, Held.of(held)),
+        lambda some, each: some.has_number(each, key),
+    )
 
 
 def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, target: str, name: str) -> dict[str, str]:
@@ -123,9 +157,21 @@ def _named(code: str, query: str, name: str) -> str:
 
 
 def join(
-    lake: Lake, progress: Progress, query: str, on: str, table: str, column: str, name: str, out: str, most: int
+    lake: Lake,
+    progress: Progress,
+    query: str,
+    on: str,
+    table: str,
+    column: str,
+    name: str,
+    out: str,
+    most: int,
+    asked: Answer | None,
 ) -> Answer:
-    """A query joined with a table of the lake, written to a file of the visitor's."""
+    """A query joined with a table of the lake, written to a file of the visitor's.
+
+    What was asked for is told again if its columns are still there, to go on with.
+    """
     progress("joining", None)
     made = lake.joined(query, on, table, column, most=most)
     _write(made.table, out)
@@ -134,6 +180,9 @@ def join(
     of = cast("Joinable", SimpleNamespace(query_column=on, table=table, column=column))
     code = {each: _named(lake.join_code(query, of, each), query, name) for each in _DIALECTS}
     told_all = {"rows": made.table.num_rows, "code": code, "notes": [told, *notes]}
+    told_all["names"] = [(column, on), *made.names]
+    if asked and {*asked["key"], *filter(None, [asked["target"]])} <= {*made.table.column_names}:
+        told_all["asked"] = asked
     return {**rows_of(made.table, _CELL, SHOWN_ROWS), **told_all}
 
 
@@ -147,11 +196,12 @@ def augment(
     name: str,
     out: str,
     agg: str,
-    **options: Any,
+    k: int,
+    held: Told = (),
 ) -> Answer:
     """A query with chosen columns joined in, written to a file of the visitor's, and what each adds."""
     progress("looking for the columns again", None)
-    found = lake.correlated(query, key, target, agg=agg, **options)
+    found = _correlated(lake, query, key, target, k, held, agg=agg)
     wanted = {tuple(each) for each in finds}
     chosen = [each for each in found if (each.table, each.key, each.column) in wanted]
     if len(chosen) < len(wanted):
@@ -163,7 +213,19 @@ def augment(
     code = {each: "\n\n".join(some[each] for some in codes) for each in _DIALECTS if all(codes)}
     asked = {"key": key, "target": target, "agg": agg}
     told = {"rows": table.num_rows, "added": added.to_dicts(), "asked": asked, "code": code, "notes": []}
+    told["join_code"] = _augment_code(lake, query, key, target, chosen, [each.name for each in added], name)
     return {**rows_of(table, _CELL, SHOWN_ROWS), **told}
+
+
+def _augment_code(
+    lake: Lake, query: str, key: list[str], target: str, chosen: list[Any], names: list[str], name: str
+) -> dict[str, str]:
+    try:
+        return {
+            each: _named(lake.augment_code(query, key, target, chosen, names, each), query, name) for each in _DIALECTS
+        }
+    except BadRequest:  # aggregates that other systems have no word for
+        return {}
 
 
 def _write(table: pa.Table, out: str) -> None:
@@ -191,7 +253,8 @@ def autojoin(
     ]
     plan = lakescope.autojoin(*places, budget=budget)
     data = {key: value for key, value in plan.to_dict().items() if key != "version"}
-    data |= {"found": bool(plan), "words": plan.words(), "evidence": _borne_out(data["evidence"])}
+    data |= {"found": bool(plan), "words": plan.words(), "as_they_are": plan.as_they_are}
+    data["evidence"] = _borne_out(data["evidence"])
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
@@ -219,7 +282,18 @@ def autojoin(
         "rows": table.num_rows,
         "unmatched": unmatched,
         "code": code,
+        "names": _names(plan),
     }
+
+
+def _names(plan: Plan) -> list[tuple[str, str]]:
+    """Columns of the right table, each with what it is called once joined, and with the column that it equals."""
+    names = plan.right_names_free()
+    if not plan.as_they_are or len(plan.programs) > 1:
+        return names
+    (program,) = plan.programs
+    equal = [(key.column, output.columns[0]) for key, output in zip(program.keys, program.outputs, strict=True)]
+    return [*names, *(pair if plan.direction == "left->right" else pair[::-1] for pair in equal)]
 
 
 def _judged(lake: Lake, places: Sequence[str], tables: Sequence[str | None], shared: Answer) -> Answer:

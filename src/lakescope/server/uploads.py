@@ -18,6 +18,7 @@ from typing import BinaryIO
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.text import printable, shorten, size_text
+from lakescope.server.held import Held
 from lakescope.server.refusals import Refused, busy, too_large
 
 #: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
@@ -46,7 +47,7 @@ _CONTROLS = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b") +
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file of a visitor; ``made`` says how, if it is the result of a join."""
+    """A file of a visitor; ``made`` says how, if it is the result of a join, ``holds`` what of the lake is in it."""
 
     id: str
     visitor: str
@@ -54,6 +55,7 @@ class Upload:
     path: Path
     size: int
     made: str = ""
+    holds: tuple[Held, ...] = ()
     added: float = field(default_factory=time.time)
 
 
@@ -98,9 +100,11 @@ class Uploads:
         """Where the result of a join may be written."""
         return self._place(".parquet")
 
-    def keep(self, visitor: str, name: str, place: Path, made: str) -> tuple[Upload, Upload | None]:
+    def keep(
+        self, visitor: str, name: str, place: Path, made: str, holds: tuple[Held, ...] = ()
+    ) -> tuple[Upload, Upload | None]:
         """Take the result of a join that was written to such a place; and which file was forgotten to make room."""
-        return self._keep(visitor, name, place, made)
+        return self._keep(visitor, name, place, made, holds)
 
     def find(self, visitor: str, number: str) -> Upload:
         """A file of a visitor's."""
@@ -143,8 +147,10 @@ class Uploads:
             message = f"you have {MOST} files here, which is as many as one may have"
             raise Refused(HTTPStatus.CONFLICT, "too-many-files", message, hint="forget one of your files first")
 
-    def _keep(self, visitor: str, name: str, place: Path, made: str) -> tuple[Upload, Upload | None]:
-        upload = Upload(secrets.token_urlsafe(16), visitor, shown_name(name), place, place.stat().st_size, made)
+    def _keep(
+        self, visitor: str, name: str, place: Path, made: str, holds: tuple[Held, ...] = ()
+    ) -> tuple[Upload, Upload | None]:
+        upload = Upload(secrets.token_urlsafe(16), visitor, shown_name(name), place, place.stat().st_size, made, holds)
         with self._lock:
             self._expire()
             mine = [each for each in self._files.values() if each.visitor == visitor]

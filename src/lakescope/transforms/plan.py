@@ -181,15 +181,30 @@ class Plan:
 
     # --- telling and keeping it --------------------------------------------------------------------------------------
 
+    @property
+    def as_they_are(self) -> bool:
+        """Whether programs rewrite nothing: cells are keys as they are written."""
+        return all(program.identity and not any(key.steps for key in program.keys) for program in self.programs)
+
+    def heading(self) -> str:
+        """What is done to which table, in one line."""
+        forward = self.direction == "left->right"
+        if self.as_they_are:
+            left, right = (", ".join(names) for names in ((self.columns, self.keys)[:: 1 if forward else -1]))
+            kind = "one to one" if self.single else "many to one" if forward else "one to many"
+            return f"the tables join as they are, on {left} of the left and {right} of the right one ({kind})"
+        kind = "one to one" if self.single else "many to one"
+        return f"rewrite the {'left' if forward else 'right'} table so that it meets {', '.join(self.keys)} ({kind})"
+
     def words(self) -> str:
         """The plan in plain words."""
         if not self:
             return f"no transformation found: {self.reason}"
         source, target = ("left", "right") if self.direction == "left->right" else ("right", "left")
-        kind = "one to one" if self.single else "many to one"
-        lines = [f"{self.direction}, {kind}: rewrite the {source} table so that it meets {', '.join(self.keys)}"]
-        for number, program in enumerate(self.programs):
-            lines.append(f"  {'else ' if number else ''}{program.words()}")
+        lines = [self.heading()]
+        if len(self.programs) > 1 or not self.as_they_are:
+            for number, program in enumerate(self.programs):
+                lines.append(f"  {'else ' if number else ''}{program.words()}")
         if self.fuzzy is not None:
             lines.append(f"  else {self.fuzzy.words()}")
         lines.append(f"joins {self.coverage:.1%} of the {target} rows, {self.source_coverage:.1%} of the {source} rows")
@@ -203,7 +218,9 @@ class Plan:
     def _repr_html_(self) -> str:
         from lakescope.report.html import plan_html
 
-        return plan_html(self.to_dict(), None if self.fuzzy is None else self.fuzzy.words())
+        return plan_html(
+            self.to_dict(), self.heading() if self else "", None if self.fuzzy is None else self.fuzzy.words()
+        )
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The join as SQL (``duckdb`` or ``sql``), without functions of our own."""
