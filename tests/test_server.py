@@ -743,7 +743,7 @@ def test_a_visitor_has_so_many_files_and_all_have_so_many_bytes() -> None:
 
 
 def test_a_join_that_fails_leaves_nothing(client: TestClient) -> None:
-    service = client.app._app._app.state.service  # type: ignore[attr-defined]
+    service = client.app._app._app._app.state.service  # type: ignore[attr-defined]
     folder = service.uploads._folder
     before = sorted(folder.iterdir())
     asked = {"query": "table:shop/orders.csv", "on": "customer_id", "table": "shop/customers.csv", "column": "nothing"}

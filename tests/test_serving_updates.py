@@ -68,7 +68,7 @@ def test_the_command_holds_no_lake_that_was_replaced(tmp_path: Path, monkeypatch
     gone: list[bool] = []
 
     def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
-        service = server.config.app._app._app.state.service
+        service = server.config.app._app._app._app.state.service
         first = weakref.ref(service.lake._index)
         write_table(tmp_path / "lake/new.csv", random.Random(1))
         lakescope.open(index).update()

@@ -64,24 +64,27 @@ def create_app(lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY) 
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _failed)
-    return Observed(Guard(_with_heads(app), rules, _refusal), metrics)
+    return Observed(Guard(Heads(app), rules, _refusal), metrics)
 
 
-def _with_heads(app: Any) -> Any:
-    """The application, answering HEAD as it answers GET but without a body: its routes know GET alone."""
+class Heads:
+    """Answers HEAD as the application answers GET, but without a body: its routes know GET alone."""
 
-    async def answering(scope: Any, receive: Any, send: Any) -> None:
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
         async def sending(message: Any) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        if scope["type"] == "http" and scope["method"] == "HEAD":
-            asked = {**scope, "method": "GET"}
-            await app(asked, receive, sending)
-            scope |= {name: asked[name] for name in ("route",) if name in asked}  # what is counted by
-        else:
-            await app(scope, receive, send)
-
-    return answering
+        asked = {**scope, "method": "GET"}
+        await self._app(asked, receive, sending)
+        if "route" in asked:
+            scope["route"] = asked["route"]  # what is counted by
 
 
 def _refusal(scope: Any, error: LakescopeError) -> Response:
