@@ -28,6 +28,7 @@ from lakescope import logs, sources
 from lakescope.errors import BadRequest, SourceError
 from lakescope.sources import csv_file, files, limits
 from lakescope.sources.discover import discover
+from lakescope.sources.isolated import Helper
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.redact import parted, scrub, whole, without_secrets
 from lakescope.store import disk
@@ -425,3 +426,34 @@ def test_no_module_unpickles_but_the_one_that_ships_tasks() -> None:
             if dangerous or lenient or called in ("eval", "exec", "np.load", "numpy.load"):
                 found.append(f"{path.relative_to(root)}: {ast.unparse(node)}")
     assert found == ["pipeline/shipping.py: pickle.loads(self.pickled)"]
+
+
+_BURNING = """
+from lakescope.sources import limits
+from lakescope.sources.isolated import serve
+
+limits.FREE_SECONDS = 1
+
+
+def answer_questions():
+    def answer(question):
+        while question["uri"].endswith("slow"):
+            pass
+        return {"fine": True}, b""
+
+    serve(answer, hint="look at it")
+"""
+
+
+def test_a_file_that_keeps_its_reader_busy_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the time of the processor, so that a busy machine gives up no sooner; the next question is answered."""
+    (tmp_path / "burning.py").write_text(_BURNING)
+    for name in ("slow", "quick"):
+        (tmp_path / name).write_bytes(b"x")
+    monkeypatch.syspath_prepend(tmp_path)
+    helper = Helper("burning", "answer_questions")
+    for _ in range(2):
+        assert helper.ask("t", {"uri": str(tmp_path / "quick")})[0]["fine"]
+        with pytest.raises(SourceError, match="more memory or time than a file may"):
+            helper.ask("t", {"uri": str(tmp_path / "slow")})
+    helper.close()

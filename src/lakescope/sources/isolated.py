@@ -2,8 +2,8 @@
 
 A C++ library that trusts its file may end the whole process, and with it the Spark worker and, after some retries, the
 build. Such a library runs in a helper instead: one per process, started when first needed, asked one question at a time
-over its pipes. When a file kills it, that file is damaged; the next question starts another helper. Its memory is
-bounded: a few bytes can ask for a terabyte, and such a library does not take no for an answer.
+over its pipes. When a file kills it, that file is damaged; the next question starts another helper. Its memory and time are
+bounded: a few bytes can ask for a terabyte or for hours, and such a library does not take no for an answer.
 
 A question is a line of JSON, an answer a line of JSON, followed by as many bytes as its ``bytes`` says.
 """
@@ -17,13 +17,18 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lakescope.errors import SourceError
-from lakescope.sources.limits import Unbelievable, bounded_memory, too_large
+from lakescope.sources.limits import Unbelievable, bound_time, bounded_memory, too_large
 
 #: Answers one question inside the helper: the fields of the answer and the bytes that follow it.
 Answerer = Callable[[dict[str, Any]], tuple[dict[str, Any], bytes]]
+
+
+#: Bytes that a file on another machine is taken to have.
+_ELSEWHERE = 1 << 30
 
 
 class Helper:
@@ -53,7 +58,7 @@ class Helper:
             if answer is None or len(payload) < answer["bytes"]:
                 self.close()
                 raise SourceError(
-                    f"{name} cannot be read: it makes its reader crash, or ask for more memory than a file may take",
+                    f"{name} cannot be read: it makes its reader crash, or take more memory or time than a file may",
                     hint="the file is damaged or made to do harm: write or copy it again",
                     code="damaged",
                 )
@@ -92,7 +97,9 @@ def serve(answer: Answerer, hint: str) -> None:
         os.dup2(2, 1)  # what a library prints must not get between the answers
         for line in sys.stdin.buffer:
             try:
-                fields, payload = answer(json.loads(line))
+                question = json.loads(line)
+                bound_time(_size(question["uri"]))
+                fields, payload = answer(question)
             except (KeyboardInterrupt, SystemExit):
                 raise
             except BaseException as error:  # a library written in Rust panics with something that is no Exception
@@ -100,6 +107,14 @@ def serve(answer: Answerer, hint: str) -> None:
                 fields, payload = {"error": told.message, "hint": told.hint, "code": told.code}, b""
             out.write(json.dumps({**fields, "bytes": len(payload)}).encode() + b"\n" + payload)
             out.flush()
+
+
+def _size(uri: str) -> int:
+    """The bytes of a file; of one that lies elsewhere many, since asking takes longer than it is worth."""
+    from lakescope.sources import files
+
+    path = files.local_path(uri)
+    return _ELSEWHERE if path is None else Path(path).stat().st_size
 
 
 def _explained(error: BaseException, hint: str) -> SourceError:

@@ -30,6 +30,9 @@ FREE_TEXT, TEXT_RATIO = 1 << 36, 1000
 LONGEST = 64 << 20
 #: Bytes of memory on top of what a process has already: of a worker that scans, and of a helper.
 MEMORY = 4 << 30
+#: Seconds of processor that a helper may take to answer a question about any file, and bytes that it reads in one more:
+#: honest files are read many times as fast.
+FREE_SECONDS, BYTES_A_SECOND = 20, 1 << 20
 
 
 class Unbelievable(OSError):
@@ -98,6 +101,20 @@ def too_large(table: str = "") -> SourceError:
         hint="split what is large in it, or allow more: LAKESCOPE_MEMORY=16G",
         code="too-large",
     )
+
+
+def bound_time(size: int) -> None:
+    """Let this process take as much of the processor from now on as a file of ``size`` bytes may; then it is ended."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    more = FREE_SECONDS + size // BYTES_A_SECOND
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    most = int(usage.ru_utime + usage.ru_stime) + 1 + more
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 @contextmanager
