@@ -2,8 +2,8 @@
 
 A C++ library that trusts its file may end the whole process, and with it the Spark worker and, after some retries, the
 build. Such a library runs in a helper instead: one per process, started when first needed, asked one question at a time
-over its pipes. When a file kills it, that file is damaged; the next question starts another helper. Its memory and time are
-bounded: a few bytes can ask for a terabyte or for hours, and such a library does not take no for an answer.
+over its pipes. When a file kills it, that file is damaged; the next question starts another helper. Its memory and time
+are bounded: a few bytes can ask for a terabyte or for hours, and such a library does not take no for an answer.
 
 A question is a line of JSON, an answer a line of JSON, followed by as many bytes as its ``bytes`` says.
 """
