@@ -10,7 +10,7 @@ which that was quicker when both were tried beforehand, on sets drawn from the c
 (all lists were read just before), without looking the values up, which is shown by itself. The indexes are built by the
 tasks of a build in this process, without Spark.
 
-``--shared``
+MinHashLSH is the ensemble with one partition, Asymmetric MinHash pads all signatures to the largest set. ``--shared``
 is a folder with tables and recorded answers (``gt/joins_*.jsonl``), left out if it is not there; so is datasketch.
 """
 
