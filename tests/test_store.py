@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeErr
 from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
 from lakescope.store import index as index_module
+from lakescope.store.kept import Kept
 from lakescope.store.manifest import MANIFEST, Manifest
 from lakescope.store.records import records_of
 from lakescope.store.segment import SCHEMAS, ShardWriter, read_parts, record_batch, rows_of
@@ -367,6 +371,32 @@ def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monke
             for number in range(whole.num_rows):
                 assert index.column(number, names) == whole.select(names).slice(number, 1).to_pylist()[0]
             assert len(read) == min(singly, groups)
+    monkeypatch.setattr(index_module, "_SINGLY", 1)
+    monkeypatch.setattr(index_module, "_MOST_BYTES", 0)
+    index = Index(demo_index.path)
+    for number in range(whole.num_rows):
+        index.column(number, ("top",))
+    assert index._known("columns", ("top",)) is None, "what is too large is not read of all"
+
+
+def test_many_threads_read_fields_once(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, read = Index(demo_index.path), list[str]()
+    at_once, reading = threading.Barrier(8), Index._read
+
+    def slowly(self: Index, kind: str, *more: Any, **fields: Any) -> pa.Table:
+        read.append(kind)
+        time.sleep(0.05)
+        return reading(self, kind, *more, **fields)
+
+    def ask(_: int) -> pa.Table:
+        at_once.wait()
+        return index.fields("columns", ("top", "sample"))
+
+    monkeypatch.setattr(Index, "_read", slowly)
+    with ThreadPoolExecutor(8) as threads:
+        first, *others = threads.map(ask, range(8))
+    assert read == ["columns"]
+    assert all(each == first for each in others)
 
 
 def test_a_join_reads_no_more_of_the_catalog_than_it_needs(demo_index: Lake) -> None:
@@ -401,3 +431,26 @@ def test_an_index_is_not_damaged_because_no_file_may_be_opened(tmp_path: Path, m
     with pytest.raises(LakescopeError, match="no more files may be open") as told:
         Index(path)
     assert not isinstance(told.value, IndexDamaged)
+
+
+def test_what_was_read_lately_is_kept_up_to_so_many_bytes() -> None:
+    sizes = {"a": 40, "b": 40, "c": 40, "d": 500}
+    tables = {name: pa.table({"n": pa.array([0] * size, pa.int8())}) for name, size in sizes.items()}
+    read: list[str] = []
+
+    def get(name: str) -> pa.Table:
+        return kept.get(name, lambda: read.append(name) or tables[name])  # type: ignore[func-returns-value]
+
+    kept = Kept(100)
+    for name in "abab":
+        assert get(name) is tables[name]
+    assert read == ["a", "b"]
+    get("c")
+    get("b")
+    assert read == ["a", "b", "c"]
+    get("a")
+    assert read == ["a", "b", "c", "a"], "what was asked for longest ago went"
+    assert get("d") is tables["d"], "what is too large is given and not kept"
+    read.clear()
+    get("d")
+    assert read == ["d"]

@@ -188,7 +188,7 @@ class JoinSearch:
         """Get ready for many questions: compiled kernels are loaded, and what reading costs here is known."""
         self.overlaps.warm()
         self._index.prepare(_ASKED_BY)
-        _ = self.ensemble
+        _ = self._names, self.ensemble
         # Of what lies elsewhere it would measure the network.
         if self._index.traffic is None and stored_costs(self._index) is None:
             measure_costs(self._index, self.overlaps)

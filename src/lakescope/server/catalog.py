@@ -60,6 +60,10 @@ class Catalog:
         self._problems = lake.problems()
         self.info = lake.info()
 
+    def warm(self) -> None:
+        """Make once what questions need: many that come at the same time would each make it for themselves."""
+        _ = self.overview, self._table_names, self._column_names, self._types, self._sizes, self._formats, self._weights
+
     @cached_property
     def tables(self) -> list[str]:
         """Names of the tables, in order."""

@@ -157,7 +157,7 @@ class Service:
     def _warm(self) -> None:
         self.jobs.start()
         with suppress(LakescopeError):
-            self.catalog.overview  # noqa: B018
+            self.catalog.warm()
             self._warm_lanes()
         for lane in LANES:
             with suppress(LakescopeError):

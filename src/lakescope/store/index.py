@@ -7,9 +7,10 @@ import errno
 import json
 import os
 import stat
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +23,7 @@ import xxhash
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError, NotFound
 from lakescope.sources.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
+from lakescope.store.kept import Kept
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import (
     MAPPED,
@@ -50,9 +52,10 @@ I64 = npt.NDArray[np.int64]
 _TRIES = 5
 #: Records of tables that are kept once they were asked for.
 _KEPT_TABLES = 4_096
-#: Row groups of columns of which some fields are kept; after how many of them these fields are read of all.
-_KEPT_GROUPS = 256
-_SINGLY = 64
+#: Bytes of row groups of columns that are kept; of how many some fields are read before they are read of all, unless
+#: that would take more bytes.
+_KEPT_BYTES = 64 << 20
+_SINGLY, _MOST_BYTES = 64, 512 << 20
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
 _ORDERS = {
@@ -104,8 +107,10 @@ class Index:
         self._cache: dict[str, pa.Table] = {}
         self._partly: dict[str, list[pa.Table]] = {}
         self._views: dict[tuple[str, tuple[str, ...]], pa.Table] = {}
-        #: How many row groups of columns were read for some of their fields.
+        #: How many row groups of columns were read for some of their fields, and bytes of these.
         self._read_singly: Counter[tuple[str, ...]] = Counter()
+        self._read_bytes: Counter[tuple[str, ...]] = Counter()
+        self._reading = threading.RLock()
         self._names: dict[str, set[str]] = {}
         #: Once the tables are known: the segment of each.
         self._segments: list[str] = []
@@ -233,8 +238,10 @@ class Index:
         """Some fields of everything of one kind, in the same order; no others are read."""
         known = self._known(kind, tuple(names))
         if known is None:
-            read = list(dict.fromkeys([*_ORDERS[kind], *names]))
-            self._partly.setdefault(kind, []).append(ordered(self._read(kind, fields=read), _ORDERS[kind]))
+            with self._reading:  # or each of many threads would read them, and all they read would be kept
+                if self._known(kind, tuple(names)) is None:
+                    read = list(dict.fromkeys([*_ORDERS[kind], *names]))
+                    self._partly.setdefault(kind, []).append(ordered(self._read(kind, fields=read), _ORDERS[kind]))
             known = self._known(kind, tuple(names))
         return known
 
@@ -252,12 +259,20 @@ class Index:
         """Some fields of the record of a column, by its number: from memory, else of its row group alone."""
         wanted = tuple(names)
         known = self._known("columns", wanted)
-        if known is None and self._remote is None and self._read_singly[wanted] >= _SINGLY:
+        if known is None and self._remote is None and self._pays(wanted):
             known = self.fields("columns", wanted)
         if known is None:
             return dict(self._rows_within(range(number, number + 1), wanted).to_pylist()[0])
         # Cell by cell: a row of a table takes ten times as long.
         return {name: known[name][number].as_py() for name in names}
+
+    def _pays(self, names: tuple[str, ...]) -> bool:
+        """Whether some fields of all columns are better read at once: often asked for, and not too large."""
+        read = self._read_singly[names]
+        if read < _SINGLY:
+            return False
+        groups = sum(self._groups(place)[0].num_row_groups for place in range(len(self.manifest.of_kind("columns"))))
+        return bool(self._read_bytes[names] / max(1, read) * groups <= _MOST_BYTES)
 
     @cached_property
     def _rows_of_columns(self) -> tuple[I32, I64]:
@@ -306,15 +321,17 @@ class Index:
     @cached_property
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
         """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
+        kept = Kept(_KEPT_BYTES)
 
-        @lru_cache(_KEPT_GROUPS)
         def read(place: int, group: int, names: tuple[str, ...]) -> pa.Table:
             file = self.manifest.of_kind("columns")[place]
-            self._read_singly[names] += 1
             with self._noticed(file):
-                return read_group(self._opened(file), self._groups(place)[0], group, names)
+                found = read_group(self._opened(file), self._groups(place)[0], group, names)
+            self._read_singly[names] += 1
+            self._read_bytes[names] += found.nbytes
+            return found
 
-        return read
+        return lambda *which: kept.get(which, partial(read, *which))
 
     def _opened(self, file: SegmentFile) -> Any:
         """A file to be read in pieces."""
