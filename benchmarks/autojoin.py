@@ -346,7 +346,9 @@ def abstention(options: argparse.Namespace) -> Section:
 #: Pairs drawn by chance that belong together after all, as reading the cells that met tells.
 _BELONG = {
     ("nfl-fandom__NFL_fandom_data-surveymonkey.csv", "murder_2016__murder_2015_final.csv"),  # teams, and their cities
-    ("311_category_maintenance_added_zeros.csv", "us-weather-history__KPHL.csv"),  # the same days, 2014-07-01, 2014-7-1
+    # The same days, 2014-07-01 and 2014-7-1:
+    ("311_category_maintenance_added_zeros.csv", "us-weather-history__KPHL.csv"),
+    ("us-weather-history__KSEA.csv", "weather_temperature_mean.csv"),
 }
 
 
