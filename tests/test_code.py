@@ -22,8 +22,8 @@ import pytest
 import lakescope
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
+from lakescope.search.answers import Joinable
 from lakescope.search.code import Side, join_code, renamed
-from lakescope.search.joinable import Joinable
 from lakescope.search.paths import split_join
 from test_cli import Run, assert_refused, run
 

@@ -625,7 +625,7 @@ ROOMS: dict[str, set[str]] = {
         *("report", "search", "keys", "headers", "fds", "transforms", "results", "upkeep", "history", "shards"),
     },
     "server": {"lake", "report", "results", "store", "fds"},
-    "mcp": {"lake", "report", "results", "fds"},
+    "mcp": {"lake", "report", "results", "fds", "questions"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
         *("mcp", "server", "sources"),

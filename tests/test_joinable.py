@@ -23,9 +23,9 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.results import Results
 from lakescope.search import joinable as joinable_module
+from lakescope.search.answers import Joinable
 from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
-from lakescope.search.joinable import Joinable
 from lakescope.search.key_names import same_key
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.significance import (

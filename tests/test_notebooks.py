@@ -21,7 +21,7 @@ from lakescope.lake import Lake
 from lakescope.report.charts import Svg, histogram_chart, scatter_chart
 from lakescope.report.html import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.results import Results
-from lakescope.search.joinable import Joinable
+from lakescope.search.answers import Joinable
 from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -14,9 +14,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.keys.answers import Estimator, Inclusion
 from lakescope.profile.view import column_view
+from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
+from lakescope.questions.inclusions import InclusionsRequest
+from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import profile_text
 from lakescope.results import Results
+from lakescope.search.answers import (
+    Correlated,
+    CorrelationRank,
+    Engine,
+    Joinable,
+    JoinPath,
+    JoinRank,
+    Mean,
+    Measure,
+    Retrieval,
+)
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import Asked, named, outside
 from lakescope.search.code import (
@@ -31,20 +47,13 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
-from lakescope.search.correlated import (
-    Correlated,
-    CorrelationSearch,
-    Mean,
-    Request,
-    Retrieval,
-    really_joined,
-)
-from lakescope.search.correlated import Rank as CorrelationRank
-from lakescope.search.joinable import Engine, Joinable, JoinSearch, Rank, check_request
+from lakescope.search.correlated import CorrelationSearch, really_joined
+from lakescope.search.joinable import JoinSearch
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
-from lakescope.search.paths import JoinPath, join_paths, split_join
+from lakescope.search.paths import split_join
 from lakescope.search.query import QueryColumn, range_of
 from lakescope.search.significance import LEVEL
+from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
@@ -64,8 +73,7 @@ if TYPE_CHECKING:
     from lakescope.history.drift import Drift
     from lakescope.history.versions import Version
     from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
-    from lakescope.keys.inclusion import Estimator
-    from lakescope.keys.search import Inclusion, KeySearch
+    from lakescope.keys.search import KeySearch
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
     from lakescope.report.site import Report
@@ -279,7 +287,7 @@ class Lake:
         threshold: float | None = None,
         verify: bool = False,
         engine: Engine = "auto",
-        rank: Rank = "overlap",
+        rank: JoinRank = "overlap",
         own: bool = False,
     ) -> Results[Joinable]:
         """Columns of the lake that join with column ``on`` of the query: the ``k`` with the largest overlap, exactly.
@@ -290,30 +298,9 @@ class Lake:
         every plausible column is tried, and the best pair of columns of each table is told. ``rank="significance"``
         puts first what chance explains least. Columns of the query's own table count only if ``own``.
         """
-        check_request(k, threshold, engine, rank)
-        k = 10 if k is None and threshold is None else k
-        before = self.fetched
-        columns, _ = self._query(query, on, plausible=on is None)
-        table = self._table_of(query)
-        of_table = self._joins.columns_of(table) if table is not None else range(0)
-        options: dict[str, Any] = {"threshold": threshold, "verify": verify, "engine": engine, "rank": rank}
-
-        def excluded(column: QueryColumn) -> Sequence[int]:
-            return [each for each in of_table if self._joins.name_of(each) == column.name] if own else of_table
-
-        if on is not None:
-            found = self._joins.search(columns[0], k=k, exclude=excluded(columns[0]), **options)
-        else:
-            found = self._joins.search_tables([(column, excluded(column)) for column in columns], k=k, **options)
-        return self._telling(found, before)
-
-    def _telling(self, found: Results[_Record], before: Traffic | None) -> Results[_Record]:
-        """The same answer, which says what was fetched for it."""
-        after = self.fetched
-        if before is not None and after is not None:
-            spent = after.since(before)
-            found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}
-        return found
+        return JoinableRequest(
+            query=query, on=on, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
+        ).ask(self)
 
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
@@ -332,22 +319,28 @@ class Lake:
         spark: SparkSession,
         k: int | None = None,
         threshold: float | None = None,
+        verify: bool = False,
+        engine: Engine = "auto",
+        rank: JoinRank = "overlap",
+        own: bool = False,
     ) -> DataFrame:
         """Columns that join with each of many query columns, as a Spark DataFrame with one row a pair.
 
         ``queries`` are names of tables of the lake or paths of others, or pairs of such and a column, as a list or as
         a frame (Spark's or any other) with columns ``table`` and, if wanted, ``column``; by default every plausible
-        column of the lake, which is all pairs. Executors must see the index and the paths.
+        column of the lake, which is all pairs. The options are those of :meth:`joinable`. Executors must see the index
+        and the paths.
         """
         from lakescope.pipeline.batch import over_numbers
         from lakescope.results import arrow_schema
         from lakescope.search.batch import BatchJoin, SearchColumns
 
-        check_request(k, threshold, "auto", "overlap")
-        k = 10 if k is None and threshold is None else k
+        request = JoinableRequest(
+            query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
+        )
         asked = tuple(self._asked(queries if queries is None or isinstance(queries, list | tuple) else named(queries)))
         path = self._index.location
-        task = SearchColumns(path, self._index.manifest.generation, asked, k, threshold)
+        task = SearchColumns(path, self._index.manifest.generation, asked, request.criteria, own)
         return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
 
     def _asked(self, queries: Sequence[str | tuple[str, str | None]] | None) -> Iterator[Asked]:
@@ -370,14 +363,7 @@ class Lake:
 
         Every join keeps at least ``threshold`` of the distinct values; what chance explains is not followed.
         """
-        check_request(None, threshold, "auto", "overlap")
-        if depth < 1:
-            raise BadRequest(f"the depth must be at least 1, not {depth}", hint="ask for paths of up to 3 joins")
-        columns, table = self._query(query, on)
-        starts = [column for column in columns if column.plausible or on is not None]
-        if not starts:  # no rows, or nothing that others could hold
-            return Results(JoinPath, [])
-        return join_paths(self._joins, table or "query", starts, depth, threshold)
+        return JoinPathsRequest(query=query, on=on, depth=depth, threshold=threshold).ask(self)
 
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
         """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
@@ -550,16 +536,17 @@ class Lake:
     def correlated(
         self,
         query: Any,
-        key: str | Sequence[str],
-        target: str,
+        key: str | Sequence[str] | None = None,
+        target: str | None = None,
         k: int = 10,
         *,
-        measure: str = "pearson",
-        agg: str = "mean",
-        query_agg: str | None = None,
+        measure: Measure = "pearson",
+        agg: Aggregate = "mean",
+        query_agg: Aggregate | None = None,
         rank: CorrelationRank = "lower",
         retrieval: Retrieval = "z",
-        weights: Mapping[str, float] | None = None,
+        weight_join: float = 0.0,
+        weight_corr: float = 1.0,
         mean: Mean = "geometric",
         given: str | None = None,
         verify: bool = False,
@@ -568,30 +555,29 @@ class Lake:
         """Columns of the lake that correlate with ``target`` when joined with the query on ``key``, best first.
 
         ``query`` is the name of a table of the lake, the path of another one, or a frame; ``key`` one column or two.
-        Repeated keys are made one by ``agg``, those of the query by ``query_agg`` (the same, but a mean where rows of
-        the lake are counted). Ranked by the end of the interval that is nearer to 0, or by a score of
-        the papers (``rank``). ``weights`` (``{"join": 1, "corr": 1}``) trade correlation for joinability; ``given``
-        names a column of the query whose influence is taken out. ``verify`` does the real joins.
+        Without ``key`` or ``target`` the likeliest are taken, and a note says which. Repeated keys are made one by
+        ``agg``, those of the query by ``query_agg`` (as by ``agg``, but a mean where rows of the lake are counted).
+        Ranked by the end of the interval that is nearer to 0, or by a score of the papers (``rank``). ``weight_join``
+        and ``weight_corr`` trade correlation for joinability, by their ``mean``; ``given`` names a column of the query
+        whose influence is taken out. ``verify`` does the real joins.
         """
-        weights = dict(weights or {})
-        unknown = set(weights) - {"join", "corr"}
-        if unknown:
-            raise BadRequest(f"no weight {sorted(unknown)[0]!r}", hint="weights are join and corr")
-        request = Request(
-            *(k, measure, agg, rank, retrieval, weights.get("join", 0.0), weights.get("corr", 1.0), mean, given)
-        )
-        request.check()
-        if query_agg is not None:
-            replace(request, aggregate=query_agg).check()
-        before = self.fetched
-        columns = [key] if isinstance(key, str) else list(key)
-        if not 1 <= len(columns) <= 2 or len(set(columns)) != len(columns):
-            what = f"one column or two, not {len(columns)}" if len(columns) != 2 else f"not {columns[0]!r} twice"
-            raise BadRequest(f"a key is {what}", hint="name the two that make a key")
-        table = None if own else self._table_of(query)
-        mine = query_agg or _aggregate_of_query(agg)
-        found = self._correlations.search(self._keyed(query, columns, target, mine, given), request, table)
-        return self._telling(self._verified(found, query, columns, target, mine) if verify else found, before)
+        return CorrelatedRequest(
+            query=query,
+            key=None if key is None else (key,) if isinstance(key, str) else tuple(key),
+            target=target,
+            k=k,
+            measure=measure,
+            agg=agg,
+            query_agg=query_agg,
+            rank=rank,
+            retrieval=retrieval,
+            weight_join=weight_join,
+            weight_corr=weight_corr,
+            mean=mean,
+            given=given,
+            verify=verify,
+            own=own,
+        ).ask(self)
 
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
@@ -604,23 +590,50 @@ class Lake:
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
     def correlated_batch(
-        self, *, spark: SparkSession, k: int = 10, measure: str = "pearson", agg: str = "mean"
+        self,
+        *,
+        spark: SparkSession,
+        k: int = 10,
+        measure: Measure = "pearson",
+        agg: Aggregate = "mean",
+        rank: CorrelationRank = "lower",
+        retrieval: Retrieval = "z",
+        weight_join: float = 0.0,
+        weight_corr: float = 1.0,
+        mean: Mean = "geometric",
+        own: bool = False,
     ) -> DataFrame:
         """What correlates with each numeric column of the lake by each of its keys, as a Spark DataFrame: all pairs.
 
-        Executors must see the index.
+        The options are those of :meth:`correlated`. Executors must see the index.
         """
         from lakescope.pipeline.batch import over_numbers
         from lakescope.results import arrow_schema
         from lakescope.search.batch import BatchCorrelation, SearchCorrelations
 
-        request = Request(k=k, measure=measure, aggregate=agg)
-        request.check()
-        task = SearchCorrelations(self._index.location, self._index.manifest.generation, request)
+        request = CorrelatedRequest(
+            query=None,
+            k=k,
+            measure=measure,
+            agg=agg,
+            rank=rank,
+            retrieval=retrieval,
+            weight_join=weight_join,
+            weight_corr=weight_corr,
+            mean=mean,
+            own=own,
+        )
+        task = SearchCorrelations(self._index.location, self._index.manifest.generation, request.criteria, own)
         return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
 
     def scatter(
-        self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        target: str,
+        found: Correlated,
+        *,
+        query_agg: Aggregate | None = None,
     ) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
         from lakescope.report.charts import scatter_chart
@@ -633,11 +646,17 @@ class Lake:
         return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
 
     def scatter_points(
-        self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
+        self,
+        query: Any,
+        key: str | Sequence[str],
+        target: str,
+        found: Correlated,
+        *,
+        query_agg: Aggregate | None = None,
     ) -> pa.Table:
         """The sample that a find rests on: ``x`` of the query, ``y`` of what was found, one row a key."""
         columns = [key] if isinstance(key, str) else list(key)
-        keyed = self._keyed(query, columns, target, query_agg or _aggregate_of_query(found.aggregate))
+        keyed = self._keyed(query, columns, target, query_agg or aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
         return pa.table({"x": x, "y": y})
 
@@ -649,10 +668,10 @@ class Lake:
         dialect: str = "duckdb",
         *,
         target: str = "",
-        query_agg: str | None = None,
+        query_agg: Aggregate | None = None,
     ) -> str:
         """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        aggregate = query_agg or _aggregate_of_query(found.aggregate)
+        aggregate = query_agg or aggregate_of_query(found.aggregate)
         sides = self._key_sides(query, key, target, aggregate, found)
         mine = Keyed(self._code_side(query, target), tuple(side.column for side in sides), aggregate, sides)
         return correlation_code(mine, self._found_side(found), dialect, found.coefficient)
@@ -667,7 +686,7 @@ class Lake:
         dialect: str = "duckdb",
     ) -> str:
         """Ready code for what :meth:`augmented` does: ``names`` are those of the columns that were added."""
-        sides = [self._key_sides(query, key, target, _aggregate_of_query(each.aggregate), each) for each in found]
+        sides = [self._key_sides(query, key, target, aggregate_of_query(each.aggregate), each) for each in found]
         return augment_code(sides, [self._found_side(each) for each in found], names, dialect)
 
     def _key_sides(
@@ -692,7 +711,7 @@ class Lake:
         out: str | os.PathLike[str],
         k: int = 5,
         *,
-        agg: str = "mean",
+        agg: Aggregate = "mean",
         rank: CorrelationRank = "lower",
         given: str | None = None,
     ) -> Results[Added]:
@@ -706,7 +725,7 @@ class Lake:
         return Results(Added, added, shown=added.shown, notes=found.notes)
 
     def augmented(
-        self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: str = "mean"
+        self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: Aggregate = "mean"
     ) -> tuple[pa.Table, Results[Added]]:
         """The query's table with columns that :meth:`correlated` found joined in, and what each adds."""
         columns = [key] if isinstance(key, str) else list(key)
@@ -777,9 +796,9 @@ class Lake:
         of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told; with a
         ``table`` one of the columns must be of it.
         """
-        if table is not None:
-            self._table(table)
-        return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit, table=table)
+        return InclusionsRequest(
+            minimum=minimum, estimator=estimator, verify=verify, least=least, limit=limit, table=table
+        ).ask(self)
 
     def inclusions_batch(
         self,
@@ -796,7 +815,7 @@ class Lake:
         unless ``verify`` counts them. Executors must see the index.
         """
         from lakescope.keys.batch import SearchInclusions
-        from lakescope.keys.search import Inclusion, check_inclusions
+        from lakescope.keys.search import check_inclusions
         from lakescope.pipeline.batch import MOST_TASKS, over_numbers
         from lakescope.results import arrow_schema
 
@@ -1211,10 +1230,6 @@ def _header_request(options: Mapping[str, Any]) -> HeaderRequest:
     request = HeaderRequest(**options)
     request.check()
     return request
-
-
-def _aggregate_of_query(aggregate: str) -> str:
-    return "mean" if aggregate == "count" else aggregate
 
 
 def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, make_dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from lakescope.report.text import aligned, cell_text
 
@@ -166,6 +166,8 @@ def _arrow_type(hint: Any) -> pa.DataType:
 
     if get_origin(hint) in (Union, types.UnionType):
         (hint,) = [part for part in get_args(hint) if part is not type(None)]
+    if get_origin(hint) is Literal:
+        return pa.string()
     if get_origin(hint) in (tuple, list):
         return pa.list_(_arrow_type(get_args(hint)[0]))
     return {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}[hint]

@@ -14,8 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
+from lakescope.cli.asking import Commands
 from lakescope.cli.compiling import tell_of_compiling
 from lakescope.cli.idle import refuse_idle
+from lakescope.cli.opening import open_lake
 from lakescope.cli.output import Format, ReportFormat, print_record, print_records, print_results, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
@@ -28,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    cls=Commands,
 )
 
 _IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
@@ -128,7 +131,7 @@ def update(
     """Bring the index up to date: scan what was added or changed, forget what was removed."""
     from lakescope.cli import updating
 
-    lake = _lake(index)
+    lake = open_lake(index)
     updating.updated(lambda progress: lake.update(retry=retry, master=master, progress=progress), form, quiet=quiet)
 
 
@@ -143,7 +146,7 @@ def add(
     """Index more tables beside those that are there; later updates look at them, too."""
     from lakescope.cli import updating
 
-    lake = _lake(index)
+    lake = open_lake(index)
     updating.updated(lambda progress: lake.add(*paths, master=master, progress=progress), form, quiet=quiet)
 
 
@@ -156,7 +159,7 @@ def remove(
     """Leave tables out of the index from now on; their files are not touched."""
     from lakescope.cli import updating
 
-    lake = _lake(index)
+    lake = open_lake(index)
     updating.updated(lambda _: lake.remove(*tables), form, quiet=True)
 
 
@@ -168,7 +171,7 @@ def compact(
     form: _FormatOption = Format.table,
 ) -> None:
     """Make one segment of what updates left: questions are faster, what is gone frees its room."""
-    lake = _lake(index)
+    lake = open_lake(index)
     lake.compact(keep_history=keep_history, master=master)
     if form is Format.table:
         write(f"{lake.path}: one segment, generation {lake.info()['generation']}")
@@ -186,7 +189,7 @@ def push(
     """Copy the index to object storage, from where it can be opened; what is there already is not sent again."""
     from lakescope.cli import updating
 
-    updating.push(_lake(index), target, form, quiet=quiet)
+    updating.push(open_lake(index), target, form, quiet=quiet)
 
 
 @app.command(epilog="Example: lakescope watch lake.idx --every 60")
@@ -200,11 +203,11 @@ def watch(
     """Keep the index up to date until Ctrl-C: look for changes now and then, compact when it is worth it."""
     from lakescope.cli import updating
 
-    updating.watch(_lake(index), every, form, master, once=once)
+    updating.watch(open_lake(index), every, form, master, once=once)
 
 
 def _print_summary(path: str, form: Format) -> None:
-    lake = _lake(path)
+    lake = open_lake(path)
     info = lake.info()
     if form is not Format.table:
         print_record(info, form)
@@ -236,9 +239,9 @@ def info(
 ) -> None:
     """The lake at a glance."""
     if timings:
-        print_records(_lake(index).timings().to_dicts(), _STAGE_FIELDS, form, empty="it was not measured")
+        print_records(open_lake(index).timings().to_dicts(), _STAGE_FIELDS, form, empty="it was not measured")
     else:
-        print_record(_lake(index).info(), form)
+        print_record(open_lake(index).info(), form)
 
 
 @app.command(epilog="Examples: lakescope tables lake.idx | lakescope tables lake.idx --like sales --format csv")
@@ -249,7 +252,7 @@ def tables(
     form: _FormatOption = Format.table,
 ) -> None:
     """List the tables."""
-    records = [record for record in _lake(index).tables().to_pylist() if _contains(record["table"], like)]
+    records = [record for record in open_lake(index).tables().to_pylist() if _contains(record["table"], like)]
     _print_list(records, _TABLE_FIELDS, form, limit, "no table matches")
 
 
@@ -269,7 +272,7 @@ def columns(
 ) -> None:
     """List the columns of all tables, or of one."""
     fields = [*_COLUMN_FIELDS, "distinct_exact"] if form is Format.table else None
-    found = _lake(index).columns(table, like=like, type=kind, fields=fields)
+    found = open_lake(index).columns(table, like=like, type=kind, fields=fields)
     records = (found.slice(0, limit) if limit else found).to_pylist(maps_as_pydicts="strict")
     if form is Format.table:
         for record in records:
@@ -290,7 +293,7 @@ def profile(
     form: _FormatOption = Format.table,
 ) -> None:
     """What is in a table: types, missing values, distinct counts, distributions, top values, patterns."""
-    found = _lake(index).profile(table, version=at)
+    found = open_lake(index).profile(table, version=at)
     if column is not None:
         print_record(found.column(column), form)
     elif form is Format.table:
@@ -311,7 +314,7 @@ def problems(
     """What could not be read, and what was odd."""
     if severity not in (None, *_SEVERITIES):
         raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
-    records = [record for record in _lake(index).problems().to_pylist() if severity in (None, record["severity"])]
+    records = [record for record in open_lake(index).problems().to_pylist() if severity in (None, record["severity"])]
     records.sort(key=lambda record: (_SEVERITIES.index(record["severity"]), record["table"], record["code"]))
     _print_list(records, _PROBLEM_FIELDS, form, limit, "no problems")
 
@@ -323,7 +326,7 @@ def verify(
     form: _FormatOption = Format.table,
 ) -> None:
     """Read every byte of the index and check it against its checksums."""
-    lake = _lake(index)
+    lake = open_lake(index)
     if deep:
         from lakescope.cli import upkeep
 
@@ -357,7 +360,7 @@ def history(
     form: _FormatOption = Format.table,
 ) -> None:
     """The versions of a table that the index saw: when, how large, columns added and removed."""
-    print_results(_lake(index).history(table), form, empty="")
+    print_results(open_lake(index).history(table), form, empty="")
 
 
 @app.command(
@@ -374,64 +377,8 @@ def drift(
     form: _FormatOption = Format.table,
 ) -> None:
     """What changed in the columns of tables since the version before: types, missing cells, keys, distributions."""
-    found = _lake(index).drift(table, since=since, minimum=minimum)
+    found = open_lake(index).drift(table, since=since, minimum=minimum)
     print_results(found, form, empty="nothing drifted")
-
-
-_HitOption = Annotated[int, typer.Option("--hit", help="Which hit to print code for or draw, as they are listed.")]
-
-
-@app.command(
-    epilog="Examples: lakescope join lake.idx my.csv --on zip -k 10"
-    " | lakescope join lake.idx my.csv --on zip --threshold 0.7 --verify"
-    " | lakescope join lake.idx shop/orders.csv --on customer --rank significance --explain"
-)
-def join(
-    index: _IndexArgument,
-    query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="A table: its path, or the name of one of the lake, or TABLE.COLUMN.")
-    ],
-    on: Annotated[str | None, typer.Option(help="Column to join on; without it all plausible ones are tried.")] = None,
-    k: Annotated[int | None, typer.Option("-k", help="How many to find (10, or all above the threshold).")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Find all columns with at least this share of the values, e.g. 0.7.")
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Exact shares, no false hits, where signatures would estimate.")
-    ] = False,
-    engine: Annotated[
-        str, typer.Option(help="auto, exact, lsh (estimates), or hybrid (estimates at once, then exactly).")
-    ] = "auto",
-    rank: Annotated[str, typer.Option(help="By overlap, or by significance: what chance explains least.")] = "overlap",
-    own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
-    paths: Annotated[
-        int | None, typer.Option(help="Tables that can be reached by up to so many joins, with the best path to each.")
-    ] = None,
-    code: Annotated[
-        str | None, typer.Option(help="Print ready code for the best join: spark, sql, duckdb or polars.")
-    ] = None,
-    hit: _HitOption = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Say which engine answered, why, what it read.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Which columns of the lake join with mine: the best ones exactly, or all above a threshold."""
-    from lakescope.cli import joining
-
-    if hit != 1 and code is None:
-        raise BadRequest("--hit chooses what --code is about", hint="name --code, too")
-    if paths is not None and code is not None:
-        joining.refuse_with_paths(explain=explain, verify=verify, own=own)
-        joining.print_path_code(_lake(index), query, on, paths, threshold, code, hit)
-        return
-    if paths is not None:
-        joining.refuse_with_paths(explain=explain, verify=verify, own=own)
-        joining.print_paths(_lake(index), query, on, paths, threshold, k, form)
-        return
-    options = {"k": k, "threshold": threshold, "verify": verify, "engine": engine, "rank": rank, "own": own}
-    if code is not None:
-        joining.print_code(_lake(index), query, on, options, code, hit)
-    else:
-        joining.print_joins(_lake(index), query, on, options, explain=explain, form=form)
 
 
 _QueryArgument = Annotated[
@@ -445,71 +392,8 @@ _RankOption = Annotated[str, typer.Option(help="lower (end of the interval neare
 _GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
 
 
-@app.command(
-    epilog="Examples: lakescope correlate lake.idx my.csv --key date --target rides -k 10"
-    " | lakescope correlate lake.idx my.csv --key country,year --target gdp --verify"
-    " | lakescope correlate lake.idx my.csv --key date --target rides --plot best.svg"
-)
-def correlate(
-    index: _IndexArgument,
-    query: _QueryArgument,
-    key: _KeyOption,
-    target: _TargetOption,
-    k: Annotated[int, typer.Option("-k", help="How many to find.")] = 10,
-    measure: _MeasureOption = "pearson",
-    agg: _AggOption = "mean",
-    query_agg: Annotated[str | None, typer.Option(help="Of repeated keys of the query, if another one.")] = None,
-    rank: _RankOption = "lower",
-    retrieval: Annotated[str, typer.Option(help="First stage: z, or the papers' qcr or csk.")] = "z",
-    weight: Annotated[str | None, typer.Option(help="Trade correlation for joinability: join=1,corr=1.")] = None,
-    mean: Annotated[str, typer.Option(help="Of the weights: geometric, arithmetic or harmonic.")] = "geometric",
-    given: _GivenOption = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Do the real joins, show the true value.")] = False,
-    own: Annotated[bool, typer.Option("--own", help="Columns of the query's own table, too.")] = False,
-    plot: Annotated[str | None, typer.Option(help="Draw the sample of the best one into this SVG file.")] = None,
-    code: Annotated[
-        str | None, typer.Option(help="Print code for the join of the best: spark, sql, duckdb or polars.")
-    ] = None,
-    hit: _HitOption = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Say how many columns were looked at.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Which tables hold a column that correlates with mine after the join."""
-    from lakescope.cli import correlating
-
-    options = {
-        **{"k": k, "measure": measure, "agg": agg, "rank": rank, "retrieval": retrieval, "mean": mean},
-        "query_agg": query_agg,
-        **{"weights": correlating.parse_weights(weight), "given": given, "verify": verify, "own": own},
-    }
-    correlating.print_correlations(
-        _lake(index), query, key, target, options, plot=plot, code=code, hit=hit, explain=explain, form=form
-    )
-
-
 _EstimatorOption = Annotated[str, typer.Option(help="hybrid, mle, bml (the paper's), bottomk or exact.")]
 _CountOption = Annotated[bool, typer.Option("--verify", help="Count common values instead of estimating them.")]
-
-
-@app.command(
-    epilog="Examples: lakescope inclusions lake.idx --min 0.9 | lakescope inclusions lake.idx --min 1 --verify"
-    " | lakescope inclusions lake.idx --estimator bml --format csv"
-)
-def inclusions(
-    index: _IndexArgument,
-    minimum: Annotated[float, typer.Option("--min", help="Least share of the values of the one in the other.")] = 0.9,
-    estimator: _EstimatorOption = "hybrid",
-    verify: _CountOption = False,
-    least: Annotated[int, typer.Option(help="Fewest different values of a column to look at.")] = 3,
-    limit: _LimitOption = 50,
-    explain: Annotated[bool, typer.Option("--explain", help="Say how many pairs were looked at.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Which columns are included in which: all pairs of the lake, from their sketches."""
-    from lakescope.cli import keying
-
-    options = {"estimator": estimator, "verify": verify, "least": least, "limit": limit or None}
-    keying.print_inclusions(_lake(index), minimum, options, explain=explain, form=form)
 
 
 @app.command(
@@ -535,7 +419,7 @@ def keys(
     from lakescope.cli import keying
 
     options = {"method": method, "estimator": estimator, "minimum": minimum, "verify": verify}
-    keying.print_keys(_lake(index), options, diagram=diagram, sql=sql, show=show, form=form)
+    keying.print_keys(open_lake(index), options, diagram=diagram, sql=sql, show=show, form=form)
 
 
 @app.command(
@@ -591,9 +475,9 @@ def headers(
     question = "--check" if check else "--evaluate" if evaluate else "--from" if index is not None else ""
     refuse_idle(context, naming.USED[question], None if question else "--from INDEX says whose headers are borrowed")
     if check:
-        naming.print_doubts(_lake(index or table), form)
+        naming.print_doubts(open_lake(index or table), form)
     elif evaluate:
-        naming.print_evaluation(_lake(index or table), split, seed, k, m, form)
+        naming.print_evaluation(open_lake(index or table), split, seed, k, m, form)
     elif index is None:
         if is_index(table):
             raise BadRequest(
@@ -606,7 +490,7 @@ def headers(
             **{"mode": mode, "k": k, "m": m, "known": naming.parse_known(known), "keep": keep, "threshold": threshold},
             **{"method": method, "segmentation": segmentation, "confirmation": confirmation, "schemata": schemata},
         }
-        naming.print_headers(_lake(index), table, options, write_to=write, show=show, form=form)
+        naming.print_headers(open_lake(index), table, options, write_to=write, show=show, form=form)
 
 
 @app.command(
@@ -681,7 +565,7 @@ def fds(
     elif split:
         depending.print_splits(table, options, form=form)
     elif every:
-        depending.print_all(_lake(table), options, master=master, out=out, quiet=quiet, **shape)
+        depending.print_all(open_lake(table), options, master=master, out=out, quiet=quiet, **shape)
     elif study:
         chance: dict[str, Any] = {"pattern": pattern, "unit": unit, "versions": versions, "seed": seed}
         chance |= {"max_lhs": max_lhs or None, "target": depending.parse_missing(target)}
@@ -740,7 +624,9 @@ def autojoin(
         hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
         refuse_idle(context, {"budget", "explain", "k", "candidates", "quiet", "form"}, hint)
         wanted = {"k": k, "candidates": candidates}
-        transforming.print_lake_autojoin(left, _lake(right), wanted, budget, explain=explain, quiet=quiet, form=form)
+        transforming.print_lake_autojoin(
+            left, open_lake(right), wanted, budget, explain=explain, quiet=quiet, form=form
+        )
     else:
         names = {"fuzzy", "budget", "explain", "quiet", "form", *faces}
         refuse_idle(context, names, "-k and --candidates choose among the tables of an index: autojoin my.csv lake.idx")
@@ -795,7 +681,7 @@ def augment(
     from lakescope.cli import correlating
 
     options = {"k": k, "agg": agg, "rank": rank, "given": given}
-    correlating.print_augmented(_lake(index), query, key, target, out, options, form)
+    correlating.print_augmented(open_lake(index), query, key, target, out, options, form)
 
 
 @app.command(
@@ -867,7 +753,7 @@ def report(
     """Write the lake as a static site: a page of the lake, one of each table; no server, no network."""
     from lakescope.cli.reporting import print_report
 
-    print_report(_lake(index), out, form, quiet=quiet)
+    print_report(open_lake(index), out, form, quiet=quiet)
 
 
 @app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
@@ -881,7 +767,7 @@ def mcp(
     """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
     from lakescope.cli.agents import serve_agents
 
-    serve_agents(_lake(index), allow_files)
+    serve_agents(open_lake(index), allow_files)
 
 
 @app.command(
@@ -904,7 +790,7 @@ def serve(
     """Serve the lake as a web app and a REST interface."""
     from lakescope.cli import serving
 
-    serving.serve(_lake(index, processes), host=host, port=port, token=token, largest=max_upload, browser=browser)
+    serving.serve(open_lake(index, processes), host=host, port=port, token=token, largest=max_upload, browser=browser)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")
@@ -918,15 +804,6 @@ def demo(
     from lakescope.cli.tour import tour
 
     tour(folder, scale=scale, seed=seed, master=master)
-
-
-def _lake(path: str, processes: int | None = None) -> Any:
-    from lakescope.stages import COMMAND
-
-    with COMMAND.measure("open"):
-        from lakescope.lake import Lake
-
-        return Lake.open(path, processes)
 
 
 def _contains(text: str, part: str | None) -> bool:

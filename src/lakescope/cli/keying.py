@@ -1,4 +1,4 @@
-"""The `inclusions` and `keys` commands: parse, call, print."""
+"""The `keys` command: parse, call, print."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
 SHOWN = ("all", "primary", "foreign", "withheld")
-
-
-def print_inclusions(lake: Lake, minimum: float, options: dict[str, Any], *, explain: bool, form: Format) -> None:
-    """Print pairs of columns of which one is included in the other."""
-    results = lake.inclusions(minimum, **options)
-    print_results(results, form, empty=f"no column is included in another to {minimum:.0%}")
-    if explain:
-        typer.echo("; ".join(f"{name}: {value:,}" for name, value in results.info.items()), err=True)
 
 
 def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql: bool, show: str, form: Format) -> None:

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
-from lakescope.keys.inclusion import Estimator
-from lakescope.keys.search import Inclusion, KeySearch
+from lakescope.keys.answers import Estimator, Inclusion
+from lakescope.keys.search import KeySearch
 from lakescope.results import arrow_schema
 from lakescope.search.joinable import JoinSearch
 from lakescope.store.index import Index

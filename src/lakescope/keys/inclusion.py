@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.keys.answers import Estimator
 from lakescope.keys.joint import joint
 from lakescope.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
 from lakescope.search.inverted import InvertedIndex
@@ -30,9 +31,6 @@ I32 = npt.NDArray[np.int32]
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 Bits = npt.NDArray[np.bool_]
-Estimator = Literal["hybrid", "mle", "bml", "bottomk", "exact"]
-
-ESTIMATORS = ("hybrid", "mle", "bml", "bottomk", "exact")
 #: What an estimate rests on, by the codes of the kernels, and what they do not know.
 EVIDENCE = ("lists", "registers", "unknown", "exact", "hashes", "bml")
 _LISTS, REGISTERS, UNKNOWN, EXACT, _HASHES, _BML = range(6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, LakescopeError
+from lakescope.keys.answers import ESTIMATORS, Estimator, Inclusion
 from lakescope.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
 from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
 from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect
-from lakescope.keys.inclusion import ESTIMATORS, EVIDENCE, EXACT, REGISTERS, UNKNOWN, Estimator, Found, InclusionSearch
+from lakescope.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
 from lakescope.keys.sketched import SketchedColumns
 from lakescope.results import Results
 from lakescope.search.joinable import JoinSearch
@@ -36,27 +37,6 @@ _REINDEX = "an index with joins (built without --no-joins) can count them"
 #: Intervals wider than this say too little to build on.
 _WIDE = 0.2
 _PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "doubts", "reasons")
-
-
-@dataclass(frozen=True, slots=True)
-class Inclusion:
-    """An ordered pair of columns: the share of the child's values that the parent holds.
-
-    It lies between ``low`` and ``high``, which are equal if it is ``exact``. ``evidence`` says what it rests on:
-    ``lists`` of hashes of both, ``registers``, ``hashes`` (the smallest), or ``exact``: counted.
-    """
-
-    child_table: str
-    child_column: str
-    parent_table: str
-    parent_column: str
-    inclusion: float
-    low: float
-    high: float
-    exact: bool
-    child_size: int
-    parent_size: int
-    evidence: str
 
 
 class KeySearch:

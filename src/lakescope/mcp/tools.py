@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from lakescope.errors import BadRequest
-from lakescope.mcp.bounds import Answer, bounded, plain, short
+from lakescope.mcp.bounds import MOST, Answer, bounded, plain, short
 from lakescope.mcp.queries import Queries
+from lakescope.questions.model import Meaning, Request, options_of
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
+    from lakescope.mcp.subjects import Subject
 
 P = ParamSpec("P")
 
@@ -30,22 +33,9 @@ _ALONE = (
     *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
 )
 _TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
-_JOIN = (
-    *("query_column", "table", "column", "overlap", "containment", "low", "high", "exact", "reverse", "size"),
-    *("cardinality", "quality", "p", "reasons", "matches", "missing"),
-)
 _SAMPLE_ROWS = 5
 #: Characters of a program in words.
 _PROGRAM = 600
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a question is about: exactly one of the three."""
-
-    table: str | None = None
-    csv: str | None = None
-    file: str | None = None
 
 
 def _in_turn(method: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -95,40 +85,17 @@ class LakeTools:
         return bounded("columns", records, limit=limit, offset=offset, notes=problems, **about)
 
     @_in_turn
-    def joinable(self, query: Query, on: str | None = None, k: int = 10, threshold: float | None = None) -> Answer:
-        """Columns of the lake that join with one of the query, or with its best columns."""
-        with self._asked(query) as what:
-            found = self._lake.joinable(what, on, _at_most(k), threshold=threshold)
-        return _told("joins", found, _JOIN, k)
-
-    @_in_turn
-    def correlated(
-        self,
-        query: Query,
-        key: Sequence[str],
-        target: str,
-        k: int = 10,
-        measure: str = "pearson",
-        agg: str = "mean",
-    ) -> Answer:
-        """Columns of the lake that correlate with a column of the query after a join on its key."""
-        with self._asked(query) as what:
-            found = self._lake.correlated(what, list(key), target, _at_most(k), measure=measure, agg=agg)
-        fields = (
-            *("table", "key", "column", "correlation", "low", "high", "p", "q", "sample"),
-            *("joined_rows", "joined_rows_low", "joined_rows_high"),
-            *(
-                "containment",
-                "containment_low",
-                "containment_high",
-                "coefficient",
-                "aggregate",
-                "exact",
-                "partial",
-                "reasons",
-            ),
-        )
-        return _told("correlations", found, fields, k)
+    def ask(self, kind: type[Request[Any]], given: Mapping[str, Any], limit: int = MOST, offset: int = 0) -> Answer:
+        """Ask a question with values as an agent gave them."""
+        about, values = kind.about, dict(given)
+        with ExitStack() as opened:
+            for name, option in options_of(kind, "agents").items():
+                if option.meaning is Meaning.TABLE:
+                    values[name] = opened.enter_context(self._subject(values[name]))
+            found = kind.of(values, "agents").ask(self._lake)
+        names = about.brief or [each.name for each in fields(about.record)]
+        records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
+        return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
 
     @_in_turn
     def foreign_keys(self, table: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
@@ -140,15 +107,9 @@ class LakeTools:
         return bounded("foreign_keys", records, limit=limit, offset=offset, notes=found.notes)
 
     @_in_turn
-    def inclusions(self, minimum: float = 0.95, table: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
-        """Pairs of columns of which one's values are in the other: of the lake, or with a column of one table."""
-        found = self._lake.inclusions(minimum, limit=_MANY, table=table)
-        return bounded("inclusions", found.to_dicts(), limit=limit, offset=offset, notes=found.notes)
-
-    @_in_turn
-    def suggest_headers(self, query: Query, mode: str = "balanced", k: int = 3) -> Answer:
+    def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:
         """Names for the columns of a table that has none, borrowed from the lake."""
-        with self._asked(query) as what:
+        with self._subject(query) as what:
             found = self._lake.suggest_headers(what, mode=mode, k=_at_most(k), m=1)
         best = list(found[0].headers) if len(found) else [None] * len(found.columns)
         records = [
@@ -167,23 +128,23 @@ class LakeTools:
 
     @_in_turn
     def dependencies(
-        self, query: Query, max_lhs: int = 2, nulls: str = "equal", limit: int = 30, seconds: float = 15.0
+        self, query: Subject, max_lhs: int = 2, nulls: str = "equal", limit: int = 30, seconds: float = 15.0
     ) -> Answer:
         """Functional dependencies of a table, the most telling first."""
         # Not lakescope.dependencies, which would start Spark for what memory does not hold.
         from lakescope.fds.find import dependencies
 
-        with self._asked(query, located=True) as what:
+        with self._subject(query, located=True) as what:
             found = dependencies(what, nulls, max_lhs, budget=_seconds(seconds))  # type: ignore[arg-type]
         fields = ("lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags", "score")
         return _told("dependencies", found, fields, limit)
 
     @_in_turn
-    def autojoin(self, left: Query, right: Query, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
+    def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
         """How two tables join whose keys are written differently: the programs in words, as SQL, and some rows."""
         import lakescope
 
-        with self._asked(left, located=True) as first, self._asked(right, located=True) as second:
+        with self._subject(left, located=True) as first, self._subject(right, located=True) as second:
             plan = lakescope.autojoin(first, second, fuzzy=fuzzy, budget=_seconds(seconds))
             told: dict[str, Any] = {
                 "found": bool(plan),
@@ -202,7 +163,7 @@ class LakeTools:
         answer = bounded("rows", [plain(row) for row in rows], limit=_SAMPLE_ROWS, notes=plan.notes, **told)
         return {**answer, "programs": [short(each.words(), _PROGRAM) for each in plan.programs], "total": pairs}
 
-    def _asked(self, query: Query, *, located: bool = False) -> Any:
+    def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
 
 

@@ -21,8 +21,9 @@ import numpy.typing as npt
 
 from lakescope.pipeline.tokens import column_id
 from lakescope.sketches import codec
+from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.correlation import KEYS, KeySketch, ValueStates, key_rows
-from lakescope.sketches.quadrants import AGGREGATES, sides
+from lakescope.sketches.quadrants import sides
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
-from lakescope.search.correlated import Correlated
+from lakescope.search.answers import Correlated
 from lakescope.search.keyed import KeyedQuery, read_keyed
 from lakescope.values.canonical import Kind
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from lakescope.errors import BadRequest
 from lakescope.results import arrow_schema
-from lakescope.search.correlated import CorrelationSearch, Request
-from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.search.answers import Joinable
+from lakescope.search.correlated import CorrelationCriteria, CorrelationSearch
+from lakescope.search.joinable import JoinCriteria, JoinSearch
 from lakescope.search.keyed import query_of_pair
 from lakescope.store.index import Index
 
@@ -55,8 +56,8 @@ class SearchColumns:
     path: str
     generation: int
     asked: tuple[Asked, ...]
-    k: int | None
-    threshold: float | None
+    criteria: JoinCriteria
+    own: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         search = _opened(self.path, self.generation)
@@ -67,16 +68,15 @@ class SearchColumns:
                 yield pa.RecordBatch.from_pylist(records, schema=schema)
 
     def _answer(self, search: JoinSearch, number: int, table: str, name: str) -> Iterator[BatchJoin]:
-        options: dict[str, Any] = {"k": self.k, "threshold": self.threshold}
         if number == _OUTSIDE:
             from lakescope.search.reading import read_query
 
             for column in read_query(table, search.overlaps, search.inverted):
                 if column.name == name or (not name and column.plausible):
-                    yield from _records(table, search.search(column, **options))
+                    yield from _records(table, search.search(column, self.criteria))
         else:
-            own = search.columns_of(table)
-            yield from _records(table, search.search(search.lake_column(number), exclude=own, **options))
+            exclude = [number] if self.own else search.columns_of(table)
+            yield from _records(table, search.search(search.lake_column(number), self.criteria, exclude))
 
 
 def _records(table: str, found: Any) -> Iterator[BatchJoin]:
@@ -142,7 +142,8 @@ class SearchCorrelations:
 
     path: str
     generation: int
-    request: Request
+    criteria: CorrelationCriteria
+    own: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         joins = _opened(self.path, self.generation)
@@ -153,8 +154,8 @@ class SearchCorrelations:
                 yield pa.RecordBatch.from_pylist([asdict(each) for each in self._answer(search, number)], schema=schema)
 
     def _answer(self, search: CorrelationSearch, number: int) -> Iterator[BatchCorrelation]:
-        query = query_of_pair(search.sketches, number, self.request.aggregate)
-        for each in search.search(query, self.request, query.name):
+        query = query_of_pair(search.sketches, number, self.criteria.aggregate)
+        for each in search.search(query, self.criteria, None if self.own else query.name):
             shared = {name: getattr(each, name) for name in _SHARED}
             yield BatchCorrelation(query.name, ", ".join(query.key), query.target, **shared)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lakescope.errors import BadRequest, LakescopeError
+from lakescope.search.answers import DIALECTS
 from lakescope.search.reading_code import (
     FRAME,
     Reader,
@@ -31,7 +32,6 @@ from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
 __all__ = [
-    "DIALECTS",
     "FRAME",
     "INFINITE",
     "Keyed",
@@ -46,7 +46,6 @@ __all__ = [
 
 #: Told among the kinds of a column that has infinite numbers, which take part in no coefficient.
 INFINITE = "infinite"
-DIALECTS = ("spark", "sql", "duckdb", "polars")
 #: Cells of a query that are looked at to see how its values are written.
 _LOOKED_AT = 1000
 #: White space around a text, of Unicode too, in Java.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,16 @@ import numpy.typing as npt
 from lakescope.errors import BadRequest
 from lakescope.results import Results, maker
 from lakescope.search import estimators, intervals
-from lakescope.search.estimators import MEASURES, Samples
+from lakescope.search.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
+from lakescope.search.estimators import Samples
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import kernels_are_loaded
 from lakescope.search.keyed import OWN, KeyedQuery, query_of_pair
 from lakescope.search.keysketches import KeySketches
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
-from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut
+from lakescope.sketches.aggregates import AGGREGATES, Aggregate
+from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
 
 I32 = npt.NDArray[np.int32]
@@ -35,16 +37,10 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.signedinteger[Any]]
-Rank = Literal["lower", "s1", "s2", "s3", "s4"]
-Retrieval = Literal["z", "qcr", "csk"]
-Mean = Literal["geometric", "arithmetic", "harmonic"]
 
-RANKS = ("lower", "s1", "s2", "s3", "s4")
-RETRIEVALS = ("z", "qcr", "csk")
-MEANS = ("geometric", "arithmetic", "harmonic")
 #: Fewest joined keys that are told of, and those that are worth believing.
 FEWEST, RELIABLE = 5, 20
-#: Pairs whose sketches are joined, at least, and for each that is wanted.
+#: Pairs whose sketches are joined, at least, and for each that is criteria.
 _JOINED, _JOINED_PER_HIT = 100, 2
 _LAST_HASH = np.uint64(2**64 - 1)
 #: Smallest hashes of the query that find keys of the lake.
@@ -73,47 +69,6 @@ _SHOWN = (
     "aggregate",
     "reasons",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Correlated:
-    """A column of the lake that correlates with the query's after a join on the key.
-
-    ``correlation`` is the ``coefficient`` (pearson, spearman, ...) of the join, estimated from ``sample`` of its keys,
-    between ``low`` and ``high``; ``exact`` if all keys were seen. ``p`` is the chance of such a coefficient without
-    any relation, ``q`` the share of false finds to expect down to here, of all ``looked_at``. ``joined_rows`` is the
-    number of rows of the join, ``containment`` the share of the query's keys that find a partner, each between its
-    ``_low`` and ``_high``. ``partial`` is what is left if the trend of the key, or a column that was named, is taken
-    out. ``spearman`` and ``pearson`` are there whichever is told. ``verified`` is the coefficient of the real join and
-    ``verified_rows`` its rows, if it was done.
-    """
-
-    table: str
-    key: str
-    column: str
-    correlation: float
-    low: float
-    high: float
-    p: float
-    q: float
-    sample: int
-    joined_rows: float
-    joined_rows_low: float
-    joined_rows_high: float
-    containment: float
-    containment_low: float
-    containment_high: float
-    coefficient: str
-    aggregate: str
-    exact: bool
-    spearman: float
-    pearson: float
-    partial: float | None
-    score: float
-    verified: float | None
-    verified_rows: int | None
-    key_columns: tuple[str, ...]
-    reasons: tuple[str, ...]
 
 
 _correlated = maker(Correlated)
@@ -163,35 +118,18 @@ class _Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What is wanted of an answer."""
+class CorrelationCriteria:
+    """What a search for correlations must know of a question."""
 
     k: int = 10
-    measure: str = "pearson"
-    aggregate: str = "mean"
-    rank: Rank = "lower"
+    measure: Measure = "pearson"
+    aggregate: Aggregate = "mean"
+    rank: CorrelationRank = "lower"
     retrieval: Retrieval = "z"
     weight_join: float = 0.0
-    weight_correlation: float = 1.0
+    weight_corr: float = 1.0
     mean: Mean = "geometric"
     given: str | None = None
-
-    def check(self) -> None:
-        """Refuse what cannot be asked."""
-        if self.k < 1:
-            raise BadRequest(f"k must be at least 1, not {self.k}", hint="ask for 10")
-        for what, value, known in (
-            ("measure", self.measure, MEASURES),
-            ("aggregate", self.aggregate, AGGREGATES),
-            ("rank", self.rank, RANKS),
-            ("retrieval", self.retrieval, RETRIEVALS),
-            ("mean", self.mean, MEANS),
-        ):
-            if value not in known:
-                raise BadRequest(f"no {what} {value!r}", hint=f"use {', '.join(known[:-1])} or {known[-1]}")
-        weights = self.weight_join, self.weight_correlation
-        if not (min(weights) >= 0 and 0 < sum(weights) < np.inf):
-            raise BadRequest("weights must be numbers from 0 on, and one must be positive", hint="join=1,corr=1")
 
 
 class CorrelationSearch:
@@ -210,7 +148,7 @@ class CorrelationSearch:
             _ = self.sketches.frames, self._single
             self.sketches.name_all()
             self.sketches.touch()
-            self.search(query_of_pair(self.sketches, 0, "mean"), Request())
+            self.search(query_of_pair(self.sketches, 0, "mean"), CorrelationCriteria())
 
     @cached_property
     def _single(self) -> npt.NDArray[np.uint8]:
@@ -358,14 +296,14 @@ class CorrelationSearch:
             other[place] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
     def screened(
-        self, query: KeyedQuery, request: Request, own: str | None = None
+        self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None
     ) -> list[tuple[KeyedQuery, I64, F64]]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
-        for variant, keys in self._candidates(query, framed=self._framed(request.retrieval)):
+        for variant, keys in self._candidates(query, framed=self._framed(criteria.retrieval)):
             probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            pairs, same, other = self.counted(*probes, keys, request.retrieval, own)
-            found.append((variant, pairs, _first_score(same, other, request, variant)))
+            pairs, same, other = self.counted(*probes, keys, criteria.retrieval, own)
+            found.append((variant, pairs, _first_score(same, other, criteria, variant)))
         return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
@@ -453,55 +391,56 @@ class CorrelationSearch:
                         return max(zip(variants, joined, strict=True), key=lambda each: int(each[1].n[0]))
         raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
 
-    def search(self, query: KeyedQuery, request: Request, own: str | None = None) -> Results[Correlated]:
+    def search(self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None) -> Results[Correlated]:
         """The columns that correlate best with the query."""
-        request.check()
         usable = np.isfinite(query.values)
         if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
-        found = self.screened(query, request, own)
+        found = self.screened(query, criteria, own)
         looked_at = sum(int(pairs.size) for _, pairs, _ in found)
-        chosen = _best(found, max(_JOINED, _JOINED_PER_HIT * request.k))
+        chosen = _best(found, max(_JOINED, _JOINED_PER_HIT * criteria.k))
         records: list[Correlated] = []
         for variant, pairs in chosen:
             if pairs.size:
-                records += self._judged(variant, self.join(variant, pairs, request.aggregate), request, looked_at)
+                records += self._judged(variant, self.join(variant, pairs, criteria.aggregate), criteria, looked_at)
         if any(one.score <= next_one.score for one, next_one in pairwise(records)):
             records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         # What is left without a column that was named is what was asked for.
-        shown = _SHOWN if request.given is None else (*_SHOWN[:6], "partial", *_SHOWN[6:])
+        shown = _SHOWN if criteria.given is None else (*_SHOWN[:6], "partial", *_SHOWN[6:])
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
             note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
             return Results(Correlated, [], shown=_SHOWN, notes=[note], info=info)
         notes = []
-        false = sum(each.q for each in records[: request.k])
+        false = sum(each.q for each in records[: criteria.k])
         if records and false >= 1:
             notes.append(f"{looked_at:,} columns were looked at: about {false:.0f} of these may be chance")
-        return Results(Correlated, records[: request.k], shown=shown, notes=notes, info=info)
+        return Results(Correlated, records[: criteria.k], shown=shown, notes=notes, info=info)
 
     def _nothing(self, why: str) -> Results[Correlated]:
         return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
 
-    def _judged(self, query: KeyedQuery, joined: _Joined, request: Request, looked_at: int) -> list[Correlated]:
+    def _judged(
+        self, query: KeyedQuery, joined: _Joined, criteria: CorrelationCriteria, looked_at: int
+    ) -> list[Correlated]:
         """Records of the best of the pairs that were joined."""
         samples = joined.samples
-        estimates = _estimated(samples, joined.keys, request.measure)
+        estimates = _estimated(samples, joined.keys, criteria.measure)
         r, low, high = estimates.r, estimates.low, estimates.high
         p = np.where(samples.n >= 4, intervals.p_value(r, estimates.error), 1.0)
         q = intervals.q_values(p, looked_at)
-        risk = _scores(samples, estimates, request.rank)
-        weighted = _weighted(joined.containment, risk, request)
+        risk = _scores(samples, estimates, criteria.rank)
+        weighted = _weighted(joined.containment, risk, criteria)
         known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
         # Of equal ones the first by name, whichever segments they lie in.
         tables = self.sketches.table_numbers[self.sketches.owners[joined.pairs[known]]]
         order = np.lexsort((tables, -samples.n[known], -np.abs(r[known]), -weighted[known]))
-        shown = known[order[: request.k]]
+        shown = known[order[: criteria.k]]
         of_ranks = r[shown]
         rest = np.flatnonzero(~estimates.of_ranks[shown])
         of_ranks[rest] = estimators.spearman(samples.take(shown[rest]))
-        partials = self._partials(joined, shown, request)
-        what = repr(request.given) if request.given else f"a trend in {query.key[0]!r}"
+        partials = self._partials(joined, shown, criteria)
+        what = repr(criteria.given) if criteria.given else f"a trend in {query.key[0]!r}"
         told = [
             (*reasons, f"{what} explains most of it: {left:+.2f} is left")
             if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
@@ -517,8 +456,8 @@ class CorrelationSearch:
             sketches.columns_of(joined.pairs[shown]),
             *(each[shown].tolist() for each in (r, low, high, p, q, samples.n)),
             *(each.tolist() for each in _sizes(joined, shown)),
-            ["spearman" if of_ranks else request.measure for of_ranks in estimates.of_ranks[shown].tolist()],
-            [request.aggregate] * shown.size,
+            ["spearman" if of_ranks else criteria.measure for of_ranks in estimates.of_ranks[shown].tolist()],
+            [criteria.aggregate] * shown.size,
             (joined.keys <= samples.n)[shown].tolist(),
             of_ranks.tolist(),
             samples.take(shown).moments.r.tolist(),
@@ -531,9 +470,9 @@ class CorrelationSearch:
         return list(map(_correlated, *fields))
 
     @staticmethod
-    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], request: Request) -> Sequence[float | None]:
+    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], criteria: CorrelationCriteria) -> Sequence[float | None]:
         """What is left of each correlation without a column that was named, or the trend of the key."""
-        numbers = joined.given.get(OWN if request.given is None else request.given)
+        numbers = joined.given.get(OWN if criteria.given is None else criteria.given)
         if numbers is None:
             return [None] * rows.size
         samples = joined.samples.take(rows)
@@ -598,24 +537,24 @@ def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool
         return values > filled.mean(), values < filled.mean()
 
 
-def _first_score(same: Counts, other: Counts, request: Request, query: KeyedQuery) -> F64:
+def _first_score(same: Counts, other: Counts, criteria: CorrelationCriteria, query: KeyedQuery) -> F64:
     """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
-    if request.retrieval == "z" and not request.weight_join and kernels_are_loaded():
+    if criteria.retrieval == "z" and not criteria.weight_join and kernels_are_loaded():
         from lakescope.search import frame_kernels
 
         scores: F64 = frame_kernels.z_scores(same, other)
         return scores
     together = (same + other).astype(np.float64)
-    if request.retrieval == "csk":
+    if criteria.retrieval == "csk":
         return together
-    if request.retrieval == "qcr":
+    if criteria.retrieval == "qcr":
         return np.maximum(same, other).astype(np.float64)
     z: F64 = np.abs(same - other) / np.sqrt(together + 1)
-    if not request.weight_join:
+    if not criteria.weight_join:
         return z
     # Agreement of signs as a coefficient of normal data: r = sin(pi / 2 * qcr).
     r = np.sin(np.pi / 2 * np.abs(same - other) / np.maximum(together, 1))
-    return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), request)
+    return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), criteria)
 
 
 def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
@@ -624,7 +563,7 @@ def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
     return tails | points
 
 
-def scores(samples: Samples, keys: F64, rank: Rank) -> F64:
+def scores(samples: Samples, keys: F64, rank: CorrelationRank) -> F64:
     """What samples are ranked by; ``keys`` are those of their whole joins."""
     return _scores(samples, _estimated(samples, keys, "pearson"), rank)
 
@@ -678,7 +617,7 @@ def _floor(low: F64, high: F64) -> F64:
     return np.nan_to_num(np.maximum(0.0, np.maximum(low, -high)))
 
 
-def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
+def _estimated(samples: Samples, keys: F64, measure: Measure) -> _Estimates:
     r = estimators.estimate(measure, samples)
     n = samples.n
     tails = points = np.zeros(n.size, np.bool_)
@@ -713,7 +652,7 @@ def _estimated(samples: Samples, keys: F64, measure: str) -> _Estimates:
     return _Estimates(r, low, high, error, np.minimum(asked, _floor(low, high)), n, measure, tails, points)
 
 
-def _scores(samples: Samples, estimates: _Estimates, rank: Rank) -> F64:
+def _scores(samples: Samples, estimates: _Estimates, rank: CorrelationRank) -> F64:
     """What candidates are ranked by: the paper's scores, or how strong a correlation is at least (2.7)."""
     size = np.abs(np.nan_to_num(estimates.r))
     if rank == "lower":
@@ -742,17 +681,17 @@ def _hoeffding_factor(samples: Samples) -> F64:
     return np.where(np.isfinite(length), 1 - (length - finite.min()) / (finite.max() - finite.min()), 0.0)
 
 
-def _weighted(joinability: F64, correlation: F64, request: Request) -> F64:
+def _weighted(joinability: F64, correlation: F64, criteria: CorrelationCriteria) -> F64:
     """A mean of how well tables join and how well columns correlate (QCR, 3.7)."""
-    a, b = request.weight_join, request.weight_correlation
+    a, b = criteria.weight_join, criteria.weight_corr
     if not a:
         return correlation
     if not b:
         return joinability
     with np.errstate(divide="ignore", invalid="ignore"):
-        if request.mean == "arithmetic":
+        if criteria.mean == "arithmetic":
             found = (a * joinability + b * correlation) / (a + b)
-        elif request.mean == "geometric":
+        elif criteria.mean == "geometric":
             found = (joinability**a * correlation**b) ** (1 / (a + b))
         else:
             found = (a + b) / (a / joinability + b / correlation)

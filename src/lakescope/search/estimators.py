@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.search.answers import Measure
 from lakescope.search.josie import kernels_are_loaded
 from lakescope.sketches.quadrants import balanced_cut
 
@@ -22,7 +23,6 @@ I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.bool_]
 
-MEASURES = ("pearson", "spearman", "rin", "qn", "pm1", "kendall", "qcr")
 #: Re-samples of the bootstrap, and its seed: the same question gets the same answer.
 RESAMPLES = 599
 _SEED = 599
@@ -295,7 +295,7 @@ def qcr(samples: Samples) -> F64:
     return found
 
 
-_ESTIMATORS: dict[str, Callable[[Samples], F64]] = {
+_ESTIMATORS: dict[Measure, Callable[[Samples], F64]] = {
     "pearson": pearson,
     "spearman": spearman,
     "rin": rin,
@@ -306,7 +306,7 @@ _ESTIMATORS: dict[str, Callable[[Samples], F64]] = {
 }
 
 
-def estimate(measure: str, samples: Samples) -> F64:
+def estimate(measure: Measure, samples: Samples) -> F64:
     """A coefficient by its name."""
     return _ESTIMATORS[measure](samples)
 

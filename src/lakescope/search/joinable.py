@@ -8,13 +8,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
+from lakescope.search.answers import Engine, Joinable, JoinRank
 from lakescope.search.costs import measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.key_names import same_key
@@ -36,13 +37,9 @@ from lakescope.store.index import Index
 I32 = npt.NDArray[np.int32]
 U32 = npt.NDArray[np.uint32]
 F64 = npt.NDArray[np.float64]
-Engine = Literal["auto", "exact", "lsh"]
-Rank = Literal["overlap", "significance"]
 
-ENGINES = ("auto", "exact", "lsh")
 #: Thresholds that are tried one after the other when the best are wanted, not all above one.
 _LOWERED = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
-RANKS = ("overlap", "significance")
 #: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured costs:
 #: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
 _SOON_READ = 8_000_000
@@ -64,36 +61,14 @@ _SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Joinable:
-    """A column of the lake that joins with a column of the query.
+class JoinCriteria:
+    """What a search for joins must know of a question."""
 
-    ``containment`` is the share of the query's distinct values that it holds, between ``low`` and ``high``, which
-    are equal if the answer is ``exact``; ``reverse`` the share of its own values that the query holds, ``coverage``
-    the share of the query's rows that find a partner. ``expected`` is the overlap that unrelated columns would have,
-    ``p`` the chance of such an overlap among as many columns as the lake has, ``reasons`` say why. ``quality`` is a
-    word for how well the columns fit: high, good, moderate, poor or none.
-    """
-
-    table: str
-    column: str
-    overlap: int
-    containment: float
-    low: float
-    high: float
-    exact: bool
-    query_column: str
-    query_size: int
-    size: int
-    reverse: float
-    coverage: float | None
-    cardinality: str
-    type: str
-    expected: float
-    p: float
-    quality: str
-    reasons: tuple[str, ...]
-    matches: tuple[str, ...]
-    missing: tuple[str, ...]
+    k: int | None = None
+    threshold: float | None = None
+    verify: bool = False
+    engine: Engine = "auto"
+    rank: JoinRank = "overlap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,29 +219,19 @@ class JoinSearch:
     def search(
         self,
         query: QueryColumn,
-        *,
-        k: int | None = None,
-        threshold: float | None = None,
-        verify: bool = False,
-        engine: Engine = "auto",
-        rank: Rank = "overlap",
+        criteria: JoinCriteria,
         exclude: Sequence[int] = (),
     ) -> Results[Joinable]:
         """Columns that join with one column of a query: the ``k`` best, or all above a containment ``threshold``."""
         began = time.perf_counter()
-        candidates, info = self._candidates(query, k, threshold, verify, engine, rank, exclude)
-        records = [self._judged(candidate) for candidate in candidates[:k]]
+        candidates, info = self._candidates(query, criteria, exclude)
+        records = [self._judged(candidate) for candidate in candidates[: criteria.k]]
         return self._answer(query, records, info, began)
 
     def search_tables(
         self,
         queries: Sequence[tuple[QueryColumn, Sequence[int]]],
-        *,
-        k: int | None = None,
-        threshold: float | None = None,
-        verify: bool = False,
-        engine: Engine = "auto",
-        rank: Rank = "overlap",
+        criteria: JoinCriteria,
     ) -> Results[Joinable]:
         """The best pair of columns of each table, best tables first; a query comes with what it must not find.
 
@@ -274,7 +239,8 @@ class JoinSearch:
         known of all candidates; the former is found out in this order, and only until there are enough. Columns of
         which chance would explain whatever they find are searched for only if the others do not find enough.
         """
-        sure = threshold is not None or engine == "lsh"
+        k = criteria.k
+        sure = criteria.threshold is not None or criteria.engine == "lsh"
         hopes = [sure or self._is_hopeful(query) for query, _ in queries]
         candidates: list[_Candidate] = []
         best: dict[str, _Candidate] = {}
@@ -286,7 +252,7 @@ class JoinSearch:
                 break
             for query, exclude in some:
                 began = time.perf_counter()
-                found, info = self._candidates(query, k, threshold, verify, engine, rank, exclude)
+                found, info = self._candidates(query, criteria, exclude)
                 candidates += found[:k]
                 if found:
                     told[query.name] = {**info, "milliseconds": _milliseconds(began)}
@@ -326,15 +292,12 @@ class JoinSearch:
     def _candidates(
         self,
         query: QueryColumn,
-        k: int | None,
-        threshold: float | None,
-        verify: bool,
-        engine: Engine,
-        rank: Rank,
+        criteria: JoinCriteria,
         exclude: Sequence[int],
     ) -> tuple[list[_Candidate], dict[str, Any]]:
         """What may join with a query, in order, and how it was found."""
-        wanted = k if rank == "overlap" or k is None else _JUDGED * k
+        k, threshold, verify, engine = criteria.k, criteria.threshold, criteria.verify, criteria.engine
+        wanted = k if criteria.rank == "overlap" or k is None else _JUDGED * k
         if not query.size:
             return [], {"engine": "none", "why": "the query column holds no values"}
         if threshold is None:
@@ -349,7 +312,7 @@ class JoinSearch:
             order = np.lexsort((found.sets, -found.containments))
             found = found.take(order if wanted is None else order[:wanted])
         candidates = found.candidates(query)
-        if rank == "significance":
+        if criteria.rank == "significance":
             candidates.sort(key=self._significance_first)
         return candidates, info
 
@@ -552,19 +515,6 @@ def _values(expected: float) -> str:
     """``3 common values are``, in the number that fits."""
     number = round(expected)
     return "1 common value is" if number == 1 else f"{number:,} common values are"
-
-
-def check_request(k: int | None, threshold: float | None, engine: str, rank: str) -> None:
-    """Refuse what cannot be asked."""
-    if k is not None and k < 1:
-        raise BadRequest(f"k must be at least 1, not {k}", hint="ask for 10")
-    if threshold is not None and not 0 < threshold <= 1:
-        hint = "0.7 finds columns with at least 70% of the values"
-        raise BadRequest(f"the threshold must be above 0 and at most 1, not {threshold}", hint=hint)
-    if engine not in ENGINES:
-        raise BadRequest(f"no engine {engine!r}", hint="use auto, exact or lsh; the command line also knows hybrid")
-    if rank not in RANKS:
-        raise BadRequest(f"cannot rank by {rank!r}", hint="use overlap or significance")
 
 
 def _milliseconds(began: float) -> float:

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from lakescope.errors import IndexDamaged
 from lakescope.search.frames import Frames
-from lakescope.sketches.quadrants import AGGREGATES, ROWS
+from lakescope.sketches.aggregates import AGGREGATES
+from lakescope.sketches.quadrants import ROWS
 from lakescope.store.index import Batch, Index
 from lakescope.store.inverted import ranges
 

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
-from lakescope.search.joinable import Joinable, JoinSearch
+from lakescope.search.answers import Joinable, JoinPath
+from lakescope.search.joinable import JoinCriteria, JoinSearch
 from lakescope.search.key_names import same_key
 from lakescope.search.query import QueryColumn
 from lakescope.search.significance import LEVEL
 
 #: Best joins that are followed from each column.
 _WIDTH = 20
-
-
-@dataclass(frozen=True, slots=True)
-class JoinPath:
-    """A way to a table: the joins that lead there, and the share of values that survive them all.
-
-    A join reads ``TABLE.COLUMN = TABLE.COLUMN``; ``containment`` is the product of the containments on the way.
-    """
-
-    table: str
-    hops: int
-    containment: float
-    joins: tuple[str, ...]
 
 
 def join_paths(
@@ -68,7 +55,7 @@ def _steps(
     """The joins from a table that are worth following; notes tables that only chance leads to."""
     own = search.columns_of(path.table) if path.hops or columns[0].number is not None else range(0)
     for column in columns:
-        for hit in search.search(column, k=_WIDTH, exclude=own):
+        for hit in search.search(column, JoinCriteria(_WIDTH), own):
             if hit.containment < least:
                 continue
             if hit.p <= LEVEL or same_key(column.name, hit.column):

@@ -10,8 +10,7 @@ from lakescope.report.text import shorten
 from lakescope.results import Results
 
 if TYPE_CHECKING:
-    from lakescope.search.correlated import Correlated
-    from lakescope.search.joinable import Joinable
+    from lakescope.search.answers import Correlated, Joinable
 
 #: Columns that are named of those left out, and finds that are asked for in their place at first.
 _NAMED, _MORE = 4, 24

@@ -18,7 +18,7 @@ from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
 
 if TYPE_CHECKING:
-    from lakescope.search.joinable import Joinable
+    from lakescope.search.answers import Joinable
     from lakescope.transforms.plan import Plan
 
 #: Rows and cells of a table that are shown.

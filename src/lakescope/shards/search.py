@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from lakescope.keys.inclusion import Found
 from lakescope.keys.search import KeySearch
-from lakescope.search.correlated import CorrelationSearch, Counts, Retrieval
+from lakescope.search.answers import Retrieval
+from lakescope.search.correlated import CorrelationSearch, Counts
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.josie import Algorithm, Overlaps

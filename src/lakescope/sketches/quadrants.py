@@ -17,8 +17,6 @@ Bits = npt.NDArray[np.bool_]
 #: Rows of the words of a column: above the balanced cut, present, above the mean, below the mean.
 ABOVE, PRESENT, OVER, UNDER = range(4)
 ROWS = 4
-#: Ways to make one number of those of a repeated key, in the order they are kept in.
-AGGREGATES = ("mean", "sum", "min", "max", "count", "first", "last")
 
 
 def balanced_cut(values: F64) -> float:

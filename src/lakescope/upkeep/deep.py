@@ -20,9 +20,10 @@ import pyarrow as pa
 from lakescope.errors import IndexDamaged
 from lakescope.pipeline.tokens import column_id
 from lakescope.results import Results
+from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.minhash import PERMUTATIONS
-from lakescope.sketches.quadrants import AGGREGATES, ROWS
+from lakescope.sketches.quadrants import ROWS
 from lakescope.store.arrays import Arrays
 from lakescope.store.index import Index
 from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST, PAGE_WORDS, InvertedSegment, ranges

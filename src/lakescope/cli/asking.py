@@ -1,0 +1,141 @@
+"""Commands that follow from the declarations of questions: made when they are looked up, since few are.
+
+A command asks what its question declares, and adds how the answer is printed, which
+:mod:`lakescope.cli.printings` declares in the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+from inspect import Parameter, cleandoc
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from lakescope import questions
+from lakescope.cli.output import Format
+from lakescope.errors import BadRequest
+from lakescope.questions.model import Meaning, Option, Request, options_of
+from lakescope.questions.signing import parameter, signed
+
+if TYPE_CHECKING:
+    from lakescope.cli.printings import Printing
+
+_INDEX = parameter(
+    "index", Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
+)
+_FORMAT = parameter(
+    "form", Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")], Format.table
+)
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands, of which those that ask a question are made when they are looked up."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *questions.COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return command(cmd_name) if cmd_name in questions.COMMANDS else super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands: of those that ask a question the line that is known without making them."""
+        rows = [(name, self._line(ctx, name, formatter.width)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _line(self, ctx: Any, name: str, width: int) -> str:
+        if name in questions.COMMANDS:
+            return questions.summary(questions.COMMANDS[name])
+        found = super().get_command(ctx, name)
+        return "" if found is None else str(found.get_short_help_str(width))
+
+
+@functools.cache
+def command(name: str) -> Any:
+    """The command that asks a question: its index, the options of the question, and those of its printing."""
+    from lakescope.cli.printings import PRINTINGS
+
+    kind, printing = questions.declared(questions.COMMANDS[name]), PRINTINGS[name]
+    asked_for, added = _offered(kind), _offered(printing)
+    options = {**asked_for, **added}
+
+    def run(**given: Any) -> None:
+        index, form = given.pop("index"), given.pop("form")
+        _refuse_gone(printing, given)
+        values = {name: _parsed(option, given[name]) for name, option in options.items()}
+        shown = printing(**{name: added[name].checked(values[name]) for name in added})
+        shown.check()
+        asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
+        from lakescope.cli.opening import open_lake
+
+        shown.show(open_lake(index), asked, form)
+
+    parameters = [_INDEX, *map(_parameter, sorted(options.values(), key=_is_option)), _FORMAT, *_gone(printing)]
+    signed(run, name, _help(kind), parameters)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    examples = kind.about.examples
+    word = "Example" if len(examples) == 1 else "Examples"
+    alone.command(name, epilog=f"{word}: {' | '.join(examples)}" if examples else None)(run)
+    return typer.main.get_command(alone)
+
+
+def _offered(kind: type[Any]) -> dict[str, Option]:
+    return {name: option for name, option in options_of(kind, "cli").items() if option.offered}
+
+
+def _help(kind: type[Request[Any]]) -> str:
+    """What a command answers: the first paragraph of the declaration."""
+    return cleandoc(kind.__doc__ or "").partition("\n\n")[0]
+
+
+def _is_option(option: Option) -> bool:
+    return not _is_argument(option)
+
+
+def _is_argument(option: Option) -> bool:
+    return bool(option.names) and option.names[0].isupper()
+
+
+def _parameter(option: Option) -> Parameter:
+    """An option as the library of the command line understands it."""
+    kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
+    default = Parameter.empty if option.required else option.default
+    if isinstance(default, tuple):
+        default = ",".join(default) or None
+    if default is None:
+        kind = kind | None
+    if _is_argument(option):
+        return parameter(
+            option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
+        )
+    names = option.names or (f"--{option.name.replace('_', '-')}",)
+    shown = f"[{'|'.join(option.choices)}]" if option.choices else None
+    return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
+
+
+def _parsed(option: Option, value: Any) -> Any:
+    """A value as the question wants it: several by commas; where None has no word of its own, 0 says it."""
+    if option.type is tuple and isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    return None if option.nullable and option.default is not None and value == 0 else value
+
+
+def _gone(printing: type[Printing]) -> list[Parameter]:
+    """Options that the command had: they are taken, not shown, to be answered with what takes their place."""
+    return [
+        parameter(_python_name(name), Annotated[str | None, typer.Option(name, hidden=True)], None)
+        for name, _ in printing.gone
+    ]
+
+
+def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
+    for name, instead in printing.gone:
+        if given.pop(_python_name(name)) is not None:
+            raise BadRequest(f"{name} is now {instead}", hint="see --help")
+
+
+def _python_name(name: str) -> str:
+    return "gone_" + name.strip("-").replace("-", "_")

@@ -1,0 +1,245 @@
+"""How commands print the answers of questions, with the options that each adds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+import typer
+
+from lakescope.cli.output import Format, print_results, write
+from lakescope.errors import BadRequest, NotFound
+from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.joinable import FOUND, JoinableRequest
+from lakescope.questions.model import On, Range, Request
+from lakescope.questions.paths import JoinPathsRequest
+from lakescope.report.text import aligned, cell_text, printable
+from lakescope.results import Results
+from lakescope.search.answers import Dialect, Engine
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Printing:
+    """How a command prints an answer; below it, commands declare options of their own."""
+
+    #: What is said where there is no record; options of the question may be named: ``{minimum:.0%}``.
+    empty: ClassVar[str] = "nothing found"
+    #: Options that a command had, each with what takes its place.
+    gone: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def check(self) -> None:
+        """Refuse options that do not go together, before an index is opened."""
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of the question, with those that the command has otherwise."""
+        return values
+
+    def show(self, lake: Any, asked: Any, form: Format) -> None:
+        """Ask, and print the answer."""
+        self.print_answer(asked.ask(lake), asked, form)
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        """Print an answer and its notes."""
+        values = {each.name: getattr(asked, each.name) for each in fields(asked)}  # type: ignore[arg-type]
+        print_results(found, form, empty=self.empty.format(**values))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Explained(Printing):
+    """Prints an answer, and how it was found."""
+
+    explain: Annotated[bool, "Say how the answer was found: what was looked at and read."] = False
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super(Explained, self).print_answer(found, asked, form)
+        if not self.explain:
+            return
+        parts = found.info.get("columns", [found.info])
+        if "columns" in found.info and "fetched_bytes" in found.info:
+            parts = [*parts, {"fetched_bytes": found.info["fetched_bytes"]}]
+        for each in parts:
+            typer.echo("; ".join(f"{name}: {_text(value)}" for name, value in each.items()), err=True)
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Coded(Explained):
+    """Prints an answer, or ready code for one of its records."""
+
+    code: Annotated[Dialect | None, "Print ready code for the best of the answer instead."] = None
+    hit: Annotated[
+        int, "Which of the answer to print code for or draw, as they are listed.", Range(1, hint="the best one is 1")
+    ] = 1
+
+    def check(self) -> None:
+        if self.hit != 1 and not self.chooses:
+            raise BadRequest("--hit chooses one of the answer, for nothing", hint=self.choosing)
+
+    #: What the options are called that a hit is chosen for.
+    choosing: ClassVar[str] = "name --code, too"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether something is done with one record."""
+        return self.code is not None
+
+    def chosen(self, found: Sequence[Record], nothing: str) -> Record:
+        """The record that was chosen, counted from 1 as they are printed."""
+        if not found:
+            raise NotFound(nothing, hint="ask without --code and --plot to see why")
+        if self.hit > len(found):
+            raise NotFound(f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --hit to see them")
+        return found[self.hit - 1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JoinPrinting(Coded):
+    """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
+
+    empty = "no column joins"
+    gone = (("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
+
+    engine: Annotated[
+        Literal[Engine, "hybrid"],
+        "auto (by what is cheaper), exact, lsh (estimates), or hybrid: estimates at once, then exactly.",
+    ] = "auto"
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        found = {**values, "engine": "auto" if self.engine == "hybrid" else self.engine}
+        if self.code is not None and values["k"] is None and values["threshold"] is None:
+            found["k"] = max(self.hit, FOUND)
+        return found
+
+    def show(self, lake: Any, asked: JoinableRequest, form: Format) -> None:
+        asked = of_column(lake, asked)
+        if self.code is not None:
+            picked = self.chosen(asked.ask(lake), "no column joins: there is no code to write")
+            write(lake.join_code(asked.query, picked, self.code))
+            return
+        if self.engine == "hybrid":
+            if form is Format.table:
+                print_results(replace(asked, engine="lsh").ask(lake), form, empty="nothing found at first sight")
+                typer.echo("estimated; exactly:", err=True)
+            asked = replace(asked, engine="exact")
+        self.print_answer(asked.ask(lake), asked, form)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PathPrinting(Coded):
+    """Prints tables that can be reached, each with its whole path, or code for a path."""
+
+    empty = "no table can be reached"
+
+    k: Annotated[
+        int | None,
+        "Print at most this many: those that come first.",
+        Range(1, hint="ask for 10"),
+        On("cli", names=("-k",)),
+    ] = None
+
+    def show(self, lake: Any, asked: JoinPathsRequest, form: Format) -> None:
+        asked = of_column(lake, asked)
+        found = asked.ask(lake)
+        if self.code is not None:
+            picked = self.chosen(found, "no table can be reached: there is no code to write")
+            write(lake.path_code(asked.query, picked, self.code))
+            return
+        self.print_answer(found[: self.k], asked, form)
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        if form is not Format.table or not found:
+            super(PathPrinting, self).print_answer(found, asked, form)
+            return
+        # A path is the answer: it is printed whole, however long it is.
+        rows = [
+            [*map(cell_text, (each.table, each.hops, each.containment)), printable(", ".join(each.joins))]
+            for each in found
+        ]
+        write("\n".join(aligned(found.shown, rows)))
+        for note in found.notes:
+            typer.echo(f"note: {note}", err=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CorrelationPrinting(Coded):
+    """Prints columns that correlate, and draws the sample behind one of them, or prints code for its join."""
+
+    empty = "no column correlates"
+    choosing = "name --plot or --code, too"
+    gone = (("--weight", "two options: --weight-join 1 --weight-corr 1"),)
+
+    plot: Annotated[str | None, "Draw the sample of the best one into this SVG file."] = None
+
+    @property
+    def chooses(self) -> bool:
+        return self.code is not None or self.plot is not None
+
+    def check(self) -> None:
+        super(CorrelationPrinting, self).check()
+        if self.plot is not None:
+            check_drawing(self.plot)
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        # Too small a number is refused, not raised to that of the hit.
+        return {**values, "k": max(values["k"], self.hit) if values["k"] > 0 else values["k"]}
+
+    def show(self, lake: Any, asked: CorrelatedRequest, form: Format) -> None:
+        complete = asked.completed(lake)
+        found = asked.ask(lake)
+        picked = self.chosen(found, "no column correlates: there is nothing to draw") if self.chooses else None
+        about = {"query_agg": asked.query_agg}
+        if self.code is not None:
+            write(lake.correlation_code(asked.query, complete.key, picked, self.code, target=complete.target, **about))
+            return
+        self.print_answer(found, asked, form)
+        if self.plot is not None and picked is not None:
+            Path(self.plot).write_text(
+                lake.scatter(asked.query, complete.key, complete.target, picked, **about), "utf-8"
+            )
+            typer.echo(f"{self.plot}: {picked.table} {picked.column} against {complete.target}", err=True)
+
+
+def check_drawing(path: str) -> None:
+    """Refuse a file that no picture can be written to, before anything is looked for."""
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        raise BadRequest(f"cannot write {path}", hint="name a file in a directory that is there")
+    if Path(path).suffix.lower() != ".svg":
+        raise BadRequest(f"cannot write {path}: pictures are SVG", hint="name a file that ends in .svg")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InclusionPrinting(Explained):
+    """Prints pairs of columns of which one is included in the other."""
+
+    empty = "no column is included in another to {minimum:.0%}"
+
+
+Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
+
+
+def of_column(lake: Any, asked: Located) -> Located:
+    """A question about ``TABLE.COLUMN`` of the lake as one about a table and a column; any other as it is."""
+    names = set(lake.tables()["table"].to_pylist())
+    query = asked.query
+    if asked.on is not None or query in names:
+        return asked
+    for place in range(len(query) - 1, 0, -1):
+        if query[place] in ".:" and query[:place] in names:
+            return replace(asked, query=query[:place], on=query[place + 1 :])
+    return asked
+
+
+#: How each command prints, by its name.
+PRINTINGS: dict[str, type[Printing]] = {
+    "join": JoinPrinting,
+    "paths": PathPrinting,
+    "correlate": CorrelationPrinting,
+    "inclusions": InclusionPrinting,
+}
