@@ -19,6 +19,7 @@ from lakescope.profile.view import column_view
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.model import Batch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -34,7 +35,7 @@ from lakescope.search.answers import (
     Retrieval,
 )
 from lakescope.search.augment import Added, augmented, check_output, write_table
-from lakescope.search.batch import Asked, named, outside
+from lakescope.search.batch import named
 from lakescope.search.code import (
     INFINITE,
     Keyed,
@@ -172,6 +173,11 @@ class Lake:
     def path(self) -> str:
         """Where the index lies."""
         return str(self._index.path)
+
+    @property
+    def published_as(self) -> tuple[str, int]:
+        """Where the index lies, and which of its generations this is: what a worker elsewhere opens."""
+        return self._index.location, self._index.manifest.generation
 
     @property
     def opened_as(self) -> str:
@@ -331,30 +337,11 @@ class Lake:
         column of the lake, which is all pairs. The options are those of :meth:`joinable`. Executors must see the index
         and the paths.
         """
-        from lakescope.pipeline.batch import over_numbers
-        from lakescope.results import arrow_schema
-        from lakescope.search.batch import BatchJoin, SearchColumns
-
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
-        asked = tuple(self._asked(queries if queries is None or isinstance(queries, list | tuple) else named(queries)))
-        path = self._index.location
-        task = SearchColumns(path, self._index.manifest.generation, asked, request.criteria, own)
-        return over_numbers(spark, len(asked), task, arrow_schema(BatchJoin))
-
-    def _asked(self, queries: Sequence[str | tuple[str, str | None]] | None) -> Iterator[Asked]:
-        """The questions of a batch."""
-        names = self._index.catalog("tables")["table"].to_pylist()
-        tables = set(names)
-        for query in names if queries is None else queries:
-            table, column = (query, None) if isinstance(query, str) else query
-            if table not in tables:
-                yield outside(table, column)
-                continue
-            numbers = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
-            chosen = self._joins.plausible(numbers.values()) if column is None else [numbers[_known(column, numbers)]]
-            yield from ((number, table, "") for number in chosen)
+        listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
+        return _on_spark(spark, request.batch(self, listed))
 
     def join_paths(
         self, query: Any, on: str | None = None, *, depth: int = 3, threshold: float = 0.5
@@ -607,10 +594,6 @@ class Lake:
 
         The options are those of :meth:`correlated`. Executors must see the index.
         """
-        from lakescope.pipeline.batch import over_numbers
-        from lakescope.results import arrow_schema
-        from lakescope.search.batch import BatchCorrelation, SearchCorrelations
-
         request = CorrelatedRequest(
             query=None,
             k=k,
@@ -623,8 +606,7 @@ class Lake:
             mean=mean,
             own=own,
         )
-        task = SearchCorrelations(self._index.location, self._index.manifest.generation, request.criteria, own)
-        return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
+        return _on_spark(spark, request.batch(self))
 
     def scatter(
         self,
@@ -814,16 +796,8 @@ class Lake:
         Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
         unless ``verify`` counts them. Executors must see the index.
         """
-        from lakescope.keys.batch import SearchInclusions
-        from lakescope.keys.search import check_inclusions
-        from lakescope.pipeline.batch import MOST_TASKS, over_numbers
-        from lakescope.results import arrow_schema
-
-        check_inclusions(minimum, estimator, least)
-        path, generation = self._index.location, self._index.manifest.generation
-        parts = max(1, min(MOST_TASKS, int(self._index.manifest.summary["columns"])))
-        task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
-        return over_numbers(spark, parts, task, arrow_schema(Inclusion))
+        request = InclusionsRequest(minimum=minimum, estimator=estimator, verify=verify, least=least)
+        return _on_spark(spark, request.batch(self))
 
     def dependencies(
         self,
@@ -1209,6 +1183,14 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+def _on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
+    """The records of a batch as a frame."""
+    from lakescope.pipeline.batch import over_numbers
+    from lakescope.results import arrow_schema
+
+    return over_numbers(spark, batch.count, batch.task, arrow_schema(batch.record))
 
 
 def _pool(index: Index, processes: int) -> Pool:

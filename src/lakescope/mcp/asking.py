@@ -10,7 +10,7 @@ from pydantic import Field
 
 from lakescope.mcp.bounds import MOST, Answer
 from lakescope.mcp.subjects import Subject
-from lakescope.questions.model import Meaning, Option, Request, options_of
+from lakescope.questions.model import Meaning, Option, Range, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
 #: Records of an answer unless more or fewer are asked for.
@@ -39,7 +39,8 @@ def tool_of(kind: type[Request[Any]], ask: Ask) -> Callable[..., dict[str, Any]]
 def _parameter(option: Option) -> Parameter:
     """An option as the model of a tool's arguments has it."""
     kind = _kind(option)
-    said = Field(description=option.help, **_bounds(option))
+    within = option.range or Range()
+    said = Field(description=option.help, ge=within.least, le=within.most, gt=within.above)
     default = list(option.default) if isinstance(option.default, tuple) else option.default
     return parameter(
         option.name,
@@ -56,11 +57,3 @@ def _kind(option: Option) -> Any:
     if option.type is tuple:
         return str | Annotated[list[str], Field(min_length=1)]
     return option.type
-
-
-def _bounds(option: Option) -> dict[str, float]:
-    within = option.range
-    if within is None:
-        return {}
-    bounds = {"ge": within.least, "le": within.most, "gt": within.above}
-    return {name: bound for name, bound in bounds.items() if bound is not None}

@@ -143,10 +143,11 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
         """
         return _answered(tools.autojoin, left, right, fuzzy, seconds)
 
-    for tool in (
-        *(list_tables, profile, foreign_keys, suggest_headers, dependencies, autojoin),
-        *(tool_of(declared(name), lambda *given, **page: _answered(tools.ask, *given, **page)) for name in QUESTIONS),
-    ):
+    def ask(*given: Any, **page: Any) -> Answer:
+        return _answered(tools.ask, *given, **page)
+
+    written: list[Callable[..., Any]] = [list_tables, profile, foreign_keys, suggest_headers, dependencies, autojoin]
+    for tool in (*written, *(tool_of(declared(name), ask) for name in QUESTIONS)):
         made.add_tool(tool, annotations=_READS)
     return made
 

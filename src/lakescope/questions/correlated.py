@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, cast
 
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import Batch, Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 from lakescope.search.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.sketches.aggregates import Aggregate
@@ -168,3 +168,10 @@ class CorrelatedRequest(Request[Results[Correlated]]):
             return found
         watch.tell("joining to find the true values")
         return lake._verified(found, self.query, list(self.key), self.target, self.aggregate_of_query)
+
+    def batch(self, lake: Lake) -> Batch:
+        """One question for each column of numbers of the lake by each of its keys."""
+        from lakescope.search.batch import BatchCorrelation, SearchCorrelations
+
+        task = SearchCorrelations(*lake.published_as, self.criteria, self.own)
+        return Batch(lake._correlations.sketches.pairs, task, BatchCorrelation)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from lakescope.keys.answers import Estimator, Inclusion
-from lakescope.questions.model import LakeTable, NotOn, On, Range, Request, Watch, question
+from lakescope.questions.model import Batch, LakeTable, NotOn, On, Range, Request, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -93,3 +93,14 @@ class InclusionsRequest(Request[Results[Inclusion]]):
             limit=self.limit,
             table=self.table,
         )
+
+    def batch(self, lake: Lake) -> Batch:
+        """All pairs of the lake: a task for every part of its columns."""
+        from lakescope.keys.batch import SearchInclusions
+        from lakescope.pipeline.batch import MOST_TASKS
+
+        summary = lake._index.manifest.summary
+        parts = max(1, min(MOST_TASKS, int(summary["columns"])))
+        path, generation = lake.published_as
+        task = SearchInclusions(path, generation, parts, self.minimum, self.estimator, self.verify, self.least)
+        return Batch(parts, task, Inclusion)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from lakescope.questions.model import Column, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import Batch, Column, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 from lakescope.search.answers import Engine, Joinable, JoinRank
 
@@ -95,3 +95,10 @@ class JoinableRequest(Request[Results[Joinable]]):
         if self.on is not None:
             return joins.search(columns[0], self.criteria, excluded(columns[0]))
         return joins.search_tables([(column, excluded(column)) for column in columns], self.criteria)
+
+    def batch(self, lake: Lake, queries: Sequence[str | tuple[str, str | None]] | None) -> Batch:
+        """One question for each of many columns: those that are named, or all plausible ones of the lake."""
+        from lakescope.search.batch import BatchJoin, SearchColumns, asked_about
+
+        asked = tuple(asked_about(lake._joins, lake.tables()["table"].to_pylist(), queries))
+        return Batch(len(asked), SearchColumns(*lake.published_as, asked, self.criteria, self.own), BatchJoin)

@@ -374,6 +374,15 @@ def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
     return declare
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records."""
+
+    count: int
+    task: Any
+    record: type
+
+
 class Request(Generic[Answer]):
     """A question with its options, checked: frozen dataclasses below it declare what can be asked."""
 

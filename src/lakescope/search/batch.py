@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import pyarrow as pa
 
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, NotFound
 from lakescope.results import arrow_schema
 from lakescope.search.answers import Joinable
 from lakescope.search.correlated import CorrelationCriteria, CorrelationSearch
@@ -101,6 +101,23 @@ def named(frame: Any) -> list[tuple[str, str | None]]:
         )
     columns = listed["column"].to_pylist() if "column" in listed.column_names else [None] * listed.num_rows
     return [(str(table), column) for table, column in zip(listed["table"].to_pylist(), columns, strict=True)]
+
+
+def asked_about(
+    joins: JoinSearch, tables: Sequence[str], queries: Sequence[str | tuple[str, str | None]] | None
+) -> Iterator[Asked]:
+    """The questions of a batch: about tables that are named, or columns of them, or all tables of the lake."""
+    known = set(tables)
+    for query in tables if queries is None else queries:
+        table, column = (query, None) if isinstance(query, str) else query
+        if table not in known:
+            yield outside(table, column)
+            continue
+        numbers = {joins.name_of(number): number for number in joins.columns_of(table)}
+        if column is not None and column not in numbers:
+            raise NotFound.among("column", column, numbers)
+        chosen = joins.plausible(numbers.values()) if column is None else [numbers[column]]
+        yield from ((number, table, "") for number in chosen)
 
 
 def outside(location: str, column: str | None) -> Asked:

@@ -19,6 +19,7 @@ from lakescope.server.worker import Answerer, Progress
 
 if TYPE_CHECKING:
     from lakescope.search.answers import Joinable
+    from lakescope.sketches.aggregates import Aggregate
     from lakescope.transforms.plan import Plan
 
 #: Rows and cells of a table that are shown.
@@ -195,7 +196,7 @@ def augment(
     finds: list[list[str]],
     name: str,
     out: str,
-    agg: str,
+    agg: Aggregate,
     k: int,
     held: Told = (),
 ) -> Answer:

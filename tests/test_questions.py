@@ -1,0 +1,307 @@
+"""One declaration a question: every face takes every option as it is declared, and an answer heeds it.
+
+Every face is really asked, with a value of each option that is allowed and not the default. What arrives must be the
+request that the declaration makes of it; nothing is searched.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import anyio
+import pytest
+from mcp import Client
+
+from lakescope.cli import main
+from lakescope.cli.asking import command
+from lakescope.cli.printings import PRINTINGS
+from lakescope.errors import BadRequest
+from lakescope.lake import Lake
+from lakescope.mcp.server import server
+from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
+from lakescope.questions.model import (
+    UNSET,
+    Batch,
+    Face,
+    Meaning,
+    Option,
+    Range,
+    Request,
+    options_of,
+)
+from lakescope.results import Results
+
+Kind = type[Request[Any]]
+#: A table of the demo lake with a column that is a key, and one of numbers.
+TABLE, OTHER, KEY, TARGET = "mobility/bike_rides_daily.csv", "shop/orders.csv", "date", "rides"
+PAIRS = [(name, option) for name in QUESTIONS for option in options_of(declared(name), "python")]
+
+
+def offered(face: Face) -> list[Any]:
+    """Questions and options that a face offers, as parameters of a test."""
+    return [
+        pytest.param(name, option, id=f"{name}-{option}")
+        for name, option in PAIRS
+        if options_of(declared(name), face)[option].offered
+    ]
+
+
+def sample(option: Option) -> Any:
+    """A value that is allowed, and not what is taken anyway."""
+    if option.meaning in (Meaning.TABLE, Meaning.LAKE_TABLE):
+        return TABLE if option.required else OTHER
+    if option.meaning is Meaning.COLUMN:
+        return TARGET if option.name == "target" else KEY
+    if option.meaning is Meaning.COLUMNS:
+        return (KEY, TARGET)
+    if option.choices:
+        return next(choice for choice in reversed(option.choices) if choice != option.default)
+    if option.type is bool:
+        return not option.default
+    numbers: list[Any] = [7, 3, 2] if option.type is int else [0.5, 0.25, 2.0]
+    within = option.range or Range()
+    return next(number for number in numbers if within.holds(number) and number != option.default)
+
+
+def given_to(kind: Kind, face: Face, option: str) -> dict[str, Any]:
+    """Values that a face is given: what it requires, and one option."""
+    options = options_of(kind, face)
+    required = {name: sample(each) for name, each in options.items() if each.required and each.offered}
+    return {**required, option: sample(options[option])}
+
+
+@pytest.fixture
+def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
+    """The requests that are asked; each is answered by nothing."""
+    found: list[Request[Any]] = []
+
+    def ask(request: Request[Any], *_: object) -> Results[Any]:
+        found.append(request)
+        return Results(request.about.record, [])
+
+    monkeypatch.setattr(Request, "ask", ask)
+    return found
+
+
+# What arrives ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "option"), offered("python"))
+def test_the_method_passes_every_option_on(
+    demo_index: Lake, arrived: list[Request[Any]], name: str, option: str
+) -> None:
+    kind = declared(name)
+    given = given_to(kind, "python", option)
+    getattr(demo_index, name)(**given)
+    assert arrived == [kind.of(given)]
+
+
+@pytest.mark.parametrize(("name", "option"), offered("cli"))
+def test_the_command_passes_every_option_on(
+    demo_index: Lake, arrived: list[Request[Any]], monkeypatch: pytest.MonkeyPatch, name: str, option: str
+) -> None:
+    kind = declared(name)
+    given = given_to(kind, "cli", option)
+    words = [next(each for each, asked in COMMANDS.items() if asked == name), demo_index.path]
+    for each, value in given.items():
+        names = options_of(kind, "cli")[each].names
+        flag = names[0] if names else f"--{each.replace('_', '-')}"
+        words += [] if flag.isupper() or value is True else [flag]
+        words += [flag] if value is True else [",".join(value) if isinstance(value, tuple) else str(value)]
+    monkeypatch.setattr(sys, "argv", ["lakescope", *words])
+    main()
+    assert arrived == [kind.of(given, "cli")]
+
+
+@pytest.mark.parametrize(("name", "option"), offered("agents"))
+def test_the_tool_passes_every_option_on(demo_index: Lake, arrived: list[Request[Any]], name: str, option: str) -> None:
+    kind = declared(name)
+    given = given_to(kind, "agents", option)
+    arguments = {
+        each: {"table": value} if options_of(kind, "agents")[each].meaning is Meaning.TABLE else value
+        for each, value in given.items()
+    }
+
+    async def call() -> Any:
+        async with Client(server(demo_index)) as client:
+            return await client.call_tool(name, arguments)
+
+    answer = anyio.run(call)
+    assert not answer.is_error, answer.content
+    assert arrived == [kind.of(given, "agents")]
+
+
+BATCHES = [each for each in offered("batch") if hasattr(declared(each.values[0]), "batch")]
+
+
+@pytest.mark.parametrize(("name", "option"), BATCHES)
+def test_the_batch_passes_every_option_on(
+    demo_index: Lake, monkeypatch: pytest.MonkeyPatch, name: str, option: str
+) -> None:
+    kind = declared(name)
+    found: list[Request[Any]] = []
+
+    def batch(request: Request[Any], *_: object) -> Batch:
+        found.append(request)
+        return Batch(0, None, request.about.record)
+
+    monkeypatch.setattr(kind, "batch", batch)
+    monkeypatch.setattr("lakescope.pipeline.batch.over_numbers", lambda *_: None)
+    given = {option: sample(options_of(kind, "batch")[option])}
+    getattr(demo_index, f"{name}_batch")(spark=None, **given)
+    absent = {each: None for each, option in options_of(kind, "python").items() if option.required}
+    assert found == [kind(**absent, **given)]
+
+
+# What a face says -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> None:
+    kind, method = declared(name), getattr(Lake, name)
+    options = options_of(kind, "python")
+    _, *parameters = inspect.signature(method).parameters.values()
+    assert [each.name for each in parameters] == list(options)
+    hints = get_type_hints(method)
+    for each in parameters:
+        option = options[each.name]
+        assert (UNSET if each.default is inspect.Parameter.empty else each.default) == option.default, each.name
+        assert all(choice in str(hints[each.name]) for choice in option.choices), each.name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_have_what_is_declared_and_no_more(name: str) -> None:
+    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    declarations = {**options_of(kind, "cli"), **options_of(printing, "cli")}
+    shown = {each.name: each for each in command(name).params if not getattr(each, "hidden", False)}
+    assert set(shown) - {"index", "form", "help"} == {each for each, option in declarations.items() if option.offered}
+    for each, option in declarations.items():
+        if option.offered:
+            assert shown[each].help == option.help
+            assert shown[each].required == option.required
+
+
+def test_tools_have_what_is_declared_and_no_more(demo_index: Lake) -> None:
+    async def look() -> Any:
+        async with Client(server(demo_index)) as client:
+            return await client.list_tools()
+
+    tools = {tool.name: tool.input_schema for tool in anyio.run(look).tools}
+    for name in QUESTIONS:
+        kind, schema = declared(name), tools[name]
+        options = {each: option for each, option in options_of(kind, "agents").items() if option.offered}
+        pages = {"limit", "offset"} if kind.about.paged else set()
+        assert set(schema["properties"]) - pages == set(options)
+        assert set(schema.get("required", ())) == {each for each, option in options.items() if option.required}
+        for each, option in options.items():
+            text = str(schema["properties"][each])
+            assert option.help in text
+            assert all(choice in text for choice in option.choices), (name, each)
+            bounds = [] if option.range is None else [option.range.least, option.range.most, option.range.above]
+            assert all(str(bound) in text or str(int(bound)) in text for bound in bounds if bound is not None)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_registry_says_what_the_declaration_says(name: str) -> None:
+    assert (declared(name).__doc__ or "").startswith(summary(name))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_no_option_hides_a_method_and_no_help_is_missing(name: str) -> None:
+    for option in options_of(declared(name), "python").values():
+        assert not hasattr(Request, option.name)
+        assert option.help.endswith(".")
+
+
+# What a request is ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "option"), offered("python"))
+def test_plain_parameters_make_the_request_again(name: str, option: str) -> None:
+    kind = declared(name)
+    request = kind.of(given_to(kind, "python", option))
+    assert kind.of(request.parameters()) == request
+    assert hash(request) == hash(kind.of(request.parameters()))
+
+
+def heeding(kind: Kind, read: set[str]) -> Kind:
+    """A question that notes which of its options are looked at."""
+    names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+
+    def look(request: Any, name: str) -> Any:
+        if name in names:
+            read.add(name)
+        return object.__getattribute__(request, name)
+
+    return type(kind.__name__, (kind,), {"__getattribute__": look, "__slots__": ()})
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_answer_heeds_every_option(demo_index: Lake, name: str) -> None:
+    read: set[str] = set()
+    kind = declared(name)
+    given = {each: sample(option) for each, option in options_of(kind, "python").items() if option.required}
+    named = {"key": (KEY,), "target": TARGET} if name == "correlated" else {}
+    request = heeding(kind, read)(**given, **named)
+    read.clear()
+    request.answer(demo_index, Silent())
+    assert read == set(options_of(kind, "python"))
+
+
+class Silent:
+    """Nobody who waits."""
+
+    stopped = False
+
+    def tell(self, doing: str, share: float | None = None) -> None:
+        assert doing
+
+
+# What is refused ------------------------------------------------------------------------------------------------------
+
+
+def beyond(name: str, face: Face) -> Iterator[tuple[str, Any]]:
+    """Options of a question with values just outside of their bounds."""
+    for option in options_of(declared(name), face).values():
+        within = option.range
+        if within is not None and option.offered:
+            for bound, step in ((within.least, -1), (within.most, 1), (within.above, 0)):
+                if bound is not None:
+                    yield option.name, option.type(bound + step)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("face", ["python", "rest", "agents"])
+def test_what_lies_outside_of_bounds_is_refused_with_a_hint(name: str, face: Face) -> None:
+    kind = declared(name)
+    required = {each: sample(option) for each, option in options_of(kind, face).items() if option.required}
+    for option, value in beyond(name, face):
+        with pytest.raises(BadRequest, match=f"{option} must be") as refused:
+            kind.of({**required, option: value}, face)
+        assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [pair for pair in PAIRS if options_of(declared(pair[0]), "python")[pair[1]].choices]
+)
+def test_an_unknown_choice_is_refused_with_those_there_are(name: str, option: str) -> None:
+    kind = declared(name)
+    given = {each: sample(one) for each, one in options_of(kind, "python").items() if one.required}
+    with pytest.raises(BadRequest, match=r"no .* 'nothing'") as refused:
+        kind(**given, **{option: "nothing"})
+    assert all(choice in (refused.value.hint or "") for choice in options_of(kind, "python")[option].choices)
+
+
+@pytest.mark.parametrize("value", ["7", None, True, 7.5, [7]])
+def test_a_value_of_another_type_is_refused(value: Any) -> None:
+    with pytest.raises(BadRequest, match="least must be a whole number"):
+        declared("inclusions")(least=value)
+
+
+def test_an_option_that_is_not_there_is_refused() -> None:
+    with pytest.raises(BadRequest, match="no option 'treshold' here"):
+        declared("joinable").of({"query": TABLE, "treshold": 0.9})
