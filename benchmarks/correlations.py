@@ -35,7 +35,7 @@ from lakescope.pipeline.inverted import build_inverted, local_exchange
 from lakescope.pipeline.tokens import TokenBuffer, TokenCut
 from lakescope.report.charts import line_chart
 from lakescope.search import estimators, intervals
-from lakescope.search.correlated import CorrelationSearch, Request, heavy_tailed, scores
+from lakescope.search.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
 from lakescope.search.estimators import Samples
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.keyed import KeyedQuery
@@ -337,7 +337,7 @@ def _found(way: str, tops: dict[str, list[tuple[str, float]]], truth: dict[str, 
 
 def _first(search: CorrelationSearch, query: KeyedQuery, retrieval: str, k: int) -> list[tuple[str, float]]:
     """The best of the first stage in its own order: tables, with the estimates that would re-rank them."""
-    ((variant, pairs, score),) = search.screened(query, Request(k=k, retrieval=retrieval))  # type: ignore[arg-type]
+    ((variant, pairs, score),) = search.screened(query, CorrelationCriteria(k=k, retrieval=retrieval))  # type: ignore[arg-type]
     best = pairs[np.argsort(-score, kind="stable")[:k]]
     r = estimators.pearson(search.join(variant, best, "mean").samples)
     names = [search.sketches.tables[int(search.sketches.owners[pair])] for pair in best.tolist()]
@@ -494,7 +494,9 @@ def sizes(options: argparse.Namespace) -> Section:
             rows, shares, width = [], [], []
             for mine, theirs, truth in drawn:
                 found = [
-                    each for each in search.search(query_of(mine, "v", 512), Request(k=10)) if each.table == theirs.name
+                    each
+                    for each in search.search(query_of(mine, "v", 512), CorrelationCriteria(k=10))
+                    if each.table == theirs.name
                 ]
                 for hit in found:
                     rows.append(hit.joined_rows_low <= truth <= hit.joined_rows_high)
@@ -564,7 +566,7 @@ def speed(options: argparse.Namespace) -> Section:
     for place, pair in enumerate(chosen):
         query = _sketched(search, pair)
         began = time.perf_counter()
-        found = search.search(query, Request(k=100))
+        found = search.search(query, CorrelationCriteria(k=100))
         if place >= options.speed_queries:
             times.append(1e3 * (time.perf_counter() - began))
             looked.append(found.info["looked_at"])
@@ -624,9 +626,9 @@ def _exactly(options: argparse.Namespace) -> Section:
         table = tables[number]
         mine = pl.DataFrame({"k": table.hashes, "x": table.columns["v0"]})
         keyed = query_of(table, "v0", 512)
-        search.search(keyed, Request(k=100))
+        search.search(keyed, CorrelationCriteria(k=100))
         began = time.process_time()
-        search.search(keyed, Request(k=100))
+        search.search(keyed, CorrelationCriteria(k=100))
         spent["ours"].append(1e3 * (time.process_time() - began))
         connection.register("mine", mine.to_arrow())
         began = time.process_time()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer
 
 import lakescope
 from lakescope.cli import main
@@ -25,7 +26,7 @@ from lakescope.store.manifest import FORMAT_VERSION
 
 Record = dict[str, Any]
 
-COMMANDS = sorted(command.name or command.callback.__name__ for command in app.registered_commands if command.callback)
+COMMANDS = sorted(typer.main.get_command(app).list_commands(None))  # type: ignore[attr-defined]
 
 
 class Ran(NamedTuple):

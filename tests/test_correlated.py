@@ -18,8 +18,9 @@ import lakescope
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.lake import Lake
 from lakescope.pipeline.build import build
+from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.results import Results
-from lakescope.search.correlated import Correlated, Request
+from lakescope.search.answers import Correlated
 from lakescope.search.keyed import read_keyed
 from test_cli import Run, assert_refused, run
 
@@ -235,10 +236,10 @@ def test_every_aggregate_is_that_of_a_real_join(demo_index: Lake, demo_lake: Pat
 
 def test_weights_trade_correlation_for_joinability(demo_index: Lake) -> None:
     ask = ("mobility/bike_rides_daily.csv", "date", "rides")
-    joins = demo_index.correlated(*ask, k=5, weights={"join": 1, "corr": 0})
+    joins = demo_index.correlated(*ask, k=5, weight_join=1, weight_corr=0)
     assert [each.containment for each in joins] == sorted((each.containment for each in joins), reverse=True)
     for mean in ("arithmetic", "geometric", "harmonic"):
-        both = demo_index.correlated(*ask, k=5, weights={"join": 1, "corr": 1}, mean=mean)  # type: ignore[arg-type]
+        both = demo_index.correlated(*ask, k=5, weight_join=1, mean=mean)  # type: ignore[arg-type]
         assert len(both) == 5
 
 
@@ -358,16 +359,14 @@ def test_bad_requests_are_refused(demo_index: Lake, demo_lake: Path, run: Run) -
     for none in ("0", "-3"):
         told = run("correlate", demo_index.path, query, "--key", "customer_id", "--target", "total", "-k", none)
         assert_refused(told, 2, f"k must be at least 1, not {none}")
-    with pytest.raises(BadRequest, match="weight"):
-        demo_index.correlated(query, "customer_id", "total", weights={"joins": 1})
     for weight in (0.0, float("nan"), float("inf"), -1.0):
-        with pytest.raises(BadRequest, match="weights"):
-            Request(weight_join=weight, weight_correlation=0).check()
+        with pytest.raises(BadRequest, match="weight"):
+            CorrelatedRequest(query=query, weight_join=weight, weight_corr=0)
     with pytest.raises(BadRequest, match="cannot write"):
         demo_index.augment(query, "customer_id", "total", "out.xyz")
     ask = ["correlate", demo_index.path, query, "--key", "customer_id", "--target"]
     assert_refused(run(*ask, "status"), 2, "not a column of numbers")
-    assert_refused(run(*ask, "total", "--weight", "join"), 2, "cannot read the weights")
+    assert_refused(run(*ask, "total", "--weight", "join=1"), 2, "--weight is now two options: --weight-join 1")
     assert_refused(run(*ask, "total", "--plot", "nowhere/best.svg"), 2, "cannot write nowhere/best.svg")
     assert_refused(run(*ask, "total", "--plot", "best.png"), 2, "cannot write best.png")
 

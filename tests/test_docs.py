@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 import shlex
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 import lakescope
 from lakescope.lake import Lake, TableProfile
+from lakescope.questions import COMMANDS, QUESTIONS
 from lakescope.store.segment import PAST, SCHEMAS, STAGED
 from lakescope.values.canonical import NULL_MARKERS, VALUES_VERSION, canonical, decode
 from lakescope.values.hashing import hash_text
@@ -429,11 +431,12 @@ def commands() -> dict[str, Any]:
     from lakescope.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    return {"": group, **group.commands}
+    return {"": group, **{name: group.get_command(None, name) for name in group.list_commands(None)}}
 
 
 def options_of(command: Any) -> set[str]:
-    names = [name for parameter in command.params for name in [*parameter.opts, *parameter.secondary_opts]]
+    shown = [each for each in command.params if not getattr(each, "hidden", False)]
+    names = [name for parameter in shown for name in [*parameter.opts, *parameter.secondary_opts]]
     return {name for name in names if name.startswith("-")}
 
 
@@ -448,6 +451,26 @@ def test_every_command_and_option_is_explained(name: str) -> None:
     assert wanted - told == set(), "docs/cli.md lacks these"
     assert {option for option in told if option.startswith("-")} - wanted - shared == set(), "there is no such option"
     assert len(told) - len([option for option in told if option.startswith("-")]) == len(arguments)
+
+
+def test_tables_of_options_are_those_that_are_declared() -> None:
+    """Generated: `python docs/make_tables.py` writes them anew."""
+    tables = load_tables()
+    pages = sorted(ROOT.glob("docs/*.md"))
+    assert [page.name for page in pages if tables.renewed(page.read_text("utf-8")) != page.read_text("utf-8")] == []
+    marks = {name for page in pages for name in tables.TABLE.findall(page.read_text("utf-8"))}
+    assert {("differences", "")} | {("method", name) for name in QUESTIONS} <= marks
+    assert {("tool", name) for name in QUESTIONS} | {("command", name) for name in COMMANDS} <= marks
+
+
+def load_tables() -> Any:
+    """The script that writes the tables, as a module."""
+    spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs/make_tables.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_every_command_has_a_section() -> None:

@@ -616,19 +616,20 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources", "store", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
+    "questions": {"sketches", "pipeline", "search", "keys", "results"},
     "shards": {"store", "search", "keys"},
     "report": {"store"},
     "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},
     "history": {"values", "profile", "store", "results", "report"},
     "lake": {
         *("values", "sketches", "profile", "sources", "pipeline", "store"),
-        *("report", "search", "keys", "headers", "fds", "transforms", "results", "upkeep", "history", "shards"),
+        *("report", "search", "keys", "headers", "fds", "transforms", "results", "upkeep", "history", "shards", "questions"),
     },
     "server": {"lake", "report", "results", "store", "fds"},
     "mcp": {"lake", "report", "results", "fds", "questions"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
-        *("mcp", "server", "sources"),
+        *("mcp", "server", "sources", "questions"),
     },
     "demo": {"sources"},
 }

@@ -385,7 +385,7 @@ def test_an_index_of_profiles_only_estimates_and_cannot_count(tmp_path: Path, sp
 
 def test_bad_requests(demo_index: Lake) -> None:
     for minimum in (0.0, 1.5, -1.0):
-        with pytest.raises(BadRequest, match="the minimum must be above 0 and at most 1"):
+        with pytest.raises(BadRequest, match="minimum must be above 0 and at most 1"):
             demo_index.inclusions(minimum)
     with pytest.raises(BadRequest, match="no estimator 'best'"):
         demo_index.inclusions(estimator="best")  # type: ignore[arg-type]

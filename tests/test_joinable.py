@@ -26,6 +26,7 @@ from lakescope.search import joinable as joinable_module
 from lakescope.search.answers import Joinable
 from lakescope.search.costs import Costs, measure_costs, stored_costs
 from lakescope.search.inverted import InvertedIndex
+from lakescope.search.joinable import JoinCriteria
 from lakescope.search.key_names import same_key
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.significance import (
@@ -456,7 +457,7 @@ def test_bad_requests_say_what_is_wrong(demo_index: Lake, tmp_path: Path) -> Non
             demo_index.joinable(table, "country", threshold=threshold)
     with pytest.raises(BadRequest, match="no engine"):
         demo_index.joinable(table, "country", engine="fast")  # type: ignore[arg-type]
-    with pytest.raises(BadRequest, match="cannot rank"):
+    with pytest.raises(BadRequest, match="no rank"):
         demo_index.joinable(table, "country", rank="luck")  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="nothing at"):
         demo_index.joinable("no such table.csv", "country")
@@ -549,7 +550,7 @@ def test_all_pairs_of_the_lake(demo_index: Lake, spark: SparkSession) -> None:
         if query.plausible:
             wanted = {
                 (table, query.name, each.table, each.column)
-                for each in joins.search(query, threshold=0.9, exclude=joins.columns_of(table))
+                for each in joins.search(query, JoinCriteria(threshold=0.9), joins.columns_of(table))
             }
             assert wanted == {pair for pair in pairs if pair[:2] == (table, query.name)}
 
@@ -662,13 +663,13 @@ def test_what_is_estimated_is_shown_with_its_interval(run: Run, demo_index: Lake
 
 
 def test_paths_are_shown_whole(run: Run, demo_index: Lake) -> None:
-    query = ("join", demo_index.path, "shop/order_lines.parquet.order_id", "--paths", "2")
+    query = ("paths", demo_index.path, "shop/order_lines.parquet.order_id", "--depth", "2")
     shown = run(*query).out
     far = {path.table: path for path in demo_index.join_paths("shop/order_lines.parquet", "order_id", depth=2)}
     assert ", ".join(far["shop/staff.csv"].joins) in shown
     assert len(run(*query, "-k", "2").out.splitlines()) == 3
     assert_refused(run(*query, "-k", "0"), 2, "k must be")
-    assert_refused(run(*query, "--verify"), 2, "--verify does not go with --paths")
+    assert_refused(run("join", *query[1:3], "--paths", "2"), 2, "--paths is now a command: lakescope paths")
 
 
 def test_nothing_in_common_is_said_without_a_column_too(run: Run, demo_index: Lake, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOOLS = {
-    *("list_tables", "profile", "joinable", "correlated", "foreign_keys", "inclusions"),
+    *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "inclusions"),
     *("suggest_headers", "dependencies", "autojoin"),
 }
 Ask = Callable[..., dict[str, Any]]
@@ -201,7 +201,11 @@ def test_bad_requests_are_tool_errors(ask: Ask, tool: str, arguments: dict[str, 
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("joinable", {}, "query: is missing. Hint: joinable takes query, on, k, threshold. What is asked about is an"),
+        (
+            "joinable",
+            {},
+            "query: is missing. Hint: joinable takes query, on, k, threshold, verify, engine,",
+        ),
         ("joinable", {"query": {"table": "a", "path": "x"}}, "query.path: there is no such argument. Hint: joinable"),
         (
             "list_tables",

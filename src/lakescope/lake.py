@@ -175,7 +175,7 @@ class Lake:
         return str(self._index.path)
 
     @property
-    def published_as(self) -> tuple[str, int]:
+    def _published_as(self) -> tuple[str, int]:
         """Where the index lies, and which of its generations this is: what a worker elsewhere opens."""
         return self._index.location, self._index.manifest.generation
 

@@ -173,5 +173,5 @@ class CorrelatedRequest(Request[Results[Correlated]]):
         """One question for each column of numbers of the lake by each of its keys."""
         from lakescope.search.batch import BatchCorrelation, SearchCorrelations
 
-        task = SearchCorrelations(*lake.published_as, self.criteria, self.own)
+        task = SearchCorrelations(*lake._published_as, self.criteria, self.own)
         return Batch(lake._correlations.sketches.pairs, task, BatchCorrelation)

@@ -101,6 +101,6 @@ class InclusionsRequest(Request[Results[Inclusion]]):
 
         summary = lake._index.manifest.summary
         parts = max(1, min(MOST_TASKS, int(summary["columns"])))
-        path, generation = lake.published_as
+        path, generation = lake._published_as
         task = SearchInclusions(path, generation, parts, self.minimum, self.estimator, self.verify, self.least)
         return Batch(parts, task, Inclusion)

@@ -101,4 +101,4 @@ class JoinableRequest(Request[Results[Joinable]]):
         from lakescope.search.batch import BatchJoin, SearchColumns, asked_about
 
         asked = tuple(asked_about(lake._joins, lake.tables()["table"].to_pylist(), queries))
-        return Batch(len(asked), SearchColumns(*lake.published_as, asked, self.criteria, self.own), BatchJoin)
+        return Batch(len(asked), SearchColumns(*lake._published_as, asked, self.criteria, self.own), BatchJoin)
