@@ -18,7 +18,7 @@ from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.questions.model import FACES, UNSET, Face, Meaning, Option, options_of
 
 DOCS = Path(__file__).parent
-TABLE = re.compile(r"<!-- table: (\w+) ?([\w-]*) -->\n.*?<!-- end of table -->", re.DOTALL)
+TABLE = re.compile(r"<!-- table: (\w+) ?([\w -]*?) -->\n.*?<!-- end of table -->", re.DOTALL)
 FACE_WORDS: dict[Face, str] = {
     **{"python": "Python", "cli": "command line", "rest": "REST"},
     **{"web": "web app", "agents": "agents", "batch": "Spark batch"},
@@ -51,7 +51,8 @@ def command_table(name: str) -> str:
     for option in (*arguments, *(each for each in options.values() if each not in arguments and each.offered)):
         names = option.names or (f"--{option.name.replace('_', '-')}",)
         rows.append([", ".join(f"`{each}`" for each in names), meaning(option)])
-    rows.append(["`--format`, `-f`", "`table`, `json` or `csv`. Default: `table`."])
+    if PRINTINGS[name].formatted:
+        rows.append(["`--format`, `-f`", "`table`, `json` or `csv`. Default: `table`."])
     return written(["argument, option", "meaning"], rows)
 
 

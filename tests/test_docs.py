@@ -18,8 +18,9 @@ from urllib.parse import unquote
 import pytest
 
 import lakescope
+from lakescope.cli.asking import Family
 from lakescope.lake import Lake, TableProfile
-from lakescope.questions import COMMANDS, QUESTIONS
+from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.store.segment import PAST, SCHEMAS, STAGED
 from lakescope.values.canonical import NULL_MARKERS, VALUES_VERSION, canonical, decode
 from lakescope.values.hashing import hash_text
@@ -431,7 +432,13 @@ def commands() -> dict[str, Any]:
     from lakescope.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    return {"": group, **{name: group.get_command(None, name) for name in group.list_commands(None)}}
+    found: dict[str, Any] = {"": group}
+    for name in group.list_commands(None):
+        found[name] = group.get_command(None, name)
+        if isinstance(found[name], Family):
+            below = found[name].commands
+            found |= {name: found[name].own, **{f"{name} {each}": below[each] for each in below}}
+    return found
 
 
 def options_of(command: Any) -> set[str]:
@@ -460,7 +467,8 @@ def test_tables_of_options_are_those_that_are_declared() -> None:
     assert [page.name for page in pages if tables.renewed(page.read_text("utf-8")) != page.read_text("utf-8")] == []
     marks = {name for page in pages for name in tables.TABLE.findall(page.read_text("utf-8"))}
     assert {("differences", "")} | {("method", name) for name in QUESTIONS} <= marks
-    assert {("tool", name) for name in QUESTIONS} | {("command", name) for name in COMMANDS} <= marks
+    tools = [name for name in QUESTIONS if declared(name).about.is_on("agents")]
+    assert {("tool", name) for name in tools} | {("command", name) for name in COMMANDS} <= marks
 
 
 def load_tables() -> Any:
@@ -474,7 +482,7 @@ def load_tables() -> Any:
 
 
 def test_every_command_has_a_section() -> None:
-    sections = re.findall(r"^## lakescope (\w+)$", Page.of("docs/cli.md").text, re.MULTILINE)
+    sections = re.findall(r"^## lakescope ([\w ]+)$", Page.of("docs/cli.md").text, re.MULTILINE)
     assert sorted(sections) == sorted(name for name in commands() if name)
 
 

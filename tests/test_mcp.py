@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOOLS = {
-    *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "inclusions"),
+    *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "primary_keys", "inclusions"),
     *("suggest_headers", "dependencies", "autojoin"),
 }
 Ask = Callable[..., dict[str, Any]]

@@ -36,7 +36,7 @@ from starlette.testclient import TestClient
 import lakescope
 from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
-from lakescope.keys.foreign import ForeignKey
+from lakescope.keys.answers import ForeignKey
 from lakescope.lake import CHANCE, Lake
 from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads

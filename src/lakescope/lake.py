@@ -14,11 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.keys.answers import Estimator, Inclusion
+from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.profile.view import column_view
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.model import Batch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import profile_text
@@ -73,7 +74,6 @@ if TYPE_CHECKING:
     from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
     from lakescope.history.drift import Drift
     from lakescope.history.versions import Version
-    from lakescope.keys.foreign import ForeignKey, Method, PrimaryKey
     from lakescope.keys.search import KeySearch
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
@@ -861,21 +861,17 @@ class Lake:
         verify: bool = False,
         minimum: float = 0.95,
         withheld: bool = False,
+        table: str | None = None,
     ) -> Results[ForeignKey]:
-        """Columns that refer to keys of other tables, with the evidence for each.
+        """Columns that refer to keys of other tables, with the evidence for each; with a ``table`` those of or to it.
 
         ``verify`` counts common values, and reads tables to find keys of two columns. ``withheld``: those that were
         refused instead, and why. ``minimum`` is the share of a column's values that must be keys; ``method`` who
         decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
         """
-        from lakescope.keys.search import foreign_results
-
-        schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        records = schema.withheld if withheld else schema.foreign
-        info = {"primary": len(schema.primary), "foreign": len(schema.foreign), "withheld": len(schema.withheld)}
-        notes = [] if withheld or not schema.withheld else [_withheld(len(schema.withheld))]
-        notes += schema.notes
-        return foreign_results(records, notes, info)
+        return ForeignKeysRequest(
+            method=method, estimator=estimator, verify=verify, minimum=minimum, withheld=withheld, table=table
+        ).ask(self)
 
     def primary_keys(
         self,
@@ -886,13 +882,11 @@ class Lake:
         minimum: float = 0.95,
     ) -> Results[PrimaryKey]:
         """The key of every table that has one: what others refer to, else what looks most like one."""
-        from lakescope.keys.search import primary_results
-
-        return primary_results(self._keys.schema(method, estimator, verify=verify, minimum=minimum))
+        return PrimaryKeysRequest(method=method, estimator=estimator, verify=verify, minimum=minimum).ask(self)
 
     def key_diagram(
         self,
-        form: str = "svg",
+        form: DiagramForm = "svg",
         *,
         method: Method = "ours",
         estimator: Estimator = "hybrid",
@@ -900,15 +894,9 @@ class Lake:
         minimum: float = 0.95,
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
-        from lakescope.keys import diagram
-        from lakescope.report.charts import Svg
-
-        drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
-        if form not in drawings:
-            raise BadRequest(f"no diagram of the kind {form!r}", hint="use svg, mermaid or sql")
-        schema = self._keys.schema(method, estimator, verify=verify, minimum=minimum)
-        drawn = drawings[form](*self._keys.drawn(schema))
-        return Svg(drawn) if form == "svg" else drawn
+        return KeyDiagramRequest(form=form, method=method, estimator=estimator, verify=verify, minimum=minimum).ask(
+            self
+        )
 
     @cached_property
     def _keys(self) -> KeySearch:
@@ -1226,8 +1214,3 @@ def _known(name: str, columns: Mapping[str, object]) -> str:
     if name not in columns:
         raise NotFound.among("column", name, list(columns))
     return name
-
-
-def _withheld(count: int) -> str:
-    what = "inclusion was" if count == 1 else "inclusions were"
-    return f"{count:,} other {what} withheld: no reference, for a reason that is told with each"

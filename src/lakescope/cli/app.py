@@ -392,36 +392,6 @@ _RankOption = Annotated[str, typer.Option(help="lower (end of the interval neare
 _GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
 
 
-_EstimatorOption = Annotated[str, typer.Option(help="hybrid, mle, bml (the paper's), bottomk or exact.")]
-_CountOption = Annotated[bool, typer.Option("--verify", help="Count common values instead of estimating them.")]
-
-
-@app.command(
-    epilog="Examples: lakescope keys lake.idx | lakescope keys lake.idx --diagram schema.svg"
-    " | lakescope keys lake.idx --sql --verify | lakescope keys lake.idx --show withheld"
-)
-def keys(
-    index: _IndexArgument,
-    diagram: Annotated[
-        str | None, typer.Option(help="Draw tables and keys into this SVG file, or print them as mermaid.")
-    ] = None,
-    sql: Annotated[bool, typer.Option("--sql", help="Print SQL that declares the keys.")] = False,
-    method: Annotated[str, typer.Option(help="Who decides: ours, chen (names) or rostin (features).")] = "ours",
-    estimator: _EstimatorOption = "hybrid",
-    minimum: Annotated[float, typer.Option("--min", help="Least share of values that must be keys.")] = 0.95,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Count values instead of estimating; look for keys of two columns.")
-    ] = False,
-    show: Annotated[str, typer.Option(help="all, primary, foreign or withheld.")] = "all",
-    form: _FormatOption = Format.table,
-) -> None:
-    """Primary and foreign keys with the evidence for each, and what was withheld and why."""
-    from lakescope.cli import keying
-
-    options = {"method": method, "estimator": estimator, "minimum": minimum, "verify": verify}
-    keying.print_keys(open_lake(index), options, diagram=diagram, sql=sql, show=show, form=form)
-
-
 @app.command(
     epilog="Examples: lakescope headers nameless.csv --from lake.idx"
     " | lakescope headers nameless.csv --from lake.idx --mode reliable --write named.csv"

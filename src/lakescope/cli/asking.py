@@ -27,7 +27,7 @@ _INDEX = parameter(
     "index", Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
 )
 _FORMAT = parameter(
-    "form", Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")], Format.table
+    "printed_as", Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")], Format.table
 )
 
 
@@ -35,10 +35,10 @@ class Commands(typer.core.TyperGroup):
     """The commands, of which those that ask a question are made when they are looked up."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *questions.COMMANDS]
+        return list(dict.fromkeys([*super().list_commands(ctx), *(name.split()[0] for name in questions.COMMANDS)]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return command(cmd_name) if cmd_name in questions.COMMANDS else super().get_command(ctx, cmd_name)
+        return super().get_command(ctx, cmd_name) or found(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands: of those that ask a question the line that is known without making them."""
@@ -49,8 +49,44 @@ class Commands(typer.core.TyperGroup):
     def _line(self, ctx: Any, name: str, width: int) -> str:
         if name in questions.COMMANDS:
             return questions.summary(questions.COMMANDS[name])
-        found = super().get_command(ctx, name)
-        return "" if found is None else str(found.get_short_help_str(width))
+        known: Any = super().get_command(ctx, name)
+        return str(known.get_short_help_str(width))
+
+
+class Family(typer.core.TyperGroup):
+    """A command with others below it: its own question is asked unless one of them is named."""
+
+    own: Any
+
+    @classmethod
+    def of(cls, name: str) -> Family:
+        """The family of commands whose names begin with a word."""
+        below = [each for each in questions.COMMANDS if each.startswith(f"{name} ")]
+        made = cls(
+            name=name,
+            commands={each.split()[1]: command(each) for each in below},
+            context_settings={"ignore_unknown_options": True},
+            add_help_option=False,
+            rich_markup_mode=None,
+        )
+        made.own = command(name)
+        return made
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return None, self.own, args
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
+
+@functools.cache
+def found(name: str) -> Any:
+    """The command, or the family of commands, of a name; None if no question is asked by it."""
+    if any(each.startswith(f"{name} ") for each in questions.COMMANDS):
+        return Family.of(name)
+    return command(name) if name in questions.COMMANDS else None
 
 
 @functools.cache
@@ -63,7 +99,7 @@ def command(name: str) -> Any:
     options = {**asked_for, **added}
 
     def run(**given: Any) -> None:
-        index, form = given.pop("index"), given.pop("form")
+        index, form = given.pop("index"), given.pop("printed_as", Format.table)
         _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
@@ -73,12 +109,15 @@ def command(name: str) -> Any:
 
         shown.show(open_lake(index), asked, form)
 
-    parameters = [_INDEX, *map(_parameter, sorted(options.values(), key=_is_option)), _FORMAT, *_gone(printing)]
+    parameters = [_INDEX, *map(_parameter, sorted(options.values(), key=_is_option))]
+    parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
     signed(run, name, _help(kind), parameters)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     examples = kind.about.examples
     word = "Example" if len(examples) == 1 else "Examples"
-    alone.command(name, epilog=f"{word}: {' | '.join(examples)}" if examples else None)(run)
+    also = [f"lakescope {each}" for each in questions.COMMANDS if each.startswith(f"{name} ")]
+    epilog = f"{word}: {' | '.join(examples)}" + (f". Also: {', '.join(also)}" if also else "")
+    alone.command(name, epilog=epilog)(run)
     return typer.main.get_command(alone)
 
 
@@ -126,16 +165,12 @@ def _parsed(option: Option, value: Any) -> Any:
 def _gone(printing: type[Printing]) -> list[Parameter]:
     """Options that the command had: they are taken, not shown, to be answered with what takes their place."""
     return [
-        parameter(_python_name(name), Annotated[str | None, typer.Option(name, hidden=True)], None)
-        for name, _ in printing.gone
+        parameter(each.parameter, Annotated[each.kind, typer.Option(each.name, hidden=True)], None)
+        for each in printing.gone
     ]
 
 
 def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
-    for name, instead in printing.gone:
-        if given.pop(_python_name(name)) is not None:
-            raise BadRequest(f"{name} is now {instead}", hint="see --help")
-
-
-def _python_name(name: str) -> str:
-    return "gone_" + name.strip("-").replace("-", "_")
+    for each in printing.gone:
+        if given.pop(each.parameter):
+            raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")

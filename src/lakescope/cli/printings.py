@@ -13,6 +13,7 @@ from lakescope.cli.output import Format, print_results, write
 from lakescope.errors import BadRequest, NotFound
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import FOUND, JoinableRequest
+from lakescope.questions.keys import KeyDiagramRequest
 from lakescope.questions.model import On, Range, Request
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import aligned, cell_text, printable
@@ -22,14 +23,35 @@ from lakescope.search.answers import Dialect, Engine
 Record = TypeVar("Record")
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An option that a command had, and what takes its place."""
+
+    name: str
+    instead: str
+    flag: bool = False
+
+    @property
+    def parameter(self) -> str:
+        """Its name among the arguments of a function."""
+        return "gone_" + self.name.strip("-").replace("-", "_")
+
+    @property
+    def kind(self) -> Any:
+        """The type that it had."""
+        return bool if self.flag else str | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Printing:
     """How a command prints an answer; below it, commands declare options of their own."""
 
     #: What is said where there is no record; options of the question may be named: ``{minimum:.0%}``.
     empty: ClassVar[str] = "nothing found"
+    #: Whether records are printed, in a format that is chosen.
+    formatted: ClassVar[bool] = True
     #: Options that a command had, each with what takes its place.
-    gone: ClassVar[tuple[tuple[str, str], ...]] = ()
+    gone: ClassVar[tuple[Gone, ...]] = ()
 
     def check(self) -> None:
         """Refuse options that do not go together, before an index is opened."""
@@ -104,7 +126,7 @@ class JoinPrinting(Coded):
     """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
 
     empty = "no column joins"
-    gone = (("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
+    gone = (Gone("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
 
     engine: Annotated[
         Literal[Engine, "hybrid"],
@@ -173,7 +195,7 @@ class CorrelationPrinting(Coded):
 
     empty = "no column correlates"
     choosing = "name --plot or --code, too"
-    gone = (("--weight", "two options: --weight-join 1 --weight-corr 1"),)
+    gone = (Gone("--weight", "two options: --weight-join 1 --weight-corr 1"),)
 
     plot: Annotated[str | None, "Draw the sample of the best one into this SVG file."] = None
 
@@ -221,6 +243,47 @@ class InclusionPrinting(Explained):
     empty = "no column is included in another to {minimum:.0%}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReferencePrinting(Explained):
+    """Prints references."""
+
+    empty = "no column refers to the key of another table"
+    gone = (
+        Gone("--diagram", "a command: lakescope keys diagram INDEX --out schema.svg"),
+        Gone("--sql", "a command: lakescope keys diagram INDEX --form sql", flag=True),
+        Gone("--show", "a command: lakescope keys primary INDEX, or an option: lakescope keys INDEX --withheld"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrimaryKeyPrinting(Printing):
+    """Prints the keys of tables."""
+
+    empty = "no table has a column that tells its rows apart"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiagramPrinting(Printing):
+    """Writes a picture of tables and keys, or prints them as text."""
+
+    formatted = False
+
+    out: Annotated[str | None, "File to write to; without it text is printed.", On("cli", names=("--out", "-o"))] = None
+
+    def check(self) -> None:
+        if self.out is not None and (Path(self.out).is_dir() or not Path(self.out).absolute().parent.is_dir()):
+            raise BadRequest(f"cannot write {self.out}", hint="name a file in a directory that is there")
+
+    def show(self, lake: Any, asked: KeyDiagramRequest, form: Format) -> None:
+        if self.out is None:
+            write(asked.ask(lake))
+            return
+        if asked.form == "svg" and Path(self.out).suffix.lower() != ".svg":
+            raise BadRequest(f"cannot draw into {self.out}", hint="name a file that ends in .svg, or another --form")
+        Path(self.out).write_text(asked.ask(lake), "utf-8")
+        typer.echo(f"{self.out}: drawn", err=True)
+
+
 Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
 
 
@@ -242,4 +305,7 @@ PRINTINGS: dict[str, type[Printing]] = {
     "paths": PathPrinting,
     "correlate": CorrelationPrinting,
     "inclusions": InclusionPrinting,
+    "keys": ReferencePrinting,
+    "keys primary": PrimaryKeyPrinting,
+    "keys diagram": DiagramPrinting,
 }

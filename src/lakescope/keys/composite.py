@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import LakescopeError, NotFound
+from lakescope.keys.answers import ForeignKey, PrimaryKey
 from lakescope.keys.evidence import Candidate, ColumnFacts, measures
-from lakescope.keys.foreign import ForeignKey, PrimaryKey
 from lakescope.search.key_names import similarity
 
 U64 = npt.NDArray[np.uint64]

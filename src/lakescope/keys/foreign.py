@@ -11,11 +11,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.keys.answers import ForeignKey, Method, PrimaryKey
 from lakescope.keys.evidence import (
     STRONG,
     Candidate,
@@ -29,55 +29,13 @@ from lakescope.keys.model import OURS, ROSTIN
 from lakescope.search.key_names import marks_key, similarity
 
 F64 = npt.NDArray[np.float64]
-Method = Literal["ours", "chen", "rostin"]
 
-METHODS = ("ours", "chen", "rostin")
 #: Chance from which on a reference is believed, and from which on a refused one is worth telling.
 ACCEPTED, WORTH_TELLING = 0.5, 0.1
 #: Different whole numbers, and the range they lie in, that are in many columns of codes.
 _FEW, _NARROW = 5, 10
 #: Chen: least similarity of names.
 _CHEN = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class PrimaryKey:
-    """The key of a table: the columns that tell its rows apart.
-
-    ``references`` counts the columns that refer to it, ``others`` are columns that would do as well; ``doubts`` say
-    what keeps it from being one: rows that repeat a value, or lack one.
-    """
-
-    table: str
-    columns: tuple[str, ...]
-    rows: int
-    references: int
-    others: tuple[str, ...]
-    reasons: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
-    """Columns of a table that refer to the key of another.
-
-    ``inclusion`` is the share of their values that are keys there, between ``low`` and ``high``, which are equal if
-    it was ``exact``; ``coverage`` the share of the keys that are referred to; ``score`` the chance that this is meant.
-    ``orphans`` are examples of values without a key.
-    """
-
-    child_table: str
-    child_columns: tuple[str, ...]
-    parent_table: str
-    parent_columns: tuple[str, ...]
-    inclusion: float
-    low: float
-    high: float
-    exact: bool
-    coverage: float
-    score: float
-    orphans: tuple[str, ...]
-    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

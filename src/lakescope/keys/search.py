@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import BadRequest, LakescopeError
-from lakescope.keys.answers import ESTIMATORS, Estimator, Inclusion
+from lakescope.errors import LakescopeError
+from lakescope.keys.answers import Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
 from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
-from lakescope.keys.foreign import METHODS, ForeignKey, Method, PrimaryKey, Schema, detect
+from lakescope.keys.foreign import Schema, detect
 from lakescope.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
 from lakescope.keys.sketched import SketchedColumns
 from lakescope.results import Results
@@ -77,9 +77,6 @@ class KeySearch:
         table: str | None = None,
     ) -> Results[Inclusion]:
         """Pairs of columns of which the first is included in the second to at least the minimum: all, or of a table."""
-        check_inclusions(minimum, estimator, least)
-        if limit is not None and limit < 0:
-            raise BadRequest(f"the limit must be at least 0, not {limit}", hint="None: all")
         found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
         if table is not None:
             found = self._of_table(found, table)
@@ -184,9 +181,6 @@ class KeySearch:
 
         If values are to be counted, keys of two columns are looked for, too: tables are read for that.
         """
-        if method not in METHODS:
-            raise BadRequest(f"no method {method!r}", hint="use ours, chen or rostin")
-        check_inclusions(minimum, estimator)
         asked = method, estimator, verify, minimum
         if asked not in self._schemas:
             candidates, left_out = self.candidates(estimator, verify=verify, minimum=minimum)
@@ -257,16 +251,6 @@ def _edge(found: ForeignKey) -> Edge:
         *(found.child_table, found.child_columns, found.parent_table, found.parent_columns),
         *(found.inclusion, found.exact, found.orphans),
     )
-
-
-def check_inclusions(minimum: float, estimator: str, least: int = 1) -> None:
-    """Refuse what cannot be asked."""
-    if least < 1:
-        raise BadRequest(f"least must be at least 1, not {least}", hint="3: columns of at least three values")
-    if not 0 < minimum <= 1:
-        raise BadRequest(f"the minimum must be above 0 and at most 1, not {minimum}", hint="0.95 is a good one")
-    if estimator not in ESTIMATORS:
-        raise BadRequest(f"no estimator {estimator!r}", hint=f"use {', '.join(ESTIMATORS)}")
 
 
 def primary_results(schema: Schema) -> Results[PrimaryKey]:

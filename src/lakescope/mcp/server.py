@@ -98,14 +98,6 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
         """
         return _answered(tools.profile, table, column, limit, offset)
 
-    def foreign_keys(
-        table: Annotated[str | None, Field(description="Only references of or to this table.")] = None,
-        limit: _Limit = 50,
-        offset: _Offset = 0,
-    ) -> dict[str, Any]:
-        """Columns that refer to keys of other tables: inclusion with its interval, score, and reasons."""
-        return _answered(tools.foreign_keys, table, limit, offset)
-
     def suggest_headers(
         query: Subject,
         mode: Annotated[
@@ -147,8 +139,8 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
     def ask(*given: Any, **page: Any) -> Answer:
         return _answered(tools.ask, *given, **page)
 
-    written: list[Callable[..., Any]] = [list_tables, profile, foreign_keys, suggest_headers, dependencies, autojoin]
-    for tool in (*written, *(tool_of(declared(name), ask) for name in QUESTIONS)):
+    written: list[Callable[..., Any]] = [list_tables, profile, suggest_headers, dependencies, autojoin]
+    for tool in (*written, *(tool_of(kind, ask) for kind in map(declared, QUESTIONS) if kind.about.is_on("agents"))):
         made.add_tool(tool, annotations=_READS)
     return made
 

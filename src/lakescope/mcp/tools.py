@@ -93,18 +93,9 @@ class LakeTools:
                 if option.meaning is Meaning.TABLE:
                     values[name] = opened.enter_context(self._subject(values[name]))
             found = kind.of(values, "agents").ask(self._lake)
-        names = about.brief or [each.name for each in fields(about.record)]
+        names = about.brief or [each.name for each in fields(found.kind)]
         records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
-
-    @_in_turn
-    def foreign_keys(self, table: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
-        """Columns that refer to keys of other tables: of the lake, or to and from one table."""
-        if table is not None:
-            self._lake.location(table)
-        found = self._lake.foreign_keys()
-        records = [each for each in found.to_dicts() if table in (None, each["child_table"], each["parent_table"])]
-        return bounded("foreign_keys", records, limit=limit, offset=offset, notes=found.notes)
 
     @_in_turn
     def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:

@@ -48,6 +48,24 @@ _PLACES = {
         "inclusions",
         "Which columns are included in which: all pairs of the lake, from their sketches.",
     ),
+    "foreign_keys": Place(
+        "keys",
+        "ForeignKeysRequest",
+        "keys",
+        "Which columns refer to keys of other tables, with the evidence for each.",
+    ),
+    "primary_keys": Place(
+        "keys",
+        "PrimaryKeysRequest",
+        "keys primary",
+        "Which columns are the key of each table: what others refer to, else what looks most like one.",
+    ),
+    "key_diagram": Place(
+        "keys",
+        "KeyDiagramRequest",
+        "keys diagram",
+        "What tables, keys and references look like: a picture, text for mermaid, or SQL that declares them.",
+    ),
 }
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}

@@ -348,20 +348,26 @@ class Question:
     """What is to say about a question besides its options.
 
     ``doing`` is what whoever waits is told. ``paged``: REST and agents hand out the answer in pages. ``record`` is the
-    kind of its records, ``records`` the word for them, ``brief`` the fields for who has room for few. ``examples`` are
-    of the command line, ``example`` is a record as REST's description shows it.
+    kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
+    room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
+    ``absent`` says which faces do not ask it, and why.
     """
 
     name: str
     lane: Lane
     group: str
-    record: type
+    record: type | None
     records: str
     doing: str
     brief: tuple[str, ...] = ()
     paged: bool = False
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
+    absent: tuple[NotOn, ...] = ()
+
+    def is_on(self, face: Face) -> bool:
+        """Whether a face asks it."""
+        return not any(face in each.faces for each in self.absent)
 
 
 def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
