@@ -63,6 +63,8 @@ def sample(option: Option) -> Any:
         return next(choice for choice in reversed(option.choices) if choice != option.default)
     if option.type is bool:
         return not option.default
+    if option.type is str:
+        return "1"
     numbers: list[Any] = [7, 3, 2] if option.type is int else [0.5, 0.25, 2.0]
     within = option.range or Range()
     return next(number for number in numbers if within.holds(number) and number != option.default)

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.history.answers import Drift, Version
 from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.profile.view import column_view
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
+from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
@@ -72,8 +74,6 @@ if TYPE_CHECKING:
     from lakescope.headers.check import HeaderDoubt
     from lakescope.headers.evaluate import Evaluation
     from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
-    from lakescope.history.drift import Drift
-    from lakescope.history.versions import Version
     from lakescope.keys.search import KeySearch
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
@@ -1106,9 +1106,7 @@ class Lake:
 
     def history(self, table: str) -> Results[Version]:
         """The versions of a table that the index saw, the present one last: when, how large, which columns."""
-        from lakescope.history.versions import history
-
-        return history(self._index, table)
+        return HistoryRequest(table=table).ask(self)
 
     def versions(self, table: str) -> int:
         """How many versions of a table of the lake the index saw: the last number that :meth:`history` has."""
@@ -1123,9 +1121,8 @@ class Lake:
         ``since`` is a time or the number of a version to compare with. Told are types, missing cells, keys, and
         distributions that are at least ``minimum`` apart and further than chance explains; 0 tells of every column.
         """
-        from lakescope.history.drift import drift
-
-        return drift(self._index, table, since=since, minimum=minimum)
+        when = None if since is None else str(since)
+        return DriftRequest(table=table, since=when, minimum=minimum).ask(self)
 
     def _updated(self, **options: Any) -> Update:
         from lakescope.pipeline.update import update

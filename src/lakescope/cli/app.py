@@ -18,7 +18,7 @@ from lakescope.cli.asking import Commands
 from lakescope.cli.compiling import tell_of_compiling
 from lakescope.cli.idle import refuse_idle
 from lakescope.cli.opening import open_lake
-from lakescope.cli.output import Format, ReportFormat, print_record, print_records, print_results, write
+from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
 
@@ -351,34 +351,6 @@ def repair(
     from lakescope.cli import upkeep
 
     upkeep.print_repairs(index, form, dry_run=dry_run)
-
-
-@app.command(epilog="Example: lakescope history lake.idx sales/2021.csv")
-def history(
-    index: _IndexArgument,
-    table: Annotated[str, typer.Argument(help="Name of the table, also of one that is gone.")],
-    form: _FormatOption = Format.table,
-) -> None:
-    """The versions of a table that the index saw: when, how large, columns added and removed."""
-    print_results(open_lake(index).history(table), form, empty="")
-
-
-@app.command(
-    epilog="Examples: lakescope drift lake.idx | lakescope drift lake.idx sales/2021.csv --since 2026-03-01"
-    " | lakescope drift lake.idx sales/2021.csv --since 1 --minimum 0"
-)
-def drift(
-    index: _IndexArgument,
-    table: Annotated[str | None, typer.Argument(help="Name of a table; without it all that were changed.")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Compare with the version of then (2026-03-01), or by its number.")
-    ] = None,
-    minimum: Annotated[float, typer.Option(help="Least distance of distributions; 0 tells of every column.")] = 0.1,
-    form: _FormatOption = Format.table,
-) -> None:
-    """What changed in the columns of tables since the version before: types, missing cells, keys, distributions."""
-    found = open_lake(index).drift(table, since=since, minimum=minimum)
-    print_results(found, form, empty="nothing drifted")
 
 
 _QueryArgument = Annotated[

@@ -284,6 +284,13 @@ class DiagramPrinting(Printing):
         typer.echo(f"{self.out}: drawn", err=True)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DriftPrinting(Printing):
+    """Prints columns that changed."""
+
+    empty = "nothing drifted"
+
+
 Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
 
 
@@ -308,4 +315,6 @@ PRINTINGS: dict[str, type[Printing]] = {
     "keys": ReferencePrinting,
     "keys primary": PrimaryKeyPrinting,
     "keys diagram": DiagramPrinting,
+    "history": Printing,
+    "drift": DriftPrinting,
 }

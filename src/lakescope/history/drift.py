@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import BadRequest
+from lakescope.history.answers import Drift
 from lakescope.history.versions import Record, State, check_since, number_of, past_names, states_of, version_since
 from lakescope.results import Results
 from lakescope.store.index import Index
@@ -28,33 +28,6 @@ _NULLS = 0.05
 _LEVEL = 0.001
 _FACTOR = math.sqrt(-math.log(_LEVEL / 2) / 2)
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """A column that changed between two versions of its table.
-
-    ``distance`` is between 0 (distributed alike) and 1, ``measure`` says which one; the true one lies between ``low``
-    and ``high``. ``chance`` is what two samples of one population of these sizes stay below in 999 of 1000 cases.
-    """
-
-    table: str
-    column: str
-    changes: tuple[str, ...]
-    before: str
-    after: str
-    type_before: str | None
-    type_after: str | None
-    nulls_before: float | None
-    nulls_after: float | None
-    distinct_before: int | None
-    distinct_after: int | None
-    measure: str | None
-    distance: float | None
-    low: float | None
-    high: float | None
-    exact: bool | None
-    chance: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +44,6 @@ def drift(
     index: Index, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1
 ) -> Results[Drift]:
     """Columns that drifted: of one table, or of all that were changed."""
-    if not 0 <= minimum <= 1:
-        raise BadRequest(f"the least distance must be between 0 and 1, not {minimum}", hint="0 tells of every column")
     check_since(since)
     names = [table] if table is not None else sorted(past_names(index))
     found: list[Drift] = []

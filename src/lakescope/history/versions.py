@@ -8,31 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakescope.errors import BadRequest, NotFound
+from lakescope.history.answers import Version
 from lakescope.profile.view import column_view
 from lakescope.results import Results
 from lakescope.store.index import Index
 
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A version of a table, the oldest that is known first.
-
-    It was ``scanned`` at a time and answered until another (None: it still does). ``added`` and ``removed`` are columns
-    compared with the version before.
-    """
-
-    table: str
-    version: int
-    scanned: str
-    until: str | None
-    modified: str | None
-    rows: int
-    columns: int
-    bytes: int
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

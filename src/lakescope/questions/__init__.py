@@ -66,6 +66,18 @@ _PLACES = {
         "keys diagram",
         "What tables, keys and references look like: a picture, text for mermaid, or SQL that declares them.",
     ),
+    "history": Place(
+        "history",
+        "HistoryRequest",
+        "history",
+        "What the versions of a table were that the index saw: when, how large, columns added and removed.",
+    ),
+    "drift": Place(
+        "history",
+        "DriftRequest",
+        "drift",
+        "What changed in the columns of tables since the version before: types, missing cells, keys, distributions.",
+    ),
 }
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}
