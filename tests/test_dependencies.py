@@ -570,23 +570,21 @@ def test_fds_on_the_command_line(run: Run, tmp_path: Path) -> None:
     pyarrow.csv.write_csv(table, clean)
     records = from_json(run("fds", str(clean), "--format", "json").out)
     assert {"lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags"} <= set(records[0])
-    compared = run("fds", str(dirty), "--compare", str(clean), "--format", "json")
+    compared = run("fds", "compare", str(dirty), str(clean), "--format", "json")
     assert {each["label"] for each in from_json(compared.out)} == {"same", "ghost"}
     assert "ghost" in compared.err
     assert "note: degree 2: " in compared.err
-    broken = from_json(run("fds", str(dirty), "--violations", "zip -> city", "--format", "json").out)
+    broken = from_json(run("fds", "violations", str(dirty), "zip -> city", "--format", "json").out)
     assert [each["repair"] for each in broken] == ["Bern", "Rome"]
-    assert_refused(run("fds", str(dirty), "--violations", "zip"), 2, "hint: ")
+    assert_refused(run("fds", "violations", str(dirty), "zip"), 2, "hint: ")
     assert_refused(run("fds", str(dirty), "--nulls", "maybe"), 2, "hint: ")
     assert_refused(run("fds", str(tmp_path / "none.csv")), 2)
-    assert_refused(run("fds", str(dirty), "--pattern", "pareto"), 2, "--pattern does nothing here")
-    assert_refused(run("fds", str(dirty), "--study", "--error", "0.1"), 2, "--error does nothing here")
+    assert run("fds", str(dirty), "--pattern", "pareto").code == 2
+    assert_refused(run("fds", str(dirty), "--study"), 2, "--study is now a command: lakescope fds study TABLE")
     (tmp_path / "lake.idx").mkdir()
     (tmp_path / "lake.idx" / "manifest.json").write_text("{}")
-    assert_refused(run("fds", str(tmp_path / "lake.idx")), 2, "--all")
-    assert_refused(
-        run("fds", str(dirty), "--violations", "a -> b", "--compare", str(clean)), 2, "one question at a time"
-    )
+    assert_refused(run("fds", str(tmp_path / "lake.idx")), 2, "lakescope fds lake")
+    assert_refused(run("fds", str(dirty), "--compare", str(clean)), 2, "lakescope fds compare TABLE CLEAN")
 
 
 # --- disguised missing values -----------------------------------------------------------------------------------------

@@ -163,13 +163,13 @@ def test_every_table_of_a_lake(
     unread = [row for row in found if "unread" in row["flags"]]
     assert any("truncated" in row["table"] for row in unread)
     out = tmp_path / "all.parquet"
-    ran = run("fds", demo_index.path, "--all", "--max-lhs", "1", "--limit", "5", "--out", str(out), "--format", "json")
+    ran = run("fds", "lake", demo_index.path, "--max-lhs", "1", "--limit", "5", "--out", str(out), "--format", "json")
     records = from_json(ran.out)
     assert len(records) == 5
     assert records == sorted(records, key=lambda each: -each["score"])
     assert "could not be read" in ran.err
     assert pyarrow.parquet.read_table(out).num_rows > 100
-    assert_refused(run("fds", demo_index.path, "--all", "--out", str(out)), 2, "is there already")
+    assert_refused(run("fds", "lake", demo_index.path, "--out", str(out)), 2, "is there already")
 
 
 def test_tables_too_large_for_a_worker_are_asked_for_alone(
@@ -480,19 +480,22 @@ def test_a_study_of_too_few_rows_says_nothing() -> None:
 def test_the_other_questions_on_the_command_line(run: Run, tmp_path: Path) -> None:
     iris = str(TABLES / "iris.csv")
     out = tmp_path / "report"
-    ran = run("fds", "--study", iris, "--missing", "0.1,?", "--versions", "2", "--out", str(out), "--format", "json")
+    ran = run(
+        *("fds", "study", iris, "--shares", "0.1", "--missing", "?", "--versions", "2", "--out", str(out)),
+        *("--format", "json"),
+    )
     assert [each["missing"] for each in from_json(ran.out)] == [0.1] * 3
     assert (out / "study.html").exists()
-    pareto = run("fds", iris, "--study", "--pattern", "pareto", "--versions", "1", "--format", "json")
+    pareto = run("fds", "study", iris, "--pattern", "pareto", "--versions", "1", "--format", "json")
     assert len(from_json(pareto.out)) == 18
-    held = from_json(run("fds", iris, "--reference", "--max-lhs", "4", "--format", "json").out)
+    held = from_json(run("fds", "reference", iris, "--max-lhs", "4", "--format", "json").out)
     assert held
     assert all(each["reference"] for each in held)  # nothing is missing
     computer = str(TABLES / "computer.csv")
-    assert "nothing to split off" in run("fds", iris, "--split").out
+    assert "nothing to split off" in run("fds", "split", iris).out
     assert from_json(run("fds", computer, "--by", "pv", "--format", "json").out)[0]["pv"] == 1
-    assert_refused(run("fds", iris, "--split", "--study"), 2, "one question at a time")
+    assert_refused(run("fds", iris, "--split"), 2, "lakescope fds split TABLE")
     assert_refused(run("fds", iris, "--by", "luck"), 2, "hint: ")
-    assert_refused(run("fds", iris, "--bins", "3"), 2, "--bins does nothing here")
+    assert run("fds", iris, "--bins", "3").code == 2
     assert_refused(run("fds", iris, "--budget", "-5"), 2, "budget")
-    assert_refused(run("fds", iris, "--study", "--unit", "foo"), 2, "no unit 'foo'")
+    assert_refused(run("fds", "study", iris, "--unit", "foo"), 2, "no unit 'foo'")

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import anyio
 import pytest
 from mcp import Client
 
+import lakescope
 from lakescope.cli import main
 from lakescope.cli.asking import command
 from lakescope.cli.printings import PRINTINGS
 from lakescope.errors import BadRequest
+from lakescope.fds import answers
 from lakescope.lake import Lake
 from lakescope.mcp.server import server
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
@@ -65,6 +68,8 @@ def sample(option: Option) -> Any:
         return not option.default
     if option.type is str:
         return "1"
+    if option.type is tuple:
+        return ("0.5", "x")
     numbers: list[Any] = [7, 3, 2] if option.type is int else [0.5, 0.25, 2.0]
     within = option.range or Range()
     return next(number for number in numbers if within.holds(number) and number != option.default)
@@ -77,6 +82,11 @@ def given_to(kind: Kind, face: Face, option: str) -> dict[str, Any]:
     return {**required, option: sample(options[option])}
 
 
+def method_of(kind: Kind, lake: Any = Lake) -> Any:
+    """What Python calls a question by."""
+    return getattr(lake if kind.about.indexed else lakescope, kind.about.method or kind.about.name)
+
+
 @pytest.fixture
 def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
     """The requests that are asked; each is answered by nothing."""
@@ -84,10 +94,16 @@ def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
 
     def ask(request: Request[Any], *_: object) -> Results[Any] | str:
         found.append(request)
-        return "" if request.about.record is None else Results(request.about.record, [])
+        info = {"same": 0, "ghost": 0, "fake": 0, "genuine": 0, "degrees": []}
+        return "" if request.about.record is None else Results(request.about.record, [], info=info)
 
     monkeypatch.setattr(Request, "ask", ask)
     return found
+
+
+#: Types of signatures that are imported for type checkers only.
+_ONLY_FOR_TYPES = {**vars(answers), "SparkSession": Any, "Custom": Any, "Results": Results, "Sequence": Sequence}
+_ONLY_FOR_TYPES |= {"Path": Path}
 
 
 # What arrives ---------------------------------------------------------------------------------------------------------
@@ -99,7 +115,7 @@ def test_the_method_passes_every_option_on(
 ) -> None:
     kind = declared(name)
     given = given_to(kind, "python", option)
-    getattr(demo_index, name)(**given)
+    method_of(kind, demo_index)(**given)
     assert arrived == [kind.of(given)]
 
 
@@ -109,7 +125,8 @@ def test_the_command_passes_every_option_on(
 ) -> None:
     kind = declared(name)
     given = given_to(kind, "cli", option)
-    words = [*next(each for each, asked in COMMANDS.items() if asked == name).split(), demo_index.path]
+    words = [*next(each for each, asked in COMMANDS.items() if asked == name).split()]
+    words += [demo_index.path] if kind.about.indexed else []
     for each, value in given.items():
         names = options_of(kind, "cli")[each].names
         flag = names[0] if names else f"--{each.replace('_', '-')}"
@@ -135,6 +152,8 @@ def test_the_tool_passes_every_option_on(demo_index: Lake, arrived: list[Request
 
     answer = anyio.run(call)
     assert not answer.is_error, answer.content
+    if not kind.about.indexed:  # what is read without an index is a file
+        given["query"] = demo_index.location(given["query"])
     assert arrived == [kind.of(given, "agents")]
 
 
@@ -155,7 +174,7 @@ def test_the_batch_passes_every_option_on(
     monkeypatch.setattr(kind, "batch", batch)
     monkeypatch.setattr("lakescope.pipeline.batch.over_numbers", lambda *_: None)
     given = {option: sample(options_of(kind, "batch")[option])}
-    getattr(demo_index, f"{name}_batch")(spark=None, **given)
+    getattr(demo_index, f"{kind.about.method or name}_batch")(spark=None, **given)
     absent = {each: None for each, option in options_of(kind, "python").items() if option.required}
     assert found == [kind(**absent, **given)]
 
@@ -163,14 +182,15 @@ def test_the_batch_passes_every_option_on(
 # What a face says -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if declared(name).about.is_on("python")])
 def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> None:
-    kind, method = declared(name), getattr(Lake, name)
-    options = options_of(kind, "python")
-    _, *parameters = inspect.signature(method).parameters.values()
+    kind = declared(name)
+    method, options = method_of(kind), options_of(kind, "python")
+    found = inspect.signature(method).parameters
+    parameters = [each for name, each in found.items() if name not in ("self", "spark")]
     assert {each.name for each in parameters} == set(options)
     assert len(parameters) == len(options)
-    hints = get_type_hints(method)
+    hints = get_type_hints(method, {**vars(inspect.getmodule(method)), **_ONLY_FOR_TYPES})
     for each in parameters:
         option = options[each.name]
         assert (UNSET if each.default is inspect.Parameter.empty else each.default) == option.default, each.name
@@ -246,16 +266,26 @@ def heeding(kind: Kind, read: set[str]) -> Kind:
     return type(kind.__name__, (kind,), {"__getattribute__": look, "__slots__": ()})
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_an_answer_heeds_every_option(demo_index: Lake, name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "lake_dependencies"])
+def test_an_answer_heeds_every_option(demo_index: Lake, tmp_path: Path, name: str) -> None:
     read: set[str] = set()
     kind = declared(name)
     given = {each: sample(option) for each, option in options_of(kind, "python").items() if option.required}
     named = {"key": (KEY,), "target": TARGET} if name == "correlated" else {}
-    request = heeding(kind, read)(**given, **named)
+    request = heeding(kind, read)(**{**given, **named, **_asked_about(kind, tmp_path)})
     read.clear()
     request.answer(demo_index, Silent())
     assert read == set(options_of(kind, "python"))
+
+
+def _asked_about(kind: Kind, folder: Path) -> dict[str, Any]:
+    """A small file, for questions that read what they are asked about."""
+    if kind.about.indexed:
+        return {}
+    place = folder / "small.csv"
+    place.write_text("zip,city\n" + "".join(f"{n % 5},{'abcde'[n % 5]}\n" for n in range(20)))
+    given: dict[str, Any] = {"query": str(place), "clean": str(place), "dependency": "zip -> city", "shares": ("0.1",)}
+    return {name: value for name, value in given.items() if name in options_of(kind, "python")}
 
 
 class Silent:

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakescope.counting.count import Count
-    from lakescope.fds.find import Dependency, Order
-    from lakescope.fds.genuineness import Custom, Model
-    from lakescope.fds.table import Nulls
+    from lakescope.fds.answers import Dependency, Model, Nulls, Order
+    from lakescope.fds.genuineness import Custom
     from lakescope.lake import Lake, TableProfile
     from lakescope.pipeline.inputs import Given
     from lakescope.pipeline.progress import Listener
@@ -173,21 +172,23 @@ def dependencies(
     ``gs``. With ``spark``, or a session started at ``master``, or if a file is larger than memory, candidates come from
     a sample, and are validated and scored by the executors; ``gs`` is not worked out then.
     """
-    from lakescope.fds.distributed import dependencies_on
-    from lakescope.fds.find import dependencies
-    from lakescope.fds.table import TooLarge
+    from lakescope.questions.dependencies import DependenciesRequest
 
-    shared: dict[str, Any] = {"error": error, "missing": missing, "budget": budget, "by": by}
-    if spark is None and master is None:
-        try:
-            return dependencies(query, nulls, max_lhs, model=model, scored=scored, **shared)
-        except TooLarge:
-            if not isinstance(query, str) and not hasattr(query, "__fspath__"):
-                raise
-    from lakescope.pipeline.session import spark_session
-
-    with spark_session(spark, master) as session:
-        return dependencies_on(session, query, nulls, max_lhs, **shared)
+    request = DependenciesRequest(
+        query=query,
+        nulls=nulls,
+        max_lhs=max_lhs,
+        error=error,
+        missing=(missing,) if isinstance(missing, str) else tuple(missing),
+        model="frequency" if callable(model) else model,
+        scored=scored,
+        budget=budget,
+        by=by,
+        master=master,
+    )
+    if spark is None and not callable(model):
+        return request.ask()
+    return request.find(spark, model, spark=spark is not None or master is not None)
 
 
 def autojoin(

@@ -14,15 +14,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.fds.answers import LakeDependency, Nulls
 from lakescope.history.answers import Drift, Version
 from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.profile.view import column_view
+from lakescope.questions.batches import on_spark
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
+from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
-from lakescope.questions.model import Batch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakescope.fds.batch import LakeDependency
-    from lakescope.fds.table import Nulls
     from lakescope.headers.check import HeaderDoubt
     from lakescope.headers.evaluate import Evaluation
     from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
@@ -341,7 +341,7 @@ class Lake:
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
         listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
-        return _on_spark(spark, request.batch(self, listed))
+        return on_spark(spark, request.batch(self, listed))
 
     def join_paths(
         self, query: Any, on: str | None = None, *, depth: int = 3, threshold: float = 0.5
@@ -606,7 +606,7 @@ class Lake:
             mean=mean,
             own=own,
         )
-        return _on_spark(spark, request.batch(self))
+        return on_spark(spark, request.batch(self))
 
     def scatter(
         self,
@@ -797,7 +797,7 @@ class Lake:
         unless ``verify`` counts them. Executors must see the index.
         """
         request = InclusionsRequest(minimum=minimum, estimator=estimator, verify=verify, least=least)
-        return _on_spark(spark, request.batch(self))
+        return on_spark(spark, request.batch(self))
 
     def dependencies(
         self,
@@ -817,14 +817,17 @@ class Lake:
         ``budget`` are seconds for a table. A session is started at ``master``, or locally, unless one is given. Keys
         and constants are not among the best. Tables that could not be read are named in the notes.
         """
-        from lakescope.fds.lake_wide import lake_dependencies
-
-        options: dict[str, Any] = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "missing": tuple(missing)}
-
-        def batch(session: SparkSession) -> DataFrame:
-            return self.dependencies_batch(**options, budget=budget, spark=session)
-
-        return lake_dependencies(batch, self.location, options, budget, limit, out, spark, master)
+        request = LakeDependenciesRequest(
+            nulls=nulls,
+            max_lhs=max_lhs,
+            error=error,
+            missing=tuple(missing),
+            budget=budget,
+            limit=limit,
+            out=None if out is None else str(out),
+            master=master,
+        )
+        return request.ask(self) if spark is None else request.find(self, spark)
 
     def dependencies_batch(
         self,
@@ -842,16 +845,10 @@ class Lake:
         read has one row with the flag ``unread``, one too large for a worker ``large``: ask for that one alone, with
         ``lakescope.dependencies(location, spark=spark)``. Executors must see the index and the tables.
         """
-        from lakescope.fds.batch import FindDependencies, LakeDependency
-        from lakescope.fds.find import check_request
-        from lakescope.pipeline.batch import over_numbers
-        from lakescope.results import arrow_schema
-
-        check_request(nulls, max_lhs, error, "score", budget)
-        path, generation = self._index.location, self._index.manifest.generation
-        options = {"nulls": nulls, "max_lhs": max_lhs, "error": error, "budget": budget}
-        task = FindDependencies(path, generation, options, tuple(missing))
-        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(LakeDependency))
+        request = LakeDependenciesRequest(
+            nulls=nulls, max_lhs=max_lhs, error=error, missing=tuple(missing), budget=budget
+        )
+        return on_spark(spark, request.batch(self))
 
     def foreign_keys(
         self,
@@ -1168,14 +1165,6 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
-
-
-def _on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
-    """The records of a batch as a frame."""
-    from lakescope.pipeline.batch import over_numbers
-    from lakescope.results import arrow_schema
-
-    return over_numbers(spark, batch.count, batch.task, arrow_schema(batch.record))
 
 
 def _pool(index: Index, processes: int) -> Pool:

@@ -99,7 +99,7 @@ def command(name: str) -> Any:
     options = {**asked_for, **added}
 
     def run(**given: Any) -> None:
-        index, form = given.pop("index"), given.pop("printed_as", Format.table)
+        index, form = given.pop("index", None), given.pop("printed_as", Format.table)
         _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
@@ -107,9 +107,9 @@ def command(name: str) -> Any:
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
         from lakescope.cli.opening import open_lake
 
-        shown.show(open_lake(index), asked, form)
+        shown.show(None if index is None else open_lake(index), asked, form)
 
-    parameters = [_INDEX, *map(_parameter, sorted(options.values(), key=_is_option))]
+    parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
     parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
     signed(run, name, _help(kind), parameters)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -159,6 +159,8 @@ def _parsed(option: Option, value: Any) -> Any:
     """A value as the question wants it: several by commas; where None has no word of its own, 0 says it."""
     if option.type is tuple and isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
+    if option.type is tuple and value is None and not option.nullable:
+        return ()
     return None if option.nullable and option.default is not None and value == 0 else value
 
 

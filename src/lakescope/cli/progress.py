@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakescope.report.text import size_text
@@ -99,6 +101,29 @@ class ShareLine(_LivingLine):
             spent = time.monotonic() - self._began
             left = spent * (total - done) / done if done else 0.0
             self._write(f"{self._verb} {done / total:4.0%}, about {duration(left)} left")
+
+
+class _Watch:
+    """Shows on a line what a question does, and how much of it is done."""
+
+    stopped = False
+
+    def __init__(self, line: ShareLine) -> None:
+        self._line = line
+
+    def tell(self, doing: str, share: float | None = None) -> None:
+        if share is not None:
+            self._line(round(share * 1_000), 1_000)
+
+
+@contextmanager
+def watching(verb: str, *, quiet: bool) -> Iterator[_Watch]:
+    """Whoever waits at a terminal for a question."""
+    line = ShareLine(verb, quiet=quiet)
+    try:
+        yield _Watch(line)
+    finally:
+        line.close()
 
 
 class TextLine(_LivingLine):

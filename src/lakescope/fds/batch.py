@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakescope.errors import LakescopeError
-from lakescope.fds.find import Dependency, dependencies
+from lakescope.fds.answers import Dependency, LakeDependency
+from lakescope.fds.find import dependencies
 from lakescope.fds.table import TooLarge, read
 from lakescope.results import arrow_schema
 from lakescope.search.reading import located
@@ -20,17 +21,6 @@ from lakescope.store.index import Index
 WORKER_CELLS = 30_000_000
 #: Dependencies of a table whose genuineness is worked out.
 _SCORED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class LakeDependency(Dependency):
-    """A dependency of a table of the lake.
-
-    A table whose dependencies are not known has one record without sides and with a flag: ``unread``, and why,
-    ``large`` if it is too large for a worker, ``incomplete`` if time was up.
-    """
-
-    table: str
 
 
 def of_table(table: str, found: Sequence[Dependency]) -> list[LakeDependency]:

@@ -9,33 +9,20 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakescope.errors import BadRequest
+from lakescope.fds.answers import Compared, Nulls
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import discover
 from lakescope.fds.scores import Scorer, trivial
-from lakescope.fds.table import CodedTable, Nulls, check_nulls, read
+from lakescope.fds.table import CodedTable, check_nulls, read
 from lakescope.results import Results
 
 Label = Literal["same", "ghost", "fake"]
 Universe = Literal["all", "minimal"]
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A dependency with its degree in the clean and in the damaged table, and what became of it.
-
-    ``flags`` say why it tells nothing in the damaged table: ``key``, ``constant``, ``vacuous``.
-    """
-
-    lhs: tuple[str, ...]
-    rhs: str
-    clean_degree: int
-    degree: int
-    label: str
-    flags: tuple[str, ...]
+#: As many columns of a left side as any table has.
+EVERY = 1_000
 
 
 def label(clean: int, degree: int) -> Label:

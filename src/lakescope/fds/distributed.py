@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.fds.answers import NULLS, Dependency, Nulls, Order
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, Discovery, Side
-from lakescope.fds.find import Dependency, Judge, Order, check_request
+from lakescope.fds.find import Judge
 from lakescope.fds.scores import Likelihood, Scorer
-from lakescope.fds.table import NULLS, CodedTable, Nulls, marked
+from lakescope.fds.table import CodedTable, marked
 from lakescope.pipeline.dependencies import (
     HashedRows,
     broken,
@@ -60,7 +61,6 @@ def dependencies_on(
     by: Order = "score",
 ) -> Results[Dependency]:
     """Minimal dependencies of a table of any size, as :func:`lakescope.dependencies` finds them in memory."""
-    check_request(nulls, max_lhs, error, by, budget)
     time = Budget(budget)
     table = _hashed(spark, query, tuple(marked(missing)))
     sampled = _coded(sample(table, min(_ROWS, max(1, _CELLS // len(table.names)))), table.names).under(nulls)
@@ -174,7 +174,7 @@ class _Known:
         return (tuple(lhs), rhs) in self._known
 
 
-def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[str, _Known]:
+def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls, _Known]:
     """Scores of what was found, and of empty left sides, under every semantics; those that are the same once."""
     fds: list[tuple[Side, int]] = [((), rhs) for rhs in range(len(table.names))]
     fds += [(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from math import isnan
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from lakescope.errors import BadRequest
+from lakescope.fds.answers import NULLS, Dependency, Model, Nulls, Order
 from lakescope.fds.approximate import discover_approximate
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import Discovered, discover
 from lakescope.fds.disguised import disguised_in
-from lakescope.fds.genuineness import Custom, GenuinenessScorer, Model
+from lakescope.fds.genuineness import Custom, GenuinenessScorer
 from lakescope.fds.scores import Likelihood, Scorer, beyond_chance, is_key
-from lakescope.fds.table import NULLS, CodedTable, Nulls, check_nulls, read
+from lakescope.fds.table import CodedTable, read
 from lakescope.results import Results
 
 #: Share of rows with a left side of their own from which on it is nearly a key, and of rows that share a right side.
@@ -28,37 +28,7 @@ _SCORED = 200
 _FINDING, _SCORING = 0.6, 0.6
 #: Values that may stand for missing ones that are told.
 _SUSPECTS = 5
-Order = Literal["score", "pv", "pt", "gs"]
-ORDERS = ("score", "pv", "pt", "gs")
 _SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
-
-
-@dataclass(frozen=True, slots=True)
-class Dependency:
-    """X -> A: rows that agree on the left side agree on the right one.
-
-    ``degree`` is the number of rows that would have to go for it to hold, under the semantics that was asked for;
-    ``holds`` names the semantics under which none have to. ``pv`` and ``pt`` are the likelihoods per value and per
-    row where missing values count as one value, ``gs`` the chance that it holds if they are filled in at random
-    (between ``gs_low`` and ``gs_high``), ``strength`` the word for it: strong, weak, none or unknown. ``score`` is how
-    much it tells beyond chance: what answers are in order of. ``flags``: ``key`` if no two rows share a left side,
-    ``constant`` if the right side never changes, ``vacuous`` if there were no two rows to compare, ``unscored`` if time
-    was up before its scores were known.
-    """
-
-    lhs: tuple[str, ...]
-    rhs: str
-    degree: int | None
-    score: float | None
-    pv: float | None
-    pt: float | None
-    gs: float | None
-    gs_low: float | None
-    gs_high: float | None
-    strength: str
-    holds: tuple[str, ...]
-    flags: tuple[str, ...]
-    reasons: tuple[str, ...]
 
 
 def dependencies(
@@ -80,12 +50,11 @@ def dependencies(
     dependency. ``missing`` are texts that stand for no value. ``model`` says how missing values are filled in for the
     genuineness of the first ``scored`` answers. After ``budget`` seconds what was found so far is told.
     """
-    check_request(nulls, max_lhs, error, by, budget)
     table = query if isinstance(query, CodedTable) else read(query, missing, texts=True)
     if budget is not None:
         _ready()
     time = Budget(budget)
-    scorers = {each: Scorer(table.under(each)) for each in NULLS}  # type: ignore[arg-type]
+    scorers = {each: Scorer(table.under(each)) for each in NULLS}
     found = _found(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
     different = scorers[nulls].different_rows()
     genuineness = GenuinenessScorer(table, model)
@@ -101,20 +70,6 @@ def _ready() -> None:
     discover(codes)
     scorer = Scorer(codes)
     scorer.score((1,), 0)
-
-
-def check_request(nulls: str, max_lhs: int | None, error: float, by: str, budget: float | None = None) -> None:
-    """Refuse what cannot be asked for."""
-    check_nulls(nulls)
-    if not 0 <= error < 1:
-        raise BadRequest(f"the error must be at least 0 and below 1, not {error}", hint="0.01: one row in a hundred")
-    if max_lhs is not None and max_lhs < 0:
-        raise BadRequest(f"max_lhs must be at least 0, not {max_lhs}", hint="3 is a good one; None: any number")
-    if by not in ORDERS:
-        raise BadRequest(f"cannot order dependencies by {by!r}", hint=f"use {', '.join(ORDERS)}")
-
-    if budget is not None and budget < 0:
-        raise BadRequest(f"the budget must be at least 0 seconds, not {budget}", hint="60; None: as long as it takes")
 
 
 def _found(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
@@ -164,7 +119,7 @@ class Judge:
         self,
         names: Sequence[str],
         nulls: Nulls,
-        scores: Mapping[str, Scores],
+        scores: Mapping[Nulls, Scores],
         missing: Sequence[int],
         different: int,
         genuineness: GenuinenessScorer | None = None,

@@ -12,13 +12,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
 from lakescope.fds import kernels
+from lakescope.fds.answers import MODELS, Model
 from lakescope.fds.budget import Budget
 from lakescope.fds.scores import Scorer
 from lakescope.fds.table import CodedTable
@@ -26,11 +27,9 @@ from lakescope.fds.table import CodedTable
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-Model = Literal["uniform", "frequency", "conditional"]
 #: The chance of every value of a column (by its code) for a row that lacks it.
 Custom = Callable[[int, int], F64]
 
-MODELS = ("uniform", "frequency", "conditional")
 #: Ways to fill in one row, and states of a part, that are gone through one by one: beyond, drawing is sooner done.
 _OPTIONS, _STATES = 500, 400
 #: Cells that are drawn at a time, about.

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
-from lakescope.fds.batch import LakeDependency, from_row, of_table
+from lakescope.fds.answers import LakeDependency
+from lakescope.fds.batch import from_row, of_table
 from lakescope.fds.distributed import dependencies_on
 from lakescope.pipeline.dependencies import best_of
 from lakescope.pipeline.session import spark_session

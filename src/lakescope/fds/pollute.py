@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.fds.answers import PATTERNS, Pattern, Unit
 from lakescope.fds.table import CodedTable
 
 I64 = npt.NDArray[np.int64]
-Pattern = Literal["uniform", "pareto", "target"]
-Unit = Literal["cells", "tuples"]
 
-PATTERNS = ("uniform", "pareto", "target")
 #: Pareto: four fifths of what is missing is missing in a fifth of the columns.
 _MOST, _FEW = 0.8, 0.2
 

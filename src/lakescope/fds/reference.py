@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from lakescope.fds.answers import Imputed
 from lakescope.fds.budget import Budget
 from lakescope.fds.discover import discover
 from lakescope.fds.find import notes_on_missing
@@ -13,20 +13,6 @@ from lakescope.fds.impute import METHODS, Method, imputed
 from lakescope.fds.scores import Scorer, trivial
 from lakescope.fds.table import read
 from lakescope.results import Results
-
-
-@dataclass(frozen=True, slots=True)
-class Imputed:
-    """A dependency that holds minimally after some imputation, by which of them, and whether after all of them.
-
-    ``flags`` as of any dependency, by the first imputation.
-    """
-
-    lhs: tuple[str, ...]
-    rhs: str
-    methods: tuple[str, ...]
-    reference: bool
-    flags: tuple[str, ...]
 
 
 def reference(

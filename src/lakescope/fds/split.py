@@ -8,33 +8,16 @@ that saves most first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from lakescope.fds.find import Dependency, dependencies
+from lakescope.fds.answers import Dependency, Nulls, Split
+from lakescope.fds.find import dependencies
 from lakescope.fds.scores import Scorer
-from lakescope.fds.table import CodedTable, Nulls, read
+from lakescope.fds.table import CodedTable, read
 from lakescope.results import Results
 
 #: How much a dependency must tell for columns to be split off by it.
 TELLING = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Columns to split off: a table of ``key`` and ``columns`` with so many rows; ``saved`` cells less in all.
-
-    ``conflicts`` is the number of rows that contradict it and must be settled before (``--violations`` shows them).
-    ``within`` is the key of the split-off table it is taken out of, empty for the table itself.
-    """
-
-    key: tuple[str, ...]
-    columns: tuple[str, ...]
-    rows: int
-    saved: int
-    conflicts: int
-    within: tuple[str, ...]
-    sql: str
 
 
 def splits(

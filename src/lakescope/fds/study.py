@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, NotFound
+from lakescope.fds.answers import NULLS, Effect, Nulls, Pattern, Unit
 from lakescope.fds.compare import candidates_of
-from lakescope.fds.pollute import Pattern, Unit, polluted
+from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import beyond_chance, score_all
-from lakescope.fds.table import NULLS, CodedTable, Nulls, read
+from lakescope.fds.table import CodedTable, read
 from lakescope.report.charts import line_chart
 from lakescope.report.study import write_study
 from lakescope.results import Results
@@ -49,34 +50,6 @@ _SHOWN = (
     "score_auc",
     "pv_top",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A share of missing values under one semantics: means over the versions.
-
-    ``same``, ``ghost`` and ``fake`` are shares of all candidates; ``jaccard`` compares those that hold with those that
-    held. ``base`` is the share of what holds without incomplete rows that held before; for these ``pv_auc``, ``pt_auc``
-    and ``score_auc`` say how well a score puts what held first (0.5: not at all), ``pv_top``, ``pt_top`` and
-    ``score_top`` how much of its best tenth held. None where nothing can be told apart.
-    """
-
-    missing: float
-    nulls: str
-    versions: int
-    rows: float
-    exact: float | None
-    same: float | None
-    ghost: float | None
-    fake: float | None
-    jaccard: float | None
-    base: float | None
-    pv_auc: float | None
-    pt_auc: float | None
-    score_auc: float | None
-    pv_top: float | None
-    pt_top: float | None
-    score_top: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +129,7 @@ class Experiment:
     def __init__(self, table: CodedTable, candidates: list[tuple[tuple[int, ...], int]]) -> None:
         self.table = table
         self.candidates = candidates
-        self.clean = {each: self.scored(table, each) for each in NULLS}  # type: ignore[arg-type]
+        self.clean = {each: self.scored(table, each) for each in NULLS}
 
     def scored(self, table: CodedTable, nulls: Nulls) -> Scored:
         """Degrees and scores of all candidates in a version of the table."""
@@ -199,7 +172,7 @@ class Experiment:
         return Results(Effect, records, shown=_SHOWN, notes=notes, info=info)
 
     def _measured(self, damaged: CodedTable) -> dict[str, dict[str, float]]:
-        scored = {each: self.scored(damaged, each) for each in NULLS}  # type: ignore[arg-type]
+        scored = {each: self.scored(damaged, each) for each in NULLS}
         # What holds among complete rows; two of them at least, or everything would.
         whole = int((damaged.codes >= 0).all(axis=0).sum())
         holding = (scored["skip"].degrees == 0) & (whole > 1)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.fds.answers import NULLS, Nulls
 
 I32 = npt.NDArray[np.int32]
-Nulls = Literal["equal", "distinct", "skip"]
 
-NULLS = ("equal", "distinct", "skip")
 #: Cells of a table that is held in memory: twelve bytes each under the three semantics.
 MOST_CELLS = 200_000_000
 

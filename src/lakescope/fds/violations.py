@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lakescope.errors import BadRequest, NotFound
+from lakescope.fds.answers import Nulls, Violation
 from lakescope.fds.scores import Partition, Scorer
-from lakescope.fds.table import I32, CodedTable, Nulls, check_nulls, read
+from lakescope.fds.table import I32, CodedTable, check_nulls, read
 from lakescope.results import Results
 
 _ROWS = 10
 _MISSING = "(missing)"
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A left side with several right ones: which, how often each, and in which rows (from 0; the first ten).
-
-    ``repair`` is the right side of more than half of the rows that have one: what the others might be meant to be.
-    ``doubtful`` are these others, all of them; every row of the group if there is nothing to repair them with.
-    """
-
-    lhs: tuple[str, ...]
-    values: tuple[str, ...]
-    counts: tuple[int, ...]
-    rows: tuple[int, ...]
-    repair: str | None
-    doubtful: tuple[int, ...]
 
 
 def parse(text: str) -> tuple[tuple[str, ...], str]:

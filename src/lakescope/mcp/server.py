@@ -111,18 +111,6 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
         """
         return _answered(tools.suggest_headers, query, mode, k)
 
-    def dependencies(
-        query: Subject,
-        max_lhs: Annotated[int, Field(ge=1, le=4, description="Most columns of a left side.")] = 2,
-        nulls: Annotated[
-            Literal["equal", "distinct", "skip"], Field(description="What a missing value equals.")
-        ] = "equal",
-        limit: _Limit = 30,
-        seconds: _Seconds = 15.0,
-    ) -> dict[str, Any]:
-        """Functional dependencies of a table (lhs determines rhs), the most telling first. Reads the table."""
-        return _answered(tools.dependencies, query, max_lhs, nulls, limit, seconds)
-
     def autojoin(
         left: Subject,
         right: Subject,
@@ -139,7 +127,7 @@ def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
     def ask(*given: Any, **page: Any) -> Answer:
         return _answered(tools.ask, *given, **page)
 
-    written: list[Callable[..., Any]] = [list_tables, profile, suggest_headers, dependencies, autojoin]
+    written: list[Callable[..., Any]] = [list_tables, profile, suggest_headers, autojoin]
     for tool in (*written, *(tool_of(kind, ask) for kind in map(declared, QUESTIONS) if kind.about.is_on("agents"))):
         made.add_tool(tool, annotations=_READS)
     return made

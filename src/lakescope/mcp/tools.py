@@ -91,8 +91,9 @@ class LakeTools:
         with ExitStack() as opened:
             for name, option in options_of(kind, "agents").items():
                 if option.meaning is Meaning.TABLE:
-                    values[name] = opened.enter_context(self._subject(values[name]))
-            found = kind.of(values, "agents").ask(self._lake)
+                    subject = self._subject(values[name], located=not about.indexed)
+                    values[name] = opened.enter_context(subject)
+            found = kind.of(values, "agents").ask(self._lake if about.indexed else None)
         names = about.brief or [each.name for each in fields(found.kind)]
         records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
@@ -116,19 +117,6 @@ class LakeTools:
             for place, column in enumerate(found.columns)
         ]
         return bounded("columns", records, limit=len(records) or 1, notes=found.notes)
-
-    @_in_turn
-    def dependencies(
-        self, query: Subject, max_lhs: int = 2, nulls: str = "equal", limit: int = 30, seconds: float = 15.0
-    ) -> Answer:
-        """Functional dependencies of a table, the most telling first."""
-        # Not lakescope.dependencies, which would start Spark for what memory does not hold.
-        from lakescope.fds.find import dependencies
-
-        with self._subject(query, located=True) as what:
-            found = dependencies(what, nulls, max_lhs, budget=_seconds(seconds))  # type: ignore[arg-type]
-        fields = ("lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags", "score")
-        return _told("dependencies", found, fields, limit)
 
     @_in_turn
     def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:

@@ -78,6 +78,48 @@ _PLACES = {
         "drift",
         "What changed in the columns of tables since the version before: types, missing cells, keys, distributions.",
     ),
+    "dependencies": Place(
+        "dependencies",
+        "DependenciesRequest",
+        "fds",
+        "Which functional dependencies hold in a table (lhs determines rhs), the most telling first. Reads the table.",
+    ),
+    "compared_dependencies": Place(
+        "dependencies",
+        "ComparedRequest",
+        "fds compare",
+        "What became of dependencies beside a clean version of the table: same, ghost or fake.",
+    ),
+    "violations": Place(
+        "dependencies",
+        "ViolationsRequest",
+        "fds violations",
+        "Which rows break a dependency, and what they might be meant to be.",
+    ),
+    "splits": Place(
+        "dependencies",
+        "SplitsRequest",
+        "fds split",
+        "Which columns to split off into other tables, with the SQL that does it.",
+    ),
+    "reference_dependencies": Place(
+        "dependencies",
+        "ReferenceRequest",
+        "fds reference",
+        "What holds however missing values are filled in: by PMM, RI and QUAD.",
+    ),
+    "missing_value_study": Place(
+        "dependencies",
+        "StudyRequest",
+        "fds study",
+        "What missing values do to the dependencies of a table: values are taken out, and what was true is known.",
+    ),
+    "lake_dependencies": Place(
+        "dependencies",
+        "LakeDependenciesRequest",
+        "fds lake",
+        "Which functional dependencies of all tables tell most, found by one job on Spark.",
+    ),
 }
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}

@@ -350,6 +350,7 @@ class Question:
     ``doing`` is what whoever waits is told. ``paged``: REST and agents hand out the answer in pages. ``record`` is the
     kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
     room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
+    Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python calls it, if otherwise.
     ``absent`` says which faces do not ask it, and why.
     """
 
@@ -361,6 +362,8 @@ class Question:
     doing: str
     brief: tuple[str, ...] = ()
     paged: bool = False
+    indexed: bool = True
+    method: str = ""
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     absent: tuple[NotOn, ...] = ()
@@ -412,12 +415,12 @@ class Request(Generic[Answer]):
         """The answer of a lake."""
         raise NotImplementedError
 
-    def ask(self, lake: Lake, watch: Watch = NOBODY) -> Answer:
+    def ask(self, lake: Lake | None = None, watch: Watch = NOBODY) -> Answer:
         """Ask a lake; whoever watches is told what is done, and the answer says what was fetched for it."""
         watch.tell(self.about.doing)
-        before = lake.fetched
-        found = self.answer(lake, watch)
-        after = lake.fetched
+        before = None if lake is None else lake.fetched
+        found = self.answer(cast(Any, lake), watch)
+        after = None if lake is None else lake.fetched
         if before is not None and after is not None and isinstance(found, Results):
             spent = after.since(before)
             found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}

@@ -1,0 +1,18 @@
+"""Questions that are asked many times, on Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakescope.questions.model import Batch
+from lakescope.results import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
+    """The records of a batch as a frame."""
+    from lakescope.pipeline.batch import over_numbers
+
+    return over_numbers(spark, batch.count, batch.task, arrow_schema(batch.record))

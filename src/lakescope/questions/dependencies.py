@@ -1,0 +1,358 @@
+"""Which functional dependencies hold, and which of them do missing values only feign?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from lakescope.errors import BadRequest
+from lakescope.fds.answers import (
+    Compared,
+    Dependency,
+    Effect,
+    Imputed,
+    LakeDependency,
+    Model,
+    Nulls,
+    Order,
+    Pattern,
+    Split,
+    Unit,
+    Violation,
+)
+from lakescope.questions.model import Batch, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.results import Results
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakescope.fds.genuineness import Custom
+    from lakescope.lake import Lake
+
+_OF_A_FILE = (
+    NotOn("rest", "web", "agents", why="it is for studying a table, and takes as long as it takes"),
+    NotOn("python", why="the module that is named after it is asked directly"),
+)
+_NULLS = "What a missing value equals: equal (all others), distinct (none), or skip such rows."
+_SERVED_SECONDS, _AGENTS_SECONDS = 20.0, 15.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DependencyOptions:
+    """How dependencies are found: what all questions about those of a table have in common."""
+
+    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
+        "equal"
+    )
+    max_lhs: Annotated[
+        int | None,
+        "Columns of a left side at most.",
+        Range(0, hint="3 is a good one; None, or 0 on the command line: any number"),
+        On("cli", help="Columns of a left side at most (0: any number)."),
+        On("rest", "web", "agents", default=2, range=Range(1, 4), why="somebody waits"),
+    ] = 3
+    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
+    budget: Annotated[
+        float | None,
+        "Seconds after which what was found so far is told.",
+        Range(0, hint="60; None: as long as it takes"),
+        On("rest", "web", default=_SERVED_SECONDS, range=Range(1, 120), why="somebody waits"),
+        On("agents", default=_AGENTS_SECONDS, range=Range(1, 30), why="an agent waits"),
+    ] = 60.0
+
+    def located(self, lake: Lake | None) -> Any:
+        """What is read: of a table of the lake where it lies."""
+        return self.query if lake is None else lake._place(self.query)
+
+
+@question(
+    "dependencies",
+    record=Dependency,
+    records="dependencies",
+    brief=("lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags", "score"),
+    lane="long",
+    group="table",
+    indexed=False,
+    paged=True,
+    doing="looking for dependencies",
+    examples=(
+        "lakescope fds table.csv --missing '?'",
+        "lakescope fds table.csv --error 0.01 --by pv",
+    ),
+    example={"lhs": ["zip"], "rhs": "city", "score": 0.9},
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
+    """Which functional dependencies hold in a table (lhs determines rhs), the most telling first. Reads the table."""
+
+    error: Annotated[
+        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
+    ] = 0.0
+    model: Annotated[
+        Model,
+        "How missing values are filled in to work out how genuine an answer is.",
+        On("cli", help="How missing values are filled in to work out genuineness."),
+    ] = "frequency"
+    scored: Annotated[int, "For how many of the first answers genuineness is worked out.", Range(0)] = 200
+    by: Annotated[Order, "What the answers are in order of."] = "score"
+    master: Annotated[
+        str | None,
+        "Ask on Spark: local[*], spark://host:7077 or sc://host.",
+        NotOn("rest", "web", "agents", why="no Spark is started for a visitor"),
+    ] = None
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Dependency]:
+        return replace(self, query=self.located(lake)).find(None, self.model, spark=self.master is not None)
+
+    def find(self, session: SparkSession | None, model: Model | Custom, *, spark: bool) -> Results[Dependency]:
+        """Find them in memory, or on Spark if that is wanted; of a file that no memory holds on Spark as well.
+
+        ``model`` may be a function that fills in missing values.
+        """
+        from lakescope.fds.find import dependencies
+        from lakescope.fds.table import TooLarge
+
+        found = (self.query, self.nulls, self.max_lhs)
+        shared: dict[str, Any] = {"error": self.error, "missing": self.missing, "budget": self.budget, "by": self.by}
+        if not spark:
+            try:
+                return dependencies(*found, model=model, scored=self.scored, **shared)
+            except TooLarge:
+                if not isinstance(self.query, str) and not hasattr(self.query, "__fspath__"):
+                    raise
+        from lakescope.fds.distributed import dependencies_on
+        from lakescope.pipeline.session import spark_session
+
+        with spark_session(session, self.master) as opened:
+            return dependencies_on(opened, *found, **shared)
+
+
+@question(
+    "compared_dependencies",
+    record=Compared,
+    records="dependencies",
+    lane="long",
+    group="table",
+    indexed=False,
+    doing="comparing dependencies",
+    examples=("lakescope fds compare dirty.csv clean.csv",),
+    absent=_OF_A_FILE,
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
+    """What became of dependencies beside a clean version of the table: same, ghost or fake."""
+
+    clean: Annotated[Table, "The clean version of the table, with the same columns.", On("cli", names=("CLEAN",))]
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Compared]:
+        from lakescope.fds.compare import EVERY, compare
+
+        most = EVERY if self.max_lhs is None else self.max_lhs
+        return compare(self.query, self.clean, self.nulls, most, missing=self.missing, budget=self.budget)
+
+
+@question(
+    "violations",
+    record=Violation,
+    records="violations",
+    lane="long",
+    group="table",
+    indexed=False,
+    doing="looking for rows that break it",
+    examples=("lakescope fds violations table.csv 'zip, state -> city'",),
+    absent=_OF_A_FILE,
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViolationsRequest(Request[Results[Violation]]):
+    """Which rows break a dependency, and what they might be meant to be."""
+
+    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    dependency: Annotated[str, "The dependency: 'zip, state -> city'.", On("cli", names=("DEPENDENCY",))]
+    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
+        "equal"
+    )
+    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Violation]:
+        from lakescope.fds.violations import parse, violations
+
+        return violations(self.query, *parse(self.dependency), self.nulls, self.missing)
+
+
+@question(
+    "splits",
+    record=Split,
+    records="splits",
+    lane="long",
+    group="table",
+    indexed=False,
+    doing="looking for what to split off",
+    examples=("lakescope fds split table.csv",),
+    absent=_OF_A_FILE,
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SplitsRequest(DependencyOptions, Request[Results[Split]]):
+    """Which columns to split off into other tables, with the SQL that does it."""
+
+    error: Annotated[
+        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
+    ] = 0.0
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Split]:
+        from lakescope.fds.split import splits
+
+        name = Path(self.query.partition("::")[0]).stem if isinstance(self.query, str) else ""
+        options = {"error": self.error, "missing": self.missing, "budget": self.budget}
+        return splits(self.query, self.nulls, self.max_lhs, **options, name=name or "this_table")  # type: ignore[arg-type]
+
+
+@question(
+    "reference_dependencies",
+    record=Imputed,
+    records="dependencies",
+    lane="long",
+    group="table",
+    indexed=False,
+    doing="filling in missing values",
+    examples=("lakescope fds reference table.csv --bins 10",),
+    absent=_OF_A_FILE,
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReferenceRequest(Request[Results[Imputed]]):
+    """What holds however missing values are filled in: by PMM, RI and QUAD."""
+
+    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    max_lhs: Annotated[
+        int | None,
+        "Columns of a left side at most.",
+        Range(0, hint="3 is a good one"),
+        On("cli", help="Columns of a left side at most (0: any number)."),
+    ] = 3
+    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
+    budget: Annotated[float | None, "Seconds after which what was found so far is told.", Range(0)] = 60.0
+    bins: Annotated[int, "Intervals to cut numbers into (0: none).", Range(0)] = 0
+    seed: Annotated[int, "Where chance begins."] = 1
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Imputed]:
+        from lakescope.fds.reference import reference
+
+        options = {"missing": self.missing, "budget": self.budget, "bins": self.bins, "seed": self.seed}
+        return reference(self.query, max_lhs=self.max_lhs, **options)  # type: ignore[arg-type]
+
+
+@question(
+    "missing_value_study",
+    record=Effect,
+    records="effects",
+    lane="long",
+    group="table",
+    indexed=False,
+    doing="taking values out",
+    examples=("lakescope fds study table.csv --shares 0.05,0.1,0.2,0.4 --pattern pareto --out report/",),
+    absent=_OF_A_FILE,
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudyRequest(Request[Results[Effect]]):
+    """What missing values do to the dependencies of a table: values are taken out, and what was true is known."""
+
+    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    shares: Annotated[tuple[str, ...], "Shares of values to take out, one after the other."] = (
+        *("0.05", "0.1", "0.15", "0.2", "0.3", "0.4"),
+    )
+    pattern: Annotated[Pattern, "Where: evenly, mostly in few columns (pareto), or in target columns."] = "uniform"
+    unit: Annotated[Unit | None, "What shares are of: cells (as a rule if evenly) or tuples (as a rule else)."] = None
+    target: Annotated[tuple[str, ...], "Target columns: names, most-distinct (as a rule) or least-distinct."] = ()
+    versions: Annotated[int, "Versions of the table for each share.", Range(1)] = 10
+    max_lhs: Annotated[int | None, "Columns of a left side at most.", Range(1)] = None
+    missing: Annotated[tuple[str, ...], "Texts that stand for no value already."] = ()
+    seed: Annotated[int, "Where chance begins."] = 1
+
+    def answer(self, lake: Lake | None, watch: Watch) -> Results[Effect]:
+        from lakescope.fds.study import study
+
+        try:
+            shares = [float(each) for each in self.shares]
+        except ValueError:
+            raise BadRequest(f"shares must be numbers, not {', '.join(self.shares)}", hint="0.05,0.1,0.2") from None
+        options: dict[str, Any] = {"unit": self.unit, "target": self.target, "versions": self.versions}
+        options |= {"max_lhs": self.max_lhs, "missing": self.missing, "seed": self.seed}
+
+        def progress(done: int, total: int) -> None:
+            watch.tell("taking values out", done / max(1, total))
+
+        return study(self.query, shares, self.pattern, **options, progress=progress)
+
+
+@question(
+    "lake_dependencies",
+    method="dependencies",
+    record=LakeDependency,
+    records="dependencies",
+    lane="long",
+    group="lake",
+    doing="looking for dependencies of all tables",
+    examples=("lakescope fds lake lake.idx --max-lhs 2 --out dependencies.parquet",),
+    absent=(NotOn("rest", "web", "agents", why="it reads every table of the lake, by a job on Spark"),),
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LakeDependenciesRequest(Request[Results[LakeDependency]]):
+    """Which functional dependencies of all tables tell most, found by one job on Spark."""
+
+    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
+        "equal"
+    )
+    max_lhs: Annotated[
+        int | None,
+        "Columns of a left side at most.",
+        Range(0, hint="3 is a good one; None, or 0 on the command line: any number"),
+        On("cli", help="Columns of a left side at most (0: any number)."),
+    ] = 3
+    error: Annotated[
+        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
+    ] = 0.0
+    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
+    budget: Annotated[float | None, "Seconds for a table, after which what was found so far is told.", Range(0)] = 20.0
+    limit: Annotated[
+        int | None,
+        "How many are told at most; all of them are in the file.",
+        Range(0, hint="None: all"),
+        On("cli", names=("--limit", "-n"), default=50, why="more do not fit on a screen"),
+        NotOn("batch", why="a frame has all of them"),
+    ] = 100
+    out: Annotated[
+        str | None,
+        "Parquet to write all of them to.",
+        On("cli", names=("--out", "-o")),
+        NotOn("batch", why="a frame can be written"),
+    ] = None
+    master: Annotated[
+        str | None,
+        "Spark master (spark://host:7077) or Connect server (sc://host).",
+        NotOn("batch", why="a session is given"),
+    ] = None
+
+    def answer(self, lake: Lake, watch: Watch) -> Results[LakeDependency]:
+        return self.find(lake, None)
+
+    def find(self, lake: Lake, spark: SparkSession | None) -> Results[LakeDependency]:
+        """Find them with a session, or with one that is started."""
+        from lakescope.fds.lake_wide import lake_dependencies
+        from lakescope.questions.batches import on_spark
+
+        options: dict[str, Any] = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error}
+        return lake_dependencies(
+            lambda session: on_spark(session, self.batch(lake)),
+            lake.location,
+            {**options, "missing": self.missing},
+            *(self.budget, self.limit, self.out, spark, self.master),
+        )
+
+    def batch(self, lake: Lake) -> Batch:
+        """Every table by itself: executors read them, each once."""
+        from lakescope.fds.batch import FindDependencies
+
+        options = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error, "budget": self.budget}
+        task = FindDependencies(*lake._published_as, options, self.missing)
+        return Batch(int(lake._index.manifest.summary["tables"]), task, LakeDependency)
