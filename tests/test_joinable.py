@@ -455,9 +455,9 @@ def test_bad_requests_say_what_is_wrong(demo_index: Lake, tmp_path: Path) -> Non
     for threshold in (0.0, -0.1, 1.01, float("nan")):
         with pytest.raises(BadRequest, match="threshold"):
             demo_index.joinable(table, "country", threshold=threshold)
-    with pytest.raises(BadRequest, match="no engine"):
+    with pytest.raises(BadRequest, match="engine cannot be"):
         demo_index.joinable(table, "country", engine="fast")  # type: ignore[arg-type]
-    with pytest.raises(BadRequest, match="no rank"):
+    with pytest.raises(BadRequest, match="rank cannot be"):
         demo_index.joinable(table, "country", rank="luck")  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="nothing at"):
         demo_index.joinable("no such table.csv", "country")

@@ -46,13 +46,16 @@ class _Server(MCPServer[Any]):
     """A server that tells what is wrong with arguments as everything else: what, and what to do."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        takes = list(schemas.get(name, {}).get("properties", ()))
+        if name in schemas and (strange := [each for each in arguments if each not in takes]):
+            raise ToolError(f"{strange[0]}: there is no such argument. Hint: {name} takes {', '.join(takes)}.")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            takes = next((tool.input_schema for tool in await self.list_tools() if tool.name == name), {})
-            raise ToolError(_wrong(name, error.__cause__, list(takes.get("properties", ())))) from None
+            raise ToolError(_wrong(name, error.__cause__, takes)) from None
 
 
 def _wrong(tool: str, error: ValidationError, takes: list[str]) -> str:

@@ -203,7 +203,7 @@ class Option:
 
     def _chosen(self, value: str) -> str:
         if self.choices and value not in self.choices:
-            raise BadRequest(f"no {self.name} {value!r}", hint=self._good())
+            raise BadRequest(f"{self.name} cannot be {value!r}", hint=self._good())
         return value
 
     def _number(self, value: Any) -> Any:
