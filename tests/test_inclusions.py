@@ -387,7 +387,7 @@ def test_bad_requests(demo_index: Lake) -> None:
     for minimum in (0.0, 1.5, -1.0):
         with pytest.raises(BadRequest, match="minimum must be above 0 and at most 1"):
             demo_index.inclusions(minimum)
-    with pytest.raises(BadRequest, match="no estimator 'best'"):
+    with pytest.raises(BadRequest, match="estimator cannot be"):
         demo_index.inclusions(estimator="best")  # type: ignore[arg-type]
 
 
