@@ -17,6 +17,7 @@ from lakescope.pipeline.scan import MANY_UNITS
 from lakescope.sources import files
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
+from lakescope.sources.locations import catalogue_pattern
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.postgres_uri import Address, is_postgres
 from lakescope.sources.redact import scrub
@@ -105,7 +106,7 @@ class Inputs:
         """What an update needs to know; secrets of URIs are left out, and frames, which cannot be read again."""
         local = [files.local_path(location) for location in self.locations]
         places = [
-            display(location) if path is None else str(Path(path).expanduser().absolute())
+            catalogue_pattern(location if path is None else str(Path(path).expanduser().absolute()))
             for location, path in zip(self.locations, local, strict=True)
         ]
         return {"locations": places, "catalog": self.catalog, "unit_bytes": unit_bytes, "joins": joins}

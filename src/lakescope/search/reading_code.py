@@ -14,10 +14,12 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lakescope.errors import LakescopeError
+from lakescope.report.text import printable
 from lakescope.sources import csv_file, files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.encoding import is_utf8
-from lakescope.sources.files import display
+from lakescope.sources.files import display, local_path
+from lakescope.sources.locations import MARK, catalogue_uri, is_file_uri, readings
 from lakescope.sources.postgres_uri import Address, table_name
 from lakescope.untrusted import parsed
 
@@ -114,11 +116,11 @@ class Layout:
 def side_of(query: object, column: str) -> Side:
     """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
     if isinstance(query, str) or hasattr(query, "__fspath__"):
-        found, _ = discover([str(query)])
-        if not found and "::" in str(query):
-            found, _ = discover([str(query).partition("::")[0]])
-        if found:
-            return Side(display(str(query)), found[0].format, column)
+        for place, part in readings(str(query)):
+            found, _ = discover([place])
+            if found:
+                location = catalogue_uri(place) if local_path(place) is not None else display(place)
+                return Side(f"{location}{MARK}{part}" if part else location, found[0].format, column)
     return Side(FRAME, FRAME, column)
 
 
@@ -132,9 +134,11 @@ def reader_of(side: Side, dialect: str) -> Reader:
         return _postgres(side, dialect)
     if side.format in ("delta", "iceberg"):
         return _versioned(side, dialect)
-    found = _found(side.path)
+    found = None if is_file_uri(side.location) else _found(side.path)
     if found is None:
         return _by_lakescope(side, dialect, "")
+    if any(is_file_uri(catalogue_uri(uri)) for uri, _ in found.parts):
+        return _by_lakescope(side, dialect, "names of its files are not UTF-8")
     if any(found.options(uri) for uri, _ in found.parts):
         return _by_lakescope(side, dialect, "the names of its directories are columns")
     if side.format == "csv":
@@ -209,7 +213,7 @@ def _by_lakescope(side: Side, dialect: str, why: str) -> Reader:
     read = f"lakescope.read({side.location!r})"
     forms = {"polars": f"pl.from_arrow({read})", "spark": f"spark.createDataFrame({read})"}
     code = forms.get(dialect, f"{read}.to_pylist()" if dialect == "python" else read)
-    note = f"{PurePosixPath(side.path).name} is read by lakescope" + (f": {why}." if why else ".")
+    note = f"{printable(PurePosixPath(side.path).name)} is read by lakescope" + (f": {why}." if why else ".")
     return Reader(code, ("import lakescope",), note)
 
 

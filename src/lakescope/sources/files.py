@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlencode, urlsplit
 
 import pyarrow as pa
 
@@ -128,10 +128,9 @@ def local_path(location: str) -> str | None:
         return location
     if match[1].lower() != "file":
         return None
-    # It brings all of HTTP along, which few locations are worth.
-    from urllib.request import url2pathname
-
-    return url2pathname(urlsplit(location).path)
+    # Not urlsplit: '?' and '#' are ordinary characters in the name of a file, and its bytes need not be UTF-8.
+    rest = location[match.end() :]
+    return os.fsdecode(unquote_to_bytes(os.fsencode(rest[max(0, rest.find("/")) :])))
 
 
 def readable(text: str) -> str:
