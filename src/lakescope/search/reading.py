@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -110,7 +111,17 @@ def read_query(query: Any, search: OverlapSearch, index: InvertedIndex) -> list[
     return [column.finished(name, rows, search, index) for name, column in columns.items()]
 
 
-def batches_of(query: Any) -> Iterable[Batch]:
+@contextmanager
+def opened(query: Any) -> Iterator[Iterator[Batch]]:
+    """A table in bounded pieces, of which not all may be wanted: what was opened for them is closed at the end."""
+    batches = batches_of(query)
+    try:
+        yield batches
+    finally:
+        batches.close()
+
+
+def batches_of(query: Any) -> Generator[Batch]:
     """A table in bounded pieces: of a path or URI of one table, or of a frame."""
     if isinstance(query, str):
         return _batches_of_path(query)
@@ -163,15 +174,15 @@ def _numbered(units: list[Unit]) -> list[Unit]:
     return [replace(unit, table=names[sources.part_of(unit)]) for unit in units]
 
 
-def _batches_of_path(location: str) -> Iterator[Batch]:
+def _batches_of_path(location: str) -> Generator[Batch]:
     for unit in units_of(location):
         yield from sources.read(unit, lambda problem: None)
 
 
-def _batches_of_frame(frame: Any) -> Iterable[Batch]:
+def _batches_of_frame(frame: Any) -> Generator[Batch]:
     from lakescope.sources.arrow_batches import text_batches
 
     if type(frame).__module__.startswith("pyspark.sql"):
         frame = frame.toArrow()
     batches = list(as_batches(frame))
-    return text_batches(batches, batches[0].schema, "query", lambda problem: None)
+    yield from text_batches(batches, batches[0].schema, "query", lambda problem: None)
