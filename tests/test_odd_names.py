@@ -118,9 +118,9 @@ def test_nothing_changed_is_nothing_to_update_and_what_goes_is_removed_alone(
         r"caf\xe9.csv~2" if before[r"caf\xe9.csv"] == "F01-000" else r"caf\xe9.csv",
         "star*.csv",
     ]
-    assert changes.changed == (r"caf\xe9.jsonl",) and not changes.added
+    assert (changes.changed, changes.added) == ((r"caf\xe9.jsonl",), ())
     after = first_ids(lakescope.open(tmp_path / "idx"))
-    assert after[r"caf\xe9.jsonl"] == "F77-000" and len(after) == len(before) - 2
+    assert (after[r"caf\xe9.jsonl"], len(after)) == ("F77-000", len(before) - 2)
 
 
 def test_a_table_that_is_gone_is_named_without_its_path(tmp_path: Path, spark: SparkSession) -> None:
@@ -159,4 +159,4 @@ def test_two_paths_are_never_kept_alike() -> None:
 
 def test_a_location_is_text() -> None:
     place = TableLocation("/a.csv", "a.csv")
-    assert place == "/a.csv" and repr(place) == "'/a.csv'" and type(str(place)) is str
+    assert (place, repr(place), type(str(place))) == ("/a.csv", "'/a.csv'", str)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, SourceError
 from lakescope.pipeline.scan import MANY_UNITS
 from lakescope.sources import files
 from lakescope.sources.files import display
@@ -136,16 +136,23 @@ class Inputs:
             if _is_spark_frame(frame):
                 continue
             path = staging / f"frame-{len(units)}.arrow"
-            batches = iter(as_batches(frame))
-            first = next(batches)
-            # A stream, not a file: pieces of a categorical column may each have categories of their own.
-            with disk.create(path) as stream, pa.ipc.new_stream(stream, first.schema) as writer:
-                writer.write_batch(first)
-                for batch in batches:
-                    writer.write_batch(batch)
+            try:
+                _write_frame(path, frame)
+            except (BadRequest, SourceError) as error:
+                raise BadRequest(f"frame {name!r}: {error.message}", hint=error.hint) from error
             source = {"uri": f"frame:{name}", "format": "frame", "modified": None}
             units.append(Unit(name, "arrow", str(path.absolute()), path.stat().st_size, options={"source": source}))
         return units
+
+
+def _write_frame(path: Path, frame: Any) -> None:
+    batches = iter(as_batches(frame))
+    first = next(batches)
+    # A stream, not a file: pieces of a categorical column may each have categories of their own.
+    with disk.create(path) as stream, pa.ipc.new_stream(stream, first.schema) as writer:
+        writer.write_batch(first)
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:

@@ -156,6 +156,11 @@ def _found_at(location: str) -> tuple[list[Found], str]:
             return own or found, part
         said = said or [problem.detail for problem in problems]
     if isinstance(location, TableLocation):
+        if location.startswith(("frame:", "spark:")):
+            raise BadRequest(
+                f"{location.table} was indexed from a frame, which the index does not hold",
+                hint="give the frame itself",
+            )
         raise BadRequest(
             f"{location.table} is not there any more, or cannot be read", hint="update the index: lakescope update"
         )

@@ -54,7 +54,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     place = f"{quoted(unit.options['schema'])}.{quoted(unit.options['name'])}"
     with _connected(unit.uri, unit.options.get("compression")) as connection:
         described = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
-        wanted = ", ".join(_selected(name, kind) for name, kind, *_ in described)
+        wanted = ", ".join(selected(name, kind) for name, kind, *_ in described)
         read_query = _read_view if unit.options["view"] else _read_query
         yield from read_query(connection, f"SELECT {wanted} FROM {place}", unit, report)
 
@@ -95,6 +95,7 @@ def _connected(uri: str, compression: str | None) -> Iterator[Any]:
         yield connection
 
 
-def _selected(name: str, kind: str) -> str:
+def selected(name: str, kind: str) -> str:
+    """A column as SQL selects it, of a type that arrives in Arrow as it is."""
     written = quoted(name)
     return written if _FAITHFUL.fullmatch(kind) else f"CAST({written} AS VARCHAR) AS {written}"
