@@ -17,7 +17,6 @@ import pyarrow as pa
 from lakescope.errors import SourceError
 from lakescope.sources import files, parquet, table_formats, versioned
 from lakescope.sources.delta import INSTALL
-from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
@@ -226,7 +225,7 @@ def _positions(form: str, place: str, path: str) -> I64:
     found = []
     with files.open_random(place) as source:
         file = parquet.opened(source, files.display(place))
-        check_rows(files.display(place), file.metadata.num_rows, source.size())
+        parquet.check_claims(file.metadata, range(file.num_row_groups), files.display(place), source.size())
         for batch in file.iter_batches(columns=["file_path", "pos"], use_threads=False):
             ours = np.asarray([each == path for each in batch.column("file_path").to_pylist()], np.bool_)
             found.append(np.asarray(batch.column("pos"), np.int64)[ours])

@@ -23,6 +23,12 @@ FREE_UNPACKED, MOST_RATIO = 1 << 30, 250
 MOST_UNPACKED, MOST_UNPACKED_ON_DISK = 1 << 40, 1 << 36
 #: Rows that any file of a columnar format may have, and above that, rows per byte.
 FREE_ROWS, ROWS_PER_BYTE = 1 << 28, 1000
+#: Cells (rows times columns) that any file of a columnar format may have, and above that, cells per byte: where all are
+#: missing, a million take a hundred bytes.
+FREE_CELLS, CELLS_PER_BYTE = 1 << 32, 10_000
+#: Values in lists and maps that any file of a columnar format may have, and above that, values per byte: each is
+#: written as JSON, one at a time.
+FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 1000
 #: Bytes of text that any file of a columnar format may hold, and above that, bytes per byte: a value that repeats is
 #: written once.
 FREE_TEXT, TEXT_RATIO = 1 << 36, 1000
@@ -81,6 +87,36 @@ def check_rows(table: str, rows: int, size: int) -> None:
             f"{table} claims {rows:,} rows in {size:,} bytes",
             hint="no honest file holds so many: write it again if it is yours",
             code="too-many-rows",
+        )
+
+
+def check_cells(table: str, cells: int, size: int) -> None:
+    """Refuse a number of cells that a file of ``size`` bytes can only claim."""
+    if cells > max(FREE_CELLS, CELLS_PER_BYTE * size):
+        raise SourceError(
+            f"{table} claims {cells:,} cells in {size:,} bytes",
+            hint="no honest file holds so many: write it again if it is yours",
+            code="too-many-rows",
+        )
+
+
+def check_values(table: str, values: int, size: int) -> None:
+    """Refuse a number of values in lists that a file of ``size`` bytes can only claim."""
+    if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
+        raise SourceError(
+            f"{table} claims {values:,} values in lists in {size:,} bytes",
+            hint="no honest file holds so many: write it again if it is yours",
+            code="too-large",
+        )
+
+
+def check_cell(table: str, column: str, size: int) -> None:
+    """Refuse cells that take more bytes than one may, before any of them is decoded."""
+    if size > LONGEST:
+        raise SourceError(
+            f"{table} has cells of {size:,} bytes in column {column!r}: one may have {LONGEST:,}",
+            hint="split what is large in it into rows",
+            code="too-large",
         )
 
 
