@@ -442,7 +442,7 @@ class Lake:
 
     def location(self, table: str) -> TableLocation:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
-        from lakescope.sources.locations import located
+        from lakescope.search.reading import located
 
         return located(table, str(self._table(table)["uri"]))
 

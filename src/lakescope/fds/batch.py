@@ -13,7 +13,7 @@ from lakescope.errors import LakescopeError
 from lakescope.fds.find import Dependency, dependencies
 from lakescope.fds.table import TooLarge, read
 from lakescope.results import arrow_schema
-from lakescope.sources.locations import located
+from lakescope.search.reading import located
 from lakescope.store.index import Index
 
 #: Cells of a table that a worker holds; larger ones are flagged, to be asked for alone.

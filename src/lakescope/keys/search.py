@@ -234,7 +234,7 @@ class KeySearch:
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        from lakescope.sources.locations import located
+        from lakescope.search.reading import located
 
         tables = self._index.catalog("tables")
         pairs = zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True)

@@ -21,6 +21,7 @@ from lakescope.sources.discover import Found, discover
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
 from lakescope.sources.locations import MARK, TableLocation, catalogue_uri, readings
+from lakescope.sources.locations import located as located
 from lakescope.sources.model import Batch, Unit
 from lakescope.sources.names import unique_names
 from lakescope.values.canonical import Kind

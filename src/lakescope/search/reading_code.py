@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lakescope.errors import LakescopeError
-from lakescope.report.text import printable
 from lakescope.sources import csv_file, files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.encoding import is_utf8
@@ -213,7 +212,8 @@ def _by_lakescope(side: Side, dialect: str, why: str) -> Reader:
     read = f"lakescope.read({side.location!r})"
     forms = {"polars": f"pl.from_arrow({read})", "spark": f"spark.createDataFrame({read})"}
     code = forms.get(dialect, f"{read}.to_pylist()" if dialect == "python" else read)
-    note = f"{printable(PurePosixPath(side.path).name)} is read by lakescope" + (f": {why}." if why else ".")
+    name = PurePosixPath(side.path).name
+    note = f"{name if name.isprintable() else ascii(name)} is read by lakescope" + (f": {why}." if why else ".")
     return Reader(code, ("import lakescope",), note)
 
 

@@ -13,7 +13,7 @@ from lakescope.errors import LakescopeError
 from lakescope.results import Results, arrow_schema
 from lakescope.search.grams import GramHit, GramSearch
 from lakescope.search.joinable import JoinSearch
-from lakescope.sources.locations import located
+from lakescope.search.reading import located
 from lakescope.store.index import Index
 from lakescope.transforms.clock import Clock
 from lakescope.transforms.discover import Candidate, Request, TransformJoin, transform_joins
