@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from lakescope.cli.joining import chosen
-from lakescope.cli.output import Format, print_results, write
+from lakescope.cli.output import Format, print_results, say, write
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 
@@ -72,9 +70,9 @@ def print_correlations(
     if plot is not None and picked is not None:
         picture = lake.scatter(query, columns, target, picked, query_agg=options["query_agg"])
         Path(plot).write_text(picture, "utf-8")
-        typer.echo(f"{plot}: {picked.table} {picked.column} against {target}", err=True)
+        say(f"{plot}: {picked.table} {picked.column} against {target}")
     if explain:
-        typer.echo("; ".join(f"{name}: {value}" for name, value in results.info.items()), err=True)
+        say("; ".join(f"{name}: {value}" for name, value in results.info.items()))
 
 
 def print_augmented(
@@ -84,7 +82,7 @@ def print_augmented(
     results = lake.augment(query, _columns(lake, query, key), target, out, **options)
     print_results(results, form, empty="no column correlates: nothing was added")
     if results:
-        typer.echo(f"{out}: {len(results)} columns added", err=True)
+        say(f"{out}: {len(results)} columns added")
 
 
 def _columns(lake: Lake, query: str, key: str) -> list[str]:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lakescope.cli.output import Format, print_results
+from lakescope.cli.output import Format, print_results, say
 from lakescope.cli.progress import ShareLine
 
 if TYPE_CHECKING:
@@ -123,7 +121,7 @@ def print_study(
         line.close()
     print_results(effects, form, empty="")
     if out is not None:
-        typer.echo(f"report: {write_report(out, effects)}", err=True)
+        say(f"report: {write_report(out, effects)}")
 
 
 def _shares(parts: Sequence[str]) -> tuple[list[float], list[str]]:
@@ -142,9 +140,9 @@ def print_all(
 ) -> None:
     """Print the best dependencies of all tables of a lake, found by one Spark job; write them all if asked to."""
     if not quiet:
-        typer.echo("starting Spark ...", err=True)
+        say("starting Spark ...")
     asked = {key: value for key, value in options.items() if key != "by"}
     found = lake.dependencies(**asked, limit=limit or None, out=out, master=master)
     print_results(found, form, empty="no dependency was found")
     if out is not None:
-        typer.echo(f"all of them: {out}", err=True)
+        say(f"all of them: {out}")

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import typer
-
-from lakescope.cli.output import Format, print_results, write
+from lakescope.cli.output import Format, print_results, say, write
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.report.text import aligned, cell_text, printable
@@ -28,16 +26,16 @@ def print_joins(
         first = next(stages)
         if form is Format.table:
             print_results(first, form, empty="nothing found at first sight")
-            typer.echo("estimated; exactly:", err=True)
+            say("estimated; exactly:")
         results = next(stages)
     else:
         results = lake.joinable(table, column, **options)
     print_results(results, form, empty="no column joins")
     if explain:
         for told in results.info.get("columns", [results.info]):
-            typer.echo("; ".join(f"{name}: {value}" for name, value in told.items()), err=True)
+            say("; ".join(f"{name}: {value}" for name, value in told.items()))
         if "columns" in results.info and "fetched_bytes" in results.info:
-            typer.echo(f"fetched_bytes: {results.info['fetched_bytes']}", err=True)
+            say(f"fetched_bytes: {results.info['fetched_bytes']}")
 
 
 def print_paths(

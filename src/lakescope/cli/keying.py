@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from lakescope.cli.output import Format, print_results, write
+from lakescope.cli.output import Format, print_results, say, write
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
@@ -19,7 +17,7 @@ def print_inclusions(lake: Lake, minimum: float, options: dict[str, Any], *, exp
     results = lake.inclusions(minimum, **options)
     print_results(results, form, empty=f"no column is included in another to {minimum:.0%}")
     if explain:
-        typer.echo("; ".join(f"{name}: {value:,}" for name, value in results.info.items()), err=True)
+        say("; ".join(f"{name}: {value:,}" for name, value in results.info.items()))
 
 
 def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql: bool, show: str, form: Format) -> None:
@@ -41,7 +39,7 @@ def print_keys(lake: Lake, options: dict[str, Any], *, diagram: str | None, sql:
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise BadRequest(f"cannot write {diagram}", hint="name a file in a directory that is there")
         path.write_text(lake.key_diagram("svg", **options), "utf-8")
-        typer.echo(f"{diagram}: drawn", err=True)
+        say(f"{diagram}: drawn")
         return
     if form is not Format.table or show != "all":
         _print_one(lake, options, "foreign" if show == "all" else show, form)
