@@ -90,7 +90,7 @@ def write(text: str) -> None:
     Not by the default action of SIGPIPE: that would be the end, too, when an object store or a database hangs up.
     """
     try:
-        sys.stdout.write(visible(text.encode("utf-8", "replace").decode("utf-8")) + "\n")
+        sys.stdout.write(visible(text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _write_to_nobody()

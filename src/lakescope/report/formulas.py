@@ -24,4 +24,4 @@ _FORMULA, _NUMBER = re.compile(FORMULA), re.compile(NUMBER)
 
 def guarded_text(text: str) -> str:
     """A text with an apostrophe before what would be a formula."""
-    return f"'{text}" if _FORMULA.search(text) and not _NUMBER.search(text) else text
+    return f"'{text}" if _FORMULA.search(text) and not _NUMBER.fullmatch(text) else text

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-#: Characters that move a cursor, ring, colour or erase (C0, C1), end a line elsewhere, or set the direction of others.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+#: Characters that move a cursor, ring, colour or erase (C0, C1), end a line elsewhere, or set the direction of others;
+#: and halves of surrogate pairs, which are none.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BARS = " ▁▂▃▄▅▆▇█"
 
 

@@ -115,7 +115,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return valid(value)
     if isinstance(value, Mapping | list | tuple) or _is_array(value):
-        return json.dumps(_plain(value), ensure_ascii=True, separators=(",", ":"))
+        return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
     if not any(vars(kind).keys() & {"__str__", "__repr__"} for kind in type(value).__mro__[:-1]):
         raise TypeError("its class has no __str__")
     return valid(str(value))
@@ -149,7 +149,7 @@ def _plain(value: Any) -> Any:
     if _is_array(value):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {valid(str(key)): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     if isinstance(value, bool | float) or (isinstance(value, int) and value.bit_length() < _LONG):
