@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import lakescope
 
@@ -53,15 +54,15 @@ def search_path(entries: Iterable[str]) -> str:
     An empty entry means that directory, too; what is relative is written out. The directory that this package was
     loaded from stays in any case: without it there is no child.
     """
-    unwanted = {_real(os.curdir)} - {_real(os.path.dirname(os.path.dirname(lakescope.__file__)))}
-    places = [os.path.abspath(entry) for entry in entries if _real(entry) not in unwanted]
+    unwanted = {_real(".")} - {_real(Path(lakescope.__file__).parents[1])}
+    places = [str(Path(entry).absolute()) for entry in entries if _real(entry) not in unwanted]
     # What holds the sign between two entries cannot be one.
     return os.pathsep.join(place for place in places if os.pathsep not in place)
 
 
-def _real(folder: str) -> str | None:
+def _real(folder: str | Path) -> Path | None:
     """A folder wherever links lead; None if it is relative to a working directory that is gone."""
     try:
-        return os.path.realpath(folder)
+        return Path(folder).resolve()
     except FileNotFoundError:
         return None
