@@ -165,14 +165,9 @@ def text_reader(path: str, names: Sequence[str], dialect: str) -> Reader:
 def _is_text(side: Side, names: Sequence[str]) -> bool:
     """Whether a file of Parquet has flat columns of text or whole numbers, which every system writes alike."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     found = _found(side.path)
-    path = None if found is None else files.local_path(found.parts[0][0])
-    try:
-        schema = None if path is None else pq.read_schema(path)
-    except (OSError, ValueError):
-        return False
+    schema = None if found is None else _schema_of(found)
     plain = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)
     return (
         schema is not None and schema.names == [*names] and all(any(is_(each.type) for is_ in plain) for each in schema)
@@ -435,13 +430,22 @@ def _has_column(side: Side, found: Found) -> bool:
     """Whether a file of Parquet itself has the column, which may be a field of another one."""
     if "." not in side.column:
         return True
+    schema = _schema_of(found)
+    return schema is not None and side.column in schema.names
+
+
+def _schema_of(found: Found) -> Any:
+    """The schema of the first file of a table of Parquet; None if it is not local or cannot be read."""
     import pyarrow.parquet as pq
 
-    path = files.local_path(found.parts[0][0])
+    uri = found.parts[0][0]
     try:
-        return path is not None and side.column in pq.read_schema(path).names
+        if files.local_path(uri) is None:
+            return None
+        with files.open_random(uri) as source:
+            return pq.read_schema(source)
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _json(side: Side, found: Found, dialect: str) -> Reader:

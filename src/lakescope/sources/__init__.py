@@ -128,8 +128,11 @@ def _within(table: str, uri: str) -> str:
 
 def _advice(error: BaseException) -> tuple[str, str]:
     """A hint, and the code the problem is filed under."""
+    from lakescope.sources.files import NotRegular
     from lakescope.sources.limits import Unbelievable
 
+    if isinstance(error, NotRegular):
+        return "it took the place of a file that was found there: put the file back and index again", "special-file"
     if isinstance(error, FileNotFoundError):
         return "the file was moved or removed after it was found: index again", "unreadable"
     if isinstance(error, PermissionError):

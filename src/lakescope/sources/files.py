@@ -8,17 +8,18 @@ a person goes through :func:`display` or :func:`reason_of`, which ask :mod:`lake
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlencode, urlsplit
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ _FLAT = ("s3", "gs", "abfs", "abfss", "az")
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
 _REASON_CHARACTERS = 300
+_NOT_REGULAR = "not a regular file but a directory, pipe, socket or device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class _Address:
         whole = "/".join(part for part in (self.path, path) if part)
         query = f"?{self.query}" if self.query else ""
         return f"{self.scheme}://{self.netloc}/{quote(whole, errors='surrogateescape')}{query}"
+
+
+class NotRegular(OSError):
+    """What should be a file is a directory, a pipe, a socket or a device."""
 
 
 class Stream:
@@ -273,7 +279,16 @@ def open_stream(location: str, compression: str | None = None, *, on_disk: bool 
         packed = open_random(location)
         unpacking = Unpacking.of(packed.size(), on_disk=on_disk)
         return Stream(pa.CompressedInputStream(packed, compression), _PIECE, unpacking)
-    return Stream(open_random(location) if path is None else open(path, "rb", buffering=0, opener=_regular))
+    return Stream(open_random(location) if path is None else open_local(path, buffering=0))
+
+
+def open_local(path: str, buffering: int = -1) -> BinaryIO:
+    """Open a local file to read; refuses whatever is no regular file, as it is opened.
+
+    Every file of a lake is opened here, in :func:`open_random` or in :func:`as_local`: it may have been replaced since
+    it was found, by a pipe that nobody writes to or a device that never ends.
+    """
+    return open(path, "rb", buffering=buffering, opener=_regular)  # type: ignore[return-value]
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -287,28 +302,42 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
     if path is None:
         filesystem, place = _open_filesystem(location)
         return filesystem.open_input_file(place)
-    if not _encodable(path):
-        return pa.PythonFile(open(path, "rb", opener=_regular), mode="r")
-    _check_regular(Path(path).stat())
-    return pa.memory_map(path) if mapped and Path(path).stat().st_size else pa.OSFile(path)
+    with open_local(path, buffering=0) as file:
+        same = _same_file(file)
+        if same is None and not _encodable(path):
+            return pa.PythonFile(open_local(path), mode="r")
+        size = os.fstat(file.fileno()).st_size
+        return (pa.memory_map if mapped and size else pa.OSFile)(same or path)
 
 
 @contextmanager
-def as_local(location: str, compression: str | None = None) -> Iterator[str]:
-    """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
+def as_local(location: str, compression: str | None = None, *, beside: Sequence[str] = ()) -> Iterator[str]:
+    """A local path for a library that opens files by itself: it leads to the file, or to a temporary copy.
+
+    ``beside`` are endings of other files that the library opens where they lie beside this one. Without any it gets a
+    link to what was opened here, whatever takes the place of the file; a library that follows links to their end by
+    itself, or finds such files, comes a moment after this look at them.
+    """
     path = local_path(location)
-    check_regular(location)
-    if path is not None and compression is None and _encodable(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="lakescope-") as folder:
-        copy = Path(folder, "copy")
-        if path is not None and compression is None:
-            copy.symlink_to(Path(path).absolute())
-        else:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakescope-")))
+        if path is None or compression is not None:
+            copy = folder / "copy"
             with open_stream(location, compression, on_disk=True) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
-        yield str(copy)
+            yield str(copy)
+            return
+        same = _same_file(stack.enter_context(open_local(path, buffering=0)))
+        others = [other for ending in beside if (other := Path(f"{Path(path).resolve()}{ending}")).exists()]
+        for other in others:
+            _check_regular(other.stat(), f"{other.name} beside it is ")
+        if (same is None or others) and _encodable(path):
+            yield path
+            return
+        # Databases are called like their files, in views for one.
+        link = folder / (Path(path).name if _encodable(path) else "copy")
+        link.symlink_to(same or Path(path).absolute())
+        yield str(link)
 
 
 def read_head(location: str, size: int, compression: str | None = None) -> bytes:
@@ -319,7 +348,12 @@ def read_head(location: str, size: int, compression: str | None = None) -> bytes
 
 def _regular(path: str, flags: int) -> int:
     """Open a file, not what may have taken its place since it was found: a pipe would block, a device never end."""
-    handle = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        handle = os.open(path, flags | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise NotRegular(_NOT_REGULAR) from error
+        raise
     try:
         _check_regular(os.fstat(handle))
     except OSError:
@@ -329,15 +363,21 @@ def _regular(path: str, flags: int) -> int:
 
 
 def check_regular(location: str) -> None:
-    """Refuse a local place that is no regular file, before a library opens it by itself."""
+    """Refuse a local place that is no regular file."""
     path = local_path(location)
     if path is not None:
         _check_regular(Path(path).stat())
 
 
-def _check_regular(found: os.stat_result) -> None:
+def _check_regular(found: os.stat_result, what: str = "") -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("not a regular file but a directory, pipe, socket or device")
+        raise NotRegular(what + _NOT_REGULAR)
+
+
+def _same_file(file: BinaryIO) -> str | None:
+    """A path that leads to a file that is open, also when another one has taken its place; None where there is none."""
+    path = f"/dev/fd/{file.fileno()}"
+    return path if Path(path).exists() else None
 
 
 def _encodable(path: str) -> bool:

@@ -69,19 +69,18 @@ def opened(uri: str) -> Any:
     """
     try:
         from pyiceberg.catalog.noop import NoopCatalog
-        from pyiceberg.io import load_file_io
         from pyiceberg.table import StaticTable
         from pyiceberg.table.metadata import TableMetadataUtil
+
+        from lakescope.sources.iceberg_files import TableFiles
     except ImportError as error:
         raise SourceError("reading Iceberg tables needs the package pyiceberg", hint=INSTALL) from error
     place = table_formats.state_of(uri, "iceberg").metadata
-    store = files.store_options(uri) if files.local_path(uri) is None else {}
-    bare = place.partition("?")[0] if store else place
     return StaticTable(
-        identifier=("static-table", bare),
+        identifier=("static-table", place),
         metadata=TableMetadataUtil.parse_raw(table_formats.text_of(place)),
-        metadata_location=bare,
-        io=load_file_io({f"s3.{name}": value for name, value in store.items()}, location=bare),
+        metadata_location=place,
+        io=TableFiles(uri),
         catalog=NoopCatalog("static-table"),
     )
 
