@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Any
 
 from lakescope.errors import LakescopeError
 from lakescope.sources import csv_file, files

@@ -91,9 +91,11 @@ def _connected(uri: str, compression: str | None) -> Iterator[Any]:
         raise SourceError("reading DuckDB files needs the package duckdb", hint="pip install duckdb") from error
     # Nothing is written to a disk: it would be written beside the database.
     config: Any = {"enable_external_access": "false", "threads": "1", "memory_limit": MEMORY, "temp_directory": ""}
-    with files.as_local(uri, compression, beside=(".wal",)) as path:
-        with duckdb.connect(path, read_only=True, config=config) as connection:
-            yield connection
+    with (
+        files.as_local(uri, compression, beside=(".wal",)) as path,
+        duckdb.connect(path, read_only=True, config=config) as connection,
+    ):
+        yield connection
 
 
 def selected(name: str, kind: str) -> str:

@@ -40,6 +40,8 @@ _FLAT = ("s3", "gs", "abfs", "abfss", "az")
 _PIECE = 4 * 1024
 _REASON_CHARACTERS = 300
 _NOT_REGULAR = "not a regular file but a directory, pipe, socket or device"
+#: What the system says of a socket, and of a link that leads to itself.
+_NO_FILE = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: "not a file but a link that leads to itself"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class _Address:
 
 
 class NotRegular(OSError):
-    """What should be a file is a directory, a pipe, a socket or a device."""
+    """What should be a file is a directory, a pipe, a socket, a device or a link to itself."""
 
 
 class Stream:
@@ -288,7 +290,7 @@ def open_local(path: str, buffering: int = -1) -> BinaryIO:
     Every file of a lake is opened here, in :func:`open_random` or in :func:`as_local`: it may have been replaced since
     it was found, by a pipe that nobody writes to or a device that never ends.
     """
-    return open(path, "rb", buffering=buffering, opener=_regular)  # type: ignore[return-value]
+    return open(path, "rb", buffering=buffering, opener=_regular)
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -307,7 +309,7 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
         if same is None and not _encodable(path):
             return pa.PythonFile(open_local(path), mode="r")
         size = os.fstat(file.fileno()).st_size
-        return (pa.memory_map if mapped and size else pa.OSFile)(same or path)
+        return pa.memory_map(same or path) if mapped and size else pa.OSFile(same or path)
 
 
 @contextmanager
@@ -351,8 +353,8 @@ def _regular(path: str, flags: int) -> int:
     try:
         handle = os.open(path, flags | os.O_NONBLOCK)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket
-            raise NotRegular(_NOT_REGULAR) from error
+        if error.errno in _NO_FILE:
+            raise NotRegular(_NO_FILE[error.errno]) from error
         raise
     try:
         _check_regular(os.fstat(handle))

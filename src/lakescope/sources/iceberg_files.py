@@ -10,7 +10,7 @@ from lakescope.sources import files
 from lakescope.sources.iceberg import place_of
 
 
-class _TableFile(InputFile):  # type: ignore[misc]
+class _TableFile(InputFile):
     """A file at a place of ours, under the location that the table knows it by."""
 
     def __init__(self, location: str, place: str) -> None:
@@ -31,7 +31,7 @@ class _TableFile(InputFile):  # type: ignore[misc]
         return files.open_random(self._place)
 
 
-class TableFiles(FileIO):  # type: ignore[misc]
+class TableFiles(FileIO):
     """Opens what the metadata of the table in a folder names."""
 
     def __init__(self, folder: str) -> None:

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from lakescope import processes
@@ -109,7 +108,10 @@ def _size(uri: str) -> int:
     from lakescope.sources import files
 
     path = files.local_path(uri)
-    return _ELSEWHERE if path is None else Path(path).stat().st_size
+    if path is None:
+        return _ELSEWHERE
+    with files.open_local(path) as file:
+        return os.fstat(file.fileno()).st_size
 
 
 def _explained(error: BaseException, hint: str) -> SourceError:
@@ -120,6 +122,8 @@ def _explained(error: BaseException, hint: str) -> SourceError:
         return error
     if isinstance(error, MemoryError):
         return too_large()
+    if isinstance(error, files.NotRegular):
+        return SourceError(f"cannot be read: {error}", hint="put the file back and index again", code="special-file")
     code = "archive-bomb" if isinstance(error, Unbelievable) else "damaged"
     if isinstance(error, FileNotFoundError | PermissionError):
         code = "unreadable"

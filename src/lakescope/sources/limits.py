@@ -8,12 +8,16 @@ a limit becomes a problem of its table; those that an honest file could meet can
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from lakescope.errors import BadRequest, SourceError
+
+Given = TypeVar("Given")
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -39,6 +43,10 @@ MEMORY = 4 << 30
 #: Seconds of processor that a helper may take to answer a question about any file, and bytes that it reads in one more:
 #: honest files are read many times as fast.
 FREE_SECONDS, BYTES_A_SECOND = 20, 1 << 20
+
+
+#: Seconds that a library may take to read what belongs to one table and it opens by itself.
+LIBRARY_SECONDS = 600.0
 
 
 class Unbelievable(OSError):
@@ -151,6 +159,23 @@ def bound_time(size: int) -> None:
     most = int(usage.ru_utime + usage.ru_stime) + 1 + more
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def within(seconds: float, work: Callable[[], Given]) -> Given:
+    """What some work gives that a library does by itself; TimeoutError if it takes longer.
+
+    It cannot be stopped: what waits for a pipe waits on, in a thread that goes with the process.
+    """
+    done: Future[Given] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # a library written in Rust panics with something that is no Exception
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="lakescope-limited", daemon=True).start()
+    return done.result(seconds)
 
 
 @contextmanager

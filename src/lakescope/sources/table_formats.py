@@ -24,6 +24,8 @@ _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))"
 _DATA = (".parquet", ".orc", ".avro", ".puffin", ".bin")
 _ABOUT = (".json", ".json.gz", ".avro", ".puffin", ".stats", ".text", ".crc")
 _HINT = "version-hint.text"
+#: The end of names of deletion vectors of Delta.
+_VECTOR = ".bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,21 @@ def check_files(folder: str, form: str) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(Path(entry.path))
                 elif not _is_own(entry, root):
+                    raise _foreign(Path(entry.path), path)
+
+
+def check_vectors(folder: str) -> None:
+    """Refuse a Delta table whose deletion vectors are none of its own files, before a library opens them."""
+    path = files.local_path(folder)
+    if path is None:
+        return
+    root, pending = Path(path).resolve(), [path]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif entry.name.endswith(_VECTOR) and not _is_own(entry, root):
                     raise _foreign(Path(entry.path), path)
 
 
