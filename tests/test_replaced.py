@@ -131,6 +131,24 @@ def test_a_log_that_leads_to_a_pipe_is_given_up(tmp_path: Path, monkeypatch: pyt
         list(sources.read(unit, lambda problem: None))
 
 
+def test_logs_and_metadata_of_any_size_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without blocks may have any size."""
+    replacing.write_lake(tmp_path / "lake")
+    monkeypatch.setattr(limits, "METADATA", 1 << 20)
+    manifest = next((tmp_path / "lake" / "iceberg" / "metadata").glob("snap-*.avro"))
+    os.truncate(manifest, 1 << 33)
+    found = {each.table: each for each in discover([str(tmp_path / "lake")])[0]}
+    with pytest.raises(SourceError, match="bytes, which no honest"):
+        sources.plan(found["iceberg"], 1 << 30)
+    commit = tmp_path / "lake" / "delta" / "_delta_log" / f"{0:020}.json"
+    os.truncate(commit, 1 << 33)
+    for place in (tmp_path / "lake" / "iceberg" / "metadata").glob("*.metadata.json"):
+        os.truncate(place, 1 << 33)
+    told = {each.table: each.detail for each in discover([str(tmp_path / "lake")])[1] if each.code == "table-format"}
+    assert set(told) == {"delta", "iceberg"}
+    assert all("bytes, which no honest" in detail for detail in told.values())
+
+
 def test_a_build_goes_on_when_files_are_replaced_in_the_middle(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 
 from lakescope.sources import files
 from lakescope.sources.iceberg import place_of
+from lakescope.sources.limits import check_metadata
 
 
 class _TableFile(InputFile):
@@ -28,7 +29,10 @@ class _TableFile(InputFile):
             return False
 
     def open(self, seekable: bool = True) -> Any:
-        return files.open_random(self._place)
+        source = files.open_random(self._place)
+        # The package reads it whole.
+        check_metadata(files.display(self._place), source.size())
+        return source
 
 
 class TableFiles(FileIO):

@@ -45,6 +45,8 @@ MEMORY = 4 << 30
 FREE_SECONDS, BYTES_A_SECOND = 20, 1 << 20
 
 
+#: Bytes of one file of a table's log or metadata, which is read whole.
+METADATA = 1 << 30
 #: Seconds that a library may take to read what belongs to one table and it opens by itself.
 LIBRARY_SECONDS = 600.0
 
@@ -125,6 +127,16 @@ def check_cell(table: str, column: str, size: int) -> None:
             f"{table} has cells of {size:,} bytes in column {column!r}: one may have {LONGEST:,}",
             hint="split what is large in it into rows",
             code="too-large",
+        )
+
+
+def check_metadata(name: str, size: int) -> None:
+    """Refuse a file of a table's log or metadata too large to be read whole; one without blocks has any size."""
+    if size > METADATA:
+        raise SourceError(
+            f"{name} has {size:,} bytes, which no honest log or metadata file has",
+            hint=f"it may have {METADATA >> 30} GB: write the table again if it is yours",
+            code="table-format",
         )
 
 

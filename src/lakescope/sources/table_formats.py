@@ -16,6 +16,7 @@ from typing import Any
 from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.files import Entry
+from lakescope.sources.limits import check_metadata
 from lakescope.sources.walk import LOG, METADATA, STATE, Listing
 from lakescope.untrusted import parsed
 
@@ -79,6 +80,8 @@ def check_files(folder: str, form: str) -> None:
                     pending.append(Path(entry.path))
                 elif not _is_own(entry, root):
                     raise _foreign(Path(entry.path), path)
+                elif entry.name.endswith(".json"):
+                    check_metadata(files.readable(entry.name), entry.stat().st_size)
 
 
 def check_vectors(folder: str) -> None:
@@ -165,6 +168,8 @@ def _json(uri: str) -> dict[str, Any]:
 
 def text_of(uri: str) -> str:
     """A metadata file, unpacked if its name says so."""
+    with files.open_random(uri) as source:
+        check_metadata(files.display(uri), source.size())
     with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
         return stream.read().decode("utf-8")
 
