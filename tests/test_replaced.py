@@ -85,6 +85,15 @@ def test_duckdb_gets_the_file_that_was_looked_at(tmp_path: Path) -> None:
             assert connection.execute("SELECT a FROM v").fetchall() == [(7,)]
 
 
+def test_errors_name_the_file_and_no_link_to_it(tmp_path: Path) -> None:
+    (tmp_path / "a.duckdb").write_bytes(fuzzing.seeds()["a.duckdb"][:5000])
+    (found,), _ = discover([str(tmp_path)])
+    with pytest.raises(SourceError, match=r"a\.duckdb") as caught:
+        sources.plan(found, 1 << 30)
+    assert "lakescope-" not in caught.value.message
+    assert "/dev/fd" not in caught.value.message
+
+
 def test_what_lies_beside_a_database_is_a_file(tmp_path: Path) -> None:
     for name, ending in (("a.sqlite", "-wal"), ("a.sqlite", "-journal"), ("a.sqlite", "-shm"), ("a.duckdb", ".wal")):
         place = tmp_path / ending

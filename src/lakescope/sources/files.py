@@ -39,6 +39,8 @@ _FLAT = ("s3", "gs", "abfs", "abfss", "az")
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
 _REASON_CHARACTERS = 300
+#: Paths that :func:`as_local` gives for files, with the name of the file; and those of files that are open.
+_STAND_IN = re.compile(r"/[^\s'\"]*/lakescope-[a-z0-9_]{8}/([^\s'\"]+)|/dev/fd/\d+")
 _NOT_REGULAR = "not a regular file but a directory, pipe, socket or device"
 #: What the system says of a socket, and of a link that leads to itself.
 _NO_FILE = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: "not a file but a link that leads to itself"}
@@ -147,8 +149,11 @@ def readable(text: str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error of a library says, in one line and without the credentials it may name."""
-    lines = scrub(str(error)).strip().splitlines()
+    """What an error of a library says, in one line and without the credentials it may name.
+
+    Nor the link or copy that stood for a file, which is called otherwise every time.
+    """
+    lines = _STAND_IN.sub(lambda match: match[1] or "the file", scrub(str(error))).strip().splitlines()
     return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
 
 
