@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -58,8 +58,8 @@ def test_a_library_gets_the_file_that_was_looked_at(tmp_path: Path, monkeypatch:
     path.write_bytes(corpus.arrow(corpus.typed(20)))
     content, look = path.read_bytes(), files._same_file
 
-    def replaced(file: BinaryIO) -> str | None:
-        found = look(file)
+    def replaced(handle: int) -> str | None:
+        found = look(handle)
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         return found
@@ -129,12 +129,13 @@ def test_a_log_that_leads_to_a_pipe_is_given_up(tmp_path: Path, monkeypatch: pyt
     actions: list[dict[str, Any]] = [{"remove": {"path": add["path"], "dataChange": True, "deletionTimestamp": 1}}]
     actions.append({"add": {**add, "deletionVector": {**vector, "cardinality": 1}}})
     (log / f"{1:020}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
-    monkeypatch.setattr(limits, "LIBRARY_SECONDS", 0.5)
     (found,), _ = discover([str(log.parent)])
     (unit,) = sources.plan(found, 1 << 30)
+    monkeypatch.setattr(limits, "LIBRARY_SECONDS", 0.5)
     with pytest.raises(SourceError, match="given up"):
         list(sources.read(unit, lambda problem: None))
-    # Nor is one that lies where it should.
+    # Nor is one opened that lies where it should.
+    monkeypatch.undo()
     os.mkfifo(log.parent / "deletion_vector_x.bin")
     with pytest.raises(SourceError, match=r"deletion_vector_x.bin is not a file of the table"):
         list(sources.read(unit, lambda problem: None))

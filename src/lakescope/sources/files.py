@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -310,7 +310,7 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
         filesystem, place = _open_filesystem(location)
         return filesystem.open_input_file(place)
     with open_local(path, buffering=0) as file:
-        same = _same_file(file)
+        same = _same_file(file.fileno())
         if same is None and not _encodable(path):
             return pa.PythonFile(open_local(path), mode="r")
         size = os.fstat(file.fileno()).st_size
@@ -326,25 +326,43 @@ def as_local(location: str, compression: str | None = None, *, beside: Sequence[
     itself, or finds such files, comes a moment after this look at them.
     """
     path = local_path(location)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakescope-")))
-        if path is None or compression is not None:
+    if path is None or compression is not None:
+        with _scratch() as folder:
             copy = folder / "copy"
             with open_stream(location, compression, on_disk=True) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
             yield str(copy)
-            return
-        same = _same_file(stack.enter_context(open_local(path, buffering=0)))
-        others = [other for ending in beside if (other := Path(f"{Path(path).resolve()}{ending}")).exists()]
-        for other in others:
-            _check_regular(other.stat(), f"{other.name} beside it is ")
-        if (same is None or others) and _encodable(path):
-            yield path
-            return
-        # Databases are called like their files, in views for one.
-        link = folder / (Path(path).name if _encodable(path) else "copy")
-        link.symlink_to(same or Path(path).absolute())
-        yield str(link)
+        return
+    handle = _regular(path, os.O_RDONLY)
+    try:
+        with _scratch() as folder:
+            yield _leading_to(path, handle, folder, beside)
+    finally:
+        os.close(handle)
+
+
+def _leading_to(path: str, handle: int, folder: Path, beside: Sequence[str]) -> str:
+    """A path for a file that is open: a link to that, or its own if others lie beside it that are to be found."""
+    others = [other for ending in beside if (other := Path(f"{Path(path).resolve()}{ending}")).exists()]
+    for other in others:
+        _check_regular(other.stat(), f"{other.name} beside it is ")
+    same = _same_file(handle)
+    if (same is None or others) and _encodable(path):
+        return path
+    # Databases are called like their files, in views for one.
+    link = folder / (Path(path).name if _encodable(path) else "copy")
+    link.symlink_to(same or Path(path).absolute())
+    return str(link)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A temporary folder. Unlike that of tempfile it may be let go of by whoever stops in the middle of a table."""
+    folder = tempfile.mkdtemp(prefix="lakescope-")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_head(location: str, size: int, compression: str | None = None) -> bytes:
@@ -381,9 +399,9 @@ def _check_regular(found: os.stat_result, what: str = "") -> None:
         raise NotRegular(what + _NOT_REGULAR)
 
 
-def _same_file(file: BinaryIO) -> str | None:
+def _same_file(handle: int) -> str | None:
     """A path that leads to a file that is open, also when another one has taken its place; None where there is none."""
-    path = f"/dev/fd/{file.fileno()}"
+    path = f"/dev/fd/{handle}"
     return path if Path(path).exists() else None
 
 
