@@ -133,9 +133,9 @@ def parquet_of_one_page(path: Path, scale: float) -> None:
 def parquet_of_nothing(path: Path, scale: float) -> None:
     schema = pa.schema([("a", pa.int32())])
     batch = pa.table([pa.nulls(int(4_000_000 * scale), pa.int32())], schema=schema)
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(path, schema, max_rows_per_page=1 << 30) as writer:
         for _ in range(100):
-            writer.write_table(batch)
+            writer.write_table(batch, row_group_size=batch.num_rows)
 
 
 @bomb("nulls.arrow")

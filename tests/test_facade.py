@@ -600,8 +600,8 @@ def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
 
 # How the house is built -----------------------------------------------------------------------------------------------
 
-#: The table of the design: which rooms a room may use. Errors, logs, timings, JSON of others and the version belong to
-#: everybody.
+#: The table of the design: which rooms a room may use. Errors, logs, timings, JSON of others, child processes and the
+#: version belong to everybody.
 ROOMS: dict[str, set[str]] = {
     "values": set(),
     "results": {"report"},
@@ -645,7 +645,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "demo": {"sources"},
 }
-EVERYBODY = {"errors", "_version", "logs", "stages", "untrusted"}
+EVERYBODY = {"errors", "_version", "logs", "processes", "stages", "untrusted"}
 
 
 def _imports(path: Path) -> Iterator[tuple[str, str]]:

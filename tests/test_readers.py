@@ -441,12 +441,15 @@ def test_a_reader_that_crashes_takes_only_its_file_along(tmp_path: Path, monkeyp
     _write_orc(table, tmp_path / "t.orc")
     helper = isolated.Helper("lakescope.sources.orc", "answer_questions")
     monkeypatch.setattr(orc_reader, "_HELPER", helper)
-    good = helper._code
-    helper._code = "import os, sys; sys.stdin.readline(); os.abort()"
+    (tmp_path / "modules").mkdir()
+    crash = "import os, sys\ndef answer_questions():\n    sys.stdin.readline()\n    os.abort()\n"
+    (tmp_path / "modules" / "crashing.py").write_text(crash)
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    good, helper._module = helper._module, "crashing"
     error = _fails(tmp_path / "t.orc")
     assert error.code == "damaged"
     assert "crash" in error.message
-    helper._code = good
+    helper._module = good
     assert _load(tmp_path / "t.orc")[0] == _expected(table)
     _write_orc(table.slice(0, 7), tmp_path / "t.orc")
     assert len(_load(tmp_path / "t.orc")[0]) == 7

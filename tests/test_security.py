@@ -6,6 +6,7 @@ import ast
 import gzip
 import logging
 import os
+import re
 import signal
 import socket
 import stat
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -457,3 +460,57 @@ def test_a_file_that_keeps_its_reader_busy_is_given_up(tmp_path: Path, monkeypat
         with pytest.raises(SourceError, match="more memory or time than a file may"):
             helper.ask("t", {"uri": str(tmp_path / "slow")})
     helper.close()
+
+
+#: Bombs of Parquet that metadata gives away, with what says so.
+CLAIMS = {
+    "page.parquet": r"cells of [\d,]+ bytes in column 'a': one may have 67,108,864",
+    "lists.parquet": r"cells of [\d,]+ bytes in column 'a.list.element': one may have",
+    "nulls.parquet": r"claims [\d,]+ rows in",
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_bombs_of_parquet_are_refused_before_anything_is_decoded(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    bombs.MAKERS[name](path, {"page.parquet": 0.07, "lists.parquet": 0.4, "nulls.parquet": 1.0}[name])
+    assert re.search(rf"{CLAIMS[name]}.* {TOLD[name]}$", _refused_unread(path, monkeypatch))
+
+
+def _refused_unread(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Why a file of Parquet is refused, and under which code; no batch of it is read."""
+    decoded = []
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", lambda *_, **__: iter(decoded.append(1) or ()))
+    (found,), _ = discover([str(path)])
+    (unit,) = sources.plan(found, 1 << 30)
+    with pytest.raises(SourceError) as caught:
+        list(sources.read(unit, lambda problem: None))
+    assert decoded == []
+    return f"{caught.value.message} {caught.value.code}"
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (pa.table({f"c{number}": pa.nulls(50_000, pa.int8()) for number in range(2_000)}), "claims 100,000,000 cells"),
+        (pa.table({"a": pa.array([[0] * 50] * 20_000)}), "claims 1,000,000 values in lists"),
+    ],
+)
+def test_columns_and_lists_that_take_no_bytes_are_counted(
+    table: pa.Table, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd", row_group_size=table.num_rows)
+    monkeypatch.setattr(limits, "FREE_CELLS", 1 << 20)
+    monkeypatch.setattr(limits, "CELLS_PER_BYTE", 1)
+    monkeypatch.setattr(limits, "FREE_VALUES", 1 << 16)
+    monkeypatch.setattr(limits, "VALUES_PER_BYTE", 10)
+    assert said in _refused_unread(tmp_path / "a.parquet", monkeypatch)
+
+
+def test_lists_of_honest_files_are_read(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([[0] * 100_000] * 10), "b": ["x" * 1_000_000] * 10}), tmp_path / "a.parquet")
+    (found,), _ = discover([str(tmp_path / "a.parquet")])
+    (unit,) = sources.plan(found, 1 << 30)
+    assert sum(batch.rows for batch in sources.read(unit, lambda problem: None)) == 10

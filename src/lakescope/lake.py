@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from lakescope.search.joined import Described, JoinedRows
     from lakescope.search.shared import SharedColumns
     from lakescope.shards.pool import Pool
+    from lakescope.sources.locations import TableLocation
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
     from lakescope.transforms.clock import Clock
@@ -412,7 +413,7 @@ class Lake:
         """What is to be read of a query: of a table of the lake where it lies."""
         return self.location(query) if self._is_table(query) else query
 
-    def location(self, table: str) -> str:
+    def location(self, table: str) -> TableLocation:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         from lakescope.search.reading import located
 
@@ -735,10 +736,14 @@ class Lake:
         if self._is_table(query):
             return str(query)
         if isinstance(query, str) or hasattr(query, "__fspath__"):
-            place = os.path.realpath(str(query))
+            from lakescope.sources.files import local_path
+            from lakescope.sources.locations import catalogue_uri
+
+            path = local_path(str(query))
+            places = {str(query)} if path is None else {catalogue_uri(path), catalogue_uri(os.path.realpath(path))}
             tables = self._index.catalog("tables")
             for name, uri in zip(tables["table"].to_pylist(), tables["uri"].to_pylist(), strict=True):
-                if uri == str(query) or uri == place:
+                if uri in places:
                     return str(name)
         return None
 

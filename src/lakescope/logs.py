@@ -53,7 +53,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line |= {"error": type(error).__name__, "reason": getattr(error, "message", None) or str(error)}
-        return json.dumps(_plain(line), ensure_ascii=True, default=str)
+        return json.dumps(_plain(line), ensure_ascii=True, default=str).replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any) -> Any:

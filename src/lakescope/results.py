@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, make_dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
-from lakescope.report.text import aligned, cell_text
+from lakescope.report.text import aligned, cell_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,11 +94,10 @@ class Results(Sequence[Record], Generic[Record]):
 
     def __repr__(self) -> str:
         if not self._records:
-            return "\n".join(["nothing found", *self.notes])
+            return visible("\n".join(["nothing found", *self.notes]))
         more = len(self) - _SHOWN
-        return "\n".join(
-            [*aligned(list(self.shown), self._cells()), *([f"({more:,} more)"] if more > 0 else []), *self.notes]
-        )
+        lines = [*aligned(list(self.shown), self._cells()), *([f"({more:,} more)"] if more > 0 else []), *self.notes]
+        return visible("\n".join(lines))
 
     def _repr_html_(self) -> str:
         from lakescope.report.html import results_html

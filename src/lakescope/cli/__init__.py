@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from lakescope.processes import safe_environment
 
 
 def main() -> None:
@@ -10,6 +13,9 @@ def main() -> None:
     # Where scipy is, numba loads its BLAS before the first kernel, which takes longer than most questions; no kernel
     # here needs it, and nothing else in this process does.
     sys.modules.setdefault("scipy.linalg.cython_blas", None)  # type: ignore[arg-type]
+    # The working directory may be a lake, and numba looks for settings there.
+    os.environ.update(safe_environment())
+
     from lakescope.cli.app import run
 
     run()

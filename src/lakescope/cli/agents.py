@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from lakescope.cli.output import say
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
 
@@ -24,5 +25,5 @@ def serve_agents(lake: Lake, allowed: str | None) -> None:
         raise LakescopeError("the Model Context Protocol SDK (mcp 2 or newer) is missing", hint=hint) from error
     made = server(lake, folder)
     if typer.get_text_stream("stdin").isatty():
-        typer.echo("waiting for an agent on standard input; see docs/agents.md for how to register this", err=True)
+        say("waiting for an agent on standard input; see docs/agents.md for how to register this")
     made.run("stdio")

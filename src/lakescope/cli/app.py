@@ -18,7 +18,7 @@ from lakescope.cli.asking import Commands
 from lakescope.cli.compiling import tell_of_compiling
 from lakescope.cli.idle import refuse_idle
 from lakescope.cli.opening import open_lake
-from lakescope.cli.output import Format, ReportFormat, print_record, print_records, write
+from lakescope.cli.output import Format, ReportFormat, print_record, print_records, say, write
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.report.text import aligned, cell_text
 
@@ -111,7 +111,7 @@ def index_command(
 
     line = None if quiet else ProgressLine()
     if line:
-        typer.echo("starting Spark ...", err=True)
+        say("starting Spark ...")
     try:
         lakescope.index(paths, out, master=master, joins=joins, share=share, progress=line)
     finally:
@@ -677,7 +677,7 @@ def _print_list(records: list[dict[str, Any]], fields: list[str], form: Format, 
 
 def _tell_more(left_out: int) -> None:
     if left_out:
-        typer.echo(f"({left_out:,} more; --limit 0 shows all)", err=True)
+        say(f"({left_out:,} more; --limit 0 shows all)")
 
 
 def run() -> None:
@@ -713,7 +713,7 @@ def _observed() -> Iterator[None]:
         if _state["profile"]:
             COMMAND.add([Stage("all", round(wall, 4), round(time.process_time(), 4))])
             rows = [[cell_text(record[field]) for field in _STAGE_FIELDS] for record in COMMAND.records()]
-            typer.echo("\n".join(aligned(_STAGE_FIELDS, rows)), err=True)
+            say("\n".join(aligned(_STAGE_FIELDS, rows)))
 
 
 def _run() -> None:
@@ -726,7 +726,7 @@ def _run() -> None:
     except typer.Abort:
         sys.exit(130)
     except KeyboardInterrupt:
-        typer.echo("interrupted; an index that was there before is untouched", err=True)
+        say("interrupted; an index that was there before is untouched")
         sys.exit(130)
     except typer.Exit as ended:
         sys.exit(ended.exit_code)
@@ -750,5 +750,5 @@ def _fail(error: Exception, message: str, code: int) -> None:
     from lakescope.sources.redact import scrub
 
     told = "".join(traceback.format_exception(error)) if _state["debug"] else f"error: {message}"
-    typer.echo(scrub(told), err=True)
+    say(scrub(told))
     sys.exit(code)

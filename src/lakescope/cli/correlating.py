@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
-from lakescope.cli.output import Format, print_results
+from lakescope.cli.output import Format, print_results, say
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
@@ -23,7 +21,7 @@ def print_augmented(
     results = lake.augment(query, _columns(lake, query, key), target, out, **options)
     print_results(results, form, empty="no column correlates: nothing was added")
     if results:
-        typer.echo(f"{out}: {len(results)} columns added", err=True)
+        say(f"{out}: {len(results)} columns added")
 
 
 def _columns(lake: Lake, query: str, key: str) -> list[str]:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
-from lakescope.cli.output import Format, print_records, print_results, write
+from lakescope.cli.output import Format, print_records, print_results, say, write
 from lakescope.cli.progress import ShareLine
 from lakescope.errors import BadRequest
 
@@ -140,4 +138,4 @@ def run_study(
         write("")
         print_results(own, form, empty="no column")
     if out is not None:
-        typer.echo(f"report: {write_report(out, trials, own)}", err=True)
+        say(f"report: {write_report(out, trials, own)}")

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-import typer
-
-from lakescope.cli.output import Format, print_record, print_results, write
+from lakescope.cli.output import Format, print_record, print_results, say, write
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
@@ -64,7 +62,7 @@ def print_headers(
     found = lake.suggest_headers(table, **options)
     if write_to is not None:
         names = lake.name_columns(table, write_to, found[0].headers if len(found) else None)
-        typer.echo(f"{write_to}: written with the headers {', '.join(names)}", err=True)
+        say(f"{write_to}: written with the headers {', '.join(names)}")
         return
     empty = "no header of the lake fits"
     if show == "columns":

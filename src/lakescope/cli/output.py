@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ from typing import Any
 
 import typer
 
-from lakescope.report.text import aligned, cell_text
+from lakescope.report.formulas import guarded_text
+from lakescope.report.text import aligned, cell_text, json_text, visible
 from lakescope.results import Results
 
 Record = dict[str, Any]
@@ -42,7 +42,7 @@ class ReportFormat(StrEnum):
 def print_records(records: Sequence[Record], fields: Sequence[str], form: Format, *, empty: str) -> None:
     """Print records: the chosen fields as a table, or everything as JSON or CSV."""
     if form is Format.json:
-        write(json.dumps(list(records), ensure_ascii=False, indent=1, default=_plain))
+        write(json_text(list(records), indent=1, default=_plain))
     elif form is Format.csv:
         write(_csv(records, fields).rstrip("\n"))
     elif not records:
@@ -58,7 +58,7 @@ def print_record(record: Record, form: Format) -> None:
         width = max(len(name) for name in record)
         write("\n".join(f"{name.ljust(width)}  {cell_text(value, 200)}" for name, value in record.items()))
     elif form is Format.json:
-        write(json.dumps(record, ensure_ascii=False, indent=1, default=_plain))
+        write(json_text(record, indent=1, default=_plain))
     else:
         write(_csv([record]).rstrip("\n"))
 
@@ -75,8 +75,8 @@ def _csv(records: Sequence[Record], fields: Sequence[str] = ()) -> str:
 
 def _flat(value: Any) -> Any:
     if isinstance(value, list | dict | tuple):
-        return json.dumps(value, ensure_ascii=False, default=_plain)
-    return _plain(value) if isinstance(value, datetime) else value
+        return json_text(value, default=_plain)
+    return _plain(value) if isinstance(value, datetime) else guarded_text(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:
@@ -84,12 +84,13 @@ def _plain(value: Any) -> Any:
 
 
 def write(text: str) -> None:
-    """Print an answer. Where the reader goes away, as `| head` does, end like any other tool: silently.
+    """Print an answer, with escapes for what steers a terminal, wherever it goes: a pipe may end in one.
 
+    Where the reader goes away, as `| head` does, end like any other tool: silently.
     Not by the default action of SIGPIPE: that would be the end, too, when an object store or a database hangs up.
     """
     try:
-        sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+        sys.stdout.write(visible(text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _write_to_nobody()
@@ -103,8 +104,13 @@ def _write_to_nobody() -> None:
     os.close(nowhere)
 
 
+def say(text: str) -> None:
+    """Say something beside the answer, on standard error."""
+    typer.echo(visible(text), err=True)
+
+
 def print_results(results: Results[Any], form: Format, *, empty: str) -> None:
     """Print an answer, its notes on standard error."""
     print_records(results.to_dicts(), results.shown, form, empty=empty)
     for note in results.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}")

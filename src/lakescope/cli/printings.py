@@ -7,9 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-import typer
-
-from lakescope.cli.output import Format, print_results, write
+from lakescope.cli.output import Format, print_results, say, write
 from lakescope.cli.progress import watching
 from lakescope.errors import BadRequest, NotFound
 from lakescope.questions.correlated import CorrelatedRequest
@@ -86,7 +84,7 @@ class Explained(Printing):
         if "columns" in found.info and "fetched_bytes" in found.info:
             parts = [*parts, {"fetched_bytes": found.info["fetched_bytes"]}]
         for each in parts:
-            typer.echo("; ".join(f"{name}: {_text(value)}" for name, value in each.items()), err=True)
+            say("; ".join(f"{name}: {_text(value)}" for name, value in each.items()))
 
 
 def _text(value: Any) -> str:
@@ -150,7 +148,7 @@ class JoinPrinting(Coded):
         if self.engine == "hybrid":
             if form is Format.table:
                 print_results(replace(asked, engine="lsh").ask(lake), form, empty="nothing found at first sight")
-                typer.echo("estimated; exactly:", err=True)
+                say("estimated; exactly:")
             asked = replace(asked, engine="exact")
         self.print_answer(asked.ask(lake), asked, form)
 
@@ -188,7 +186,7 @@ class PathPrinting(Coded):
         ]
         write("\n".join(aligned(found.shown, rows)))
         for note in found.notes:
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,7 +225,7 @@ class CorrelationPrinting(Coded):
             Path(self.plot).write_text(
                 lake.scatter(asked.query, complete.key, complete.target, picked, **about), "utf-8"
             )
-            typer.echo(f"{self.plot}: {picked.table} {picked.column} against {complete.target}", err=True)
+            say(f"{self.plot}: {picked.table} {picked.column} against {complete.target}")
 
 
 def check_drawing(path: str) -> None:
@@ -283,7 +281,7 @@ class DiagramPrinting(Printing):
         if asked.form == "svg" and Path(self.out).suffix.lower() != ".svg":
             raise BadRequest(f"cannot draw into {self.out}", hint="name a file that ends in .svg, or another --form")
         Path(self.out).write_text(asked.ask(lake), "utf-8")
-        typer.echo(f"{self.out}: drawn", err=True)
+        say(f"{self.out}: drawn")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -304,7 +302,7 @@ class Listed(Printing):
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         super(Listed, self).print_answer(found[: self.limit] if self.limit else found, asked, form)
         if self.limit and len(found) > self.limit:
-            typer.echo(f"({len(found) - self.limit:,} more; --limit 0 shows all)", err=True)
+            say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -386,7 +384,7 @@ class StudyPrinting(Printing):
         if self.out is not None:
             from lakescope.fds.study import write_report
 
-            typer.echo(f"report: {write_report(self.out, found)}", err=True)
+            say(f"report: {write_report(self.out, found)}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -399,10 +397,10 @@ class LakeDependencyPrinting(Printing):
 
     def show(self, lake: Any, asked: LakeDependenciesRequest, form: Format) -> None:
         if not self.quiet:
-            typer.echo("starting Spark ...", err=True)
+            say("starting Spark ...")
         self.print_answer(asked.ask(lake), asked, form)
         if asked.out is not None:
-            typer.echo(f"all of them: {asked.out}", err=True)
+            say(f"all of them: {asked.out}")
 
 
 Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lakescope.report.text import size_text
+from lakescope.report.text import printable, size_text
 
 if TYPE_CHECKING:
     from lakescope.pipeline.progress import Progress
@@ -131,4 +131,4 @@ class TextLine(_LivingLine):
 
     def __call__(self, what: str) -> None:
         text = f"{self._verb}, {duration(time.monotonic() - self._began)}: {what}"
-        self._write(text[: shutil.get_terminal_size().columns - 1])
+        self._write(printable(text)[: shutil.get_terminal_size().columns - 1])

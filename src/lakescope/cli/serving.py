@@ -10,9 +10,8 @@ import webbrowser
 from importlib.util import find_spec
 from urllib.parse import quote
 
-import typer
-
 from lakescope.cli.counting import size
+from lakescope.cli.output import say
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 
@@ -49,7 +48,7 @@ def serve(lake: Lake, *, host: str, port: int, token: str | None, largest: str, 
         timeout_keep_alive=60,
     )
     address = _address(host, listening.getsockname()[1], token)
-    typer.echo(f"{path} is at {address}  (Ctrl-C ends it)", err=True)
+    say(f"{path} is at {address}  (Ctrl-C ends it)")
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     uvicorn.Server(config).run(sockets=[listening])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import typer
-
-from lakescope.cli.output import write
+from lakescope.cli.output import say, write
 from lakescope.cli.progress import ProgressLine, duration
 from lakescope.report.text import aligned, size_text
 
@@ -18,9 +16,9 @@ def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:
     from lakescope.demo import write_demo_lake
 
     lake_path, index_path = Path(folder) / "lake", Path(folder) / "lake.idx"
-    typer.echo(f"writing a demo lake to {lake_path} ...", err=True)
+    say(f"writing a demo lake to {lake_path} ...")
     write_demo_lake(lake_path, seed=seed, scale=scale)
-    typer.echo("starting Spark ...", err=True)
+    say("starting Spark ...")
     line = ProgressLine()
     try:
         lake = lakescope.index(lake_path, index_path, master=master, progress=line)

@@ -10,9 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from lakescope.cli.output import Format, print_record, print_records, print_results, write
+from lakescope.cli.output import Format, print_record, print_records, print_results, say, write
 from lakescope.cli.progress import TextLine
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.text import aligned, shorten
@@ -80,7 +78,7 @@ def print_lake_autojoin(
     print_results(results, form, empty="no table of the index would join after a transformation")
     if explain:
         for table, why in results.info["refused"].items():
-            typer.echo(f"{table}: {why}", err=True)
+            say(f"{table}: {why}")
 
 
 def print_autojoin(
@@ -170,7 +168,7 @@ def _print_evidence(plan: Any) -> None:
         write("\n".join(["", "learnt from, among others:", *aligned(["row", "key", "shared"], rows)]))
     told = {name: value for name, value in plan.info.items() if value is not None}
     if told:
-        typer.echo("; ".join(f"{name}: {_short(value)}" for name, value in told.items()), err=True)
+        say("; ".join(f"{name}: {_short(value)}" for name, value in told.items()))
 
 
 def _short(value: object) -> str:
@@ -212,4 +210,4 @@ def _write_joined(found: Any, out: str) -> None:
     if not found:
         raise NotFound(f"nothing joins: {out} was not written", hint="ask without --out to see why")
     write_table(found.table(), out)
-    typer.echo(f"wrote {found.pairs().num_rows:,} rows to {out}", err=True)
+    say(f"wrote {found.pairs().num_rows:,} rows to {out}")

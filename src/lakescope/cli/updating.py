@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import typer
-
-from lakescope.cli.output import Format, print_record, write
+from lakescope.cli.output import Format, print_record, say, write
 from lakescope.cli.progress import ProgressLine, duration
 
 if TYPE_CHECKING:
@@ -45,14 +43,14 @@ def tell(done: Update, form: Format) -> None:
     else:
         write(f"generation {done.generation} in {duration(done.seconds)}; {done.segments} segments")
     if done.advice:
-        typer.echo(f"note: {done.advice}", err=True)
+        say(f"note: {done.advice}")
 
 
 def push(lake: Lake, target: str, form: Format, *, quiet: bool) -> None:
     """Copy an index to object storage, with progress, and say what was sent."""
 
     def told(done: int, total: int) -> None:
-        typer.echo(f"sent {done:,} of {total:,} bytes", err=True)
+        say(f"sent {done:,} of {total:,} bytes")
 
     sent = lake.push(target, progress=None if quiet else told)
     if form is not Format.table:

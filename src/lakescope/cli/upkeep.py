@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import lakescope
-from lakescope.cli.output import Format, print_results
+from lakescope.cli.output import Format, print_results, say
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -20,12 +20,12 @@ def print_findings(lake: Lake, form: Format) -> None:
 
     def progress(done: int, files: int) -> None:
         if living:
-            typer.echo(f"\rfile {done:,} of {files:,}", err=True, nl=done == files)
+            sys.stderr.write(f"\rfile {done:,} of {files:,}" + "\n" * (done == files))
 
     found = lake.verify(deep=True, progress=progress)
     print_results(found, form, empty=f"{lake.path}: every file is whole, and all of them agree")
     if found:
-        typer.echo("hint: lakescope repair takes out what is damaged; else build the index again", err=True)
+        say("hint: lakescope repair takes out what is damaged; else build the index again")
         raise typer.Exit(1)
 
 

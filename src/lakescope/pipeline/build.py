@@ -45,6 +45,7 @@ from lakescope.pipeline.warmup import start_warming
 from lakescope.sources import snapshots
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.files import display
+from lakescope.sources.locations import catalogue_uri
 from lakescope.sources.model import Problem
 from lakescope.sources.redact import Secret, scrub
 from lakescope.stages import COMMAND, Stages
@@ -430,7 +431,7 @@ def write_failures(failed: list[Found], staging: Path) -> list[SegmentFile]:
     """A file of what could not be planned, and in which state it was: it is not tried again before it changes."""
     shard = ShardWriter(staging, "failures")
     for found in failed:
-        record = {"table": found.table, "uri": display(found.uri), "version": found.version, "content": None}
+        record = {"table": found.table, "uri": catalogue_uri(found.uri), "version": found.version, "content": None}
         shard.add(record)
     file = shard.close()
     return [file] if file else []

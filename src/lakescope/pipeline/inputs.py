@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakescope.errors import BadRequest
+from lakescope.errors import BadRequest, SourceError
 from lakescope.pipeline.scan import MANY_UNITS
 from lakescope.sources import files
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
+from lakescope.sources.locations import catalogue_pattern
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.postgres_uri import Address, is_postgres
 from lakescope.sources.redact import scrub
@@ -105,7 +106,7 @@ class Inputs:
         """What an update needs to know; secrets of URIs are left out, and frames, which cannot be read again."""
         local = [files.local_path(location) for location in self.locations]
         places = [
-            display(location) if path is None else str(Path(path).expanduser().absolute())
+            catalogue_pattern(location if path is None else str(Path(path).expanduser().absolute()))
             for location, path in zip(self.locations, local, strict=True)
         ]
         return {"locations": places, "catalog": self.catalog, "unit_bytes": unit_bytes, "joins": joins}
@@ -135,16 +136,23 @@ class Inputs:
             if _is_spark_frame(frame):
                 continue
             path = staging / f"frame-{len(units)}.arrow"
-            batches = iter(as_batches(frame))
-            first = next(batches)
-            # A stream, not a file: pieces of a categorical column may each have categories of their own.
-            with disk.create(path) as stream, pa.ipc.new_stream(stream, first.schema) as writer:
-                writer.write_batch(first)
-                for batch in batches:
-                    writer.write_batch(batch)
+            try:
+                _write_frame(path, frame)
+            except (BadRequest, SourceError) as error:
+                raise BadRequest(f"frame {name!r}: {error.message}", hint=error.hint) from error
             source = {"uri": f"frame:{name}", "format": "frame", "modified": None}
             units.append(Unit(name, "arrow", str(path.absolute()), path.stat().st_size, options={"source": source}))
         return units
+
+
+def _write_frame(path: Path, frame: Any) -> None:
+    batches = iter(as_batches(frame))
+    first = next(batches)
+    # A stream, not a file: pieces of a categorical column may each have categories of their own.
+    with disk.create(path) as stream, pa.ipc.new_stream(stream, first.schema) as writer:
+        writer.write_batch(first)
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def declare(frames: list[SparkFrame], staging: Path) -> list[Unit]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from lakescope import sources
 from lakescope.errors import SourceError
-from lakescope.sources import files
 from lakescope.sources.discover import Found
+from lakescope.sources.locations import catalogue_uri
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.redact import Secret, parted, whole
@@ -78,7 +78,7 @@ def make_plan(tables: list[Found], unit_bytes: int = UNIT_BYTES) -> Plan:
             plan.failed.append(found)
             continue
         source = {
-            "uri": files.display(found.uri),
+            "uri": catalogue_uri(found.uri),
             "format": found.format,
             "modified": found.modified,
             "version": found.version,

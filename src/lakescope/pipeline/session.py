@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from lakescope.errors import BadRequest, BuildFailed
 from lakescope.pipeline.java import find_java
+from lakescope.processes import safe_environment, search_path
 from lakescope.sources.redact import scrub, without_secrets
 
 if TYPE_CHECKING:
@@ -85,21 +86,13 @@ def inheriting(session: SparkSession, work: Callable[[], None]) -> Callable[[], 
 
 def _start(master: str, log: Path) -> SparkSession:
     """Start or connect a session of our own."""
-    # Workers must run this interpreter: another one would lack pyarrow, or be another version.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    local = master.startswith("local")
-    if not master.startswith("sc://"):
-        os.environ["JAVA_HOME"] = str(find_java())
-        if local:
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("lakescope")
     builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
-    for key, value in _LOCAL_CONF.items() if local else ():
+    for key, value in _configuration(master).items():
         builder = builder.config(key, value)
-    with _quiet_jvm(log):
+    with _quiet_jvm(log), _environment(_variables(master)):
         try:
             return builder.getOrCreate()
         except Exception as error:
@@ -107,6 +100,57 @@ def _start(master: str, log: Path) -> SparkSession:
                 f"could not start Spark at {without_secrets(master)}: {scrub(_first_line(error) + _tail(log))}",
                 hint="check the master's address, that Java 17 or newer runs, and that nothing blocks loopback",
             ) from error
+
+
+def _configuration(master: str) -> dict[str, str]:
+    """Settings of a session of our own; a Spark Connect server has been started with its own."""
+    if master.startswith("sc://"):
+        return {}
+    if not master.startswith("local"):
+        # Executors work in folders of their own, where numba finds no settings, but files that were sent lie there.
+        return {"spark.executorEnv.PYTHONSAFEPATH": "1"}
+    # The JVM may be older than this session, and its environment with it.
+    safe = {f"spark.executorEnv.{name}": value for name, value in safe_environment().items()}
+    return {**_LOCAL_CONF, **safe}
+
+
+def _variables(master: str) -> dict[str, str]:
+    """The environment in which a session of our own is started: that of the JVM, and of Python workers below it."""
+    # Workers must run this interpreter: another one would lack pyarrow, or be another version.
+    interpreter = {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+    if master.startswith("sc://"):
+        return interpreter
+    made = {**interpreter, **safe_environment(), "JAVA_HOME": str(find_java())}
+    made["SPARK_HOME"] = os.environ.get("SPARK_HOME") or str(_spark_home())
+    if path := os.environ.get("PYTHONPATH"):
+        made["PYTHONPATH"] = search_path(path.split(os.pathsep))
+    if master.startswith("local"):
+        made["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+    return made
+
+
+def _spark_home() -> Path:
+    """Where Spark is installed. PySpark would look above the working directory first, and run what it finds there."""
+    import pyspark
+
+    package = Path(pyspark.__file__).parent
+    places = (package / "spark-distribution", package, package.parent.parent)
+    return next((place for place in places if (place / "bin" / "spark-submit").is_file()), package)
+
+
+@contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Environment variables that processes started inside inherit; this process gets its own back."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from lakescope.pipeline.progress import Listener
 from lakescope.sources import files, snapshots
 from lakescope.sources.content import content_at
 from lakescope.sources.discover import Found, discover, is_unlisted
+from lakescope.sources.locations import catalogue_uri
 from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
@@ -202,9 +203,7 @@ def _looked(index: Index, given: dict[str, Any]) -> tuple[list[Found], list[Prob
 def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]) -> list[str]:
     """Why nothing is known of some locations, so that their tables must not be taken for removed."""
     had = [record["uri"] for record in index.states("tables")]
-    emptied = [
-        each for each in locations if _is_empty(each) and any(uri.startswith(f"{each.rstrip('/')}/") for uri in had)
-    ]
+    emptied = [each for each in locations if _is_empty(each) and any(_is_in(uri, each) for uri in had)]
     before = [Problem(**record) for record in index.catalog("problems").to_pylist()]
     # What could not be listed when the index was written has no tables in it.
     new = [each for each in locations if not any(is_unlisted(problem, each) for problem in before)]
@@ -214,6 +213,12 @@ def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]
         if problem.code == "not-found" or any(is_unlisted(problem, location) for location in new)
     ]
     return told + [f"{files.display(each)} is empty now" for each in emptied]
+
+
+def _is_in(uri: str, location: str) -> bool:
+    """Whether a file of the catalogue lies in a local directory that was given."""
+    path, folder = files.local_path(uri), files.local_path(location)
+    return path is not None and folder is not None and path.startswith(f"{folder.rstrip('/')}/")
 
 
 def _is_empty(location: str) -> bool:
@@ -243,7 +248,7 @@ def _compare(index: Index, given: dict[str, Any], changes: Changes, again: set[s
     changes.remove(record for record in records if record["table"] in left_out)
     known = _by_location(records)
     for each in changes.seen:
-        before = known.pop(files.display(each.uri), [])
+        before = known.pop(catalogue_uri(each.uri), [])
         left = [record for record in before if record["table"] not in left_out]
         if each.table in left_out:
             changes.remove(left)
@@ -302,7 +307,7 @@ def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
         return plan
     places = dict(zip(names, tables["uri"].to_pylist(), strict=True))
     again = {places[name] for name in doubled}
-    changes.found = [each for each in changes.seen if each in changes.found or files.display(each.uri) in again]
+    changes.found = [each for each in changes.seen if each in changes.found or catalogue_uri(each.uri) in again]
     changes.gone.update(name for name in names if places[name] in again)
     return _cut(changes, given)
 

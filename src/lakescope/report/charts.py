@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
+
+from lakescope.report.markup import text as html_text
 
 Points = Sequence[tuple[float, float]]
 
@@ -42,8 +43,8 @@ def line_chart(
     up = _Axis([b for _, b in points], log=log_y)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{escape(title, quote=True)}" font-family="sans-serif" font-size="11" fill="currentColor">',
-        f'<text x="{_LEFT}" y="20" font-size="14">{escape(title)}</text>',
+        f'aria-label="{html_text(title)}" font-family="sans-serif" font-size="11" fill="currentColor">',
+        f'<text x="{_LEFT}" y="20" font-size="14">{html_text(title)}</text>',
         *_grid(across, up, x, y),
     ]
     ends: list[float] = []
@@ -96,9 +97,9 @@ def _grid(across: _Axis, up: _Axis, x: str, y: str) -> list[str]:
         at = _y(up, value)
         parts.append(f'<path d="M{_LEFT} {at:.1f}H{right}" stroke="#8884" fill="none"/>')
         parts.append(f'<text x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
-    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>')
+    parts.append(f'<text x="{(_LEFT + right) / 2:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{html_text(x)}</text>')
     middle = (_TOP + foot) / 2
-    parts.append(f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">{escape(y)}</text>')
+    parts.append(f'<text transform="translate(14 {middle:.0f}) rotate(-90)" text-anchor="middle">{html_text(y)}</text>')
     return parts
 
 
@@ -114,7 +115,7 @@ def _line(name: str, line: Points, across: _Axis, up: _Axis, colour: str, ends: 
     return [
         f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>',
         *(f'<circle cx="{_x(across, a):.1f}" cy="{_y(up, b):.1f}" r="2.4" fill="{colour}"/>' for a, b in line),
-        f'<text x="{_WIDTH - _RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}">{escape(name)}</text>',
+        f'<text x="{_WIDTH - _RIGHT + 8}" y="{at + 4:.1f}" fill="{colour}">{html_text(name)}</text>',
     ]
 
 
@@ -132,14 +133,14 @@ def histogram_chart(
     bars = []
     for place, each in enumerate(bins):
         tall = max(1.0, height * each["count"] / peak) if each["count"] else 0.0
-        span = " to ".join(dict.fromkeys(escape(_edge(each[end])) for end in ("low", "high")))
+        span = " to ".join(dict.fromkeys(html_text(_edge(each[end])) for end in ("low", "high")))
         bars.append(
             f'<rect x="{place * step:.2f}" y="{height - tall:.2f}" width="{step - gap:.2f}" height="{tall:.2f}">'
             f"<title>{span}: {each['count']:,}</title></rect>"
         )
     return Svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'preserveAspectRatio="none" role="img" aria-label="{escape(title, quote=True)}" fill="currentColor">'
+        f'preserveAspectRatio="none" role="img" aria-label="{html_text(title)}" fill="currentColor">'
         + "".join(bars)
         + "</svg>"
     )
@@ -166,8 +167,8 @@ def scatter_chart(points: Points, *, title: str, x: str, y: str) -> Svg:
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{escape(title, quote=True)}" font-family="sans-serif" font-size="11" fill="currentColor">',
-        f'<text x="{_LEFT}" y="20" font-size="14">{escape(title)}</text>',
+        f'aria-label="{html_text(title)}" font-family="sans-serif" font-size="11" fill="currentColor">',
+        f'<text x="{_LEFT}" y="20" font-size="14">{html_text(title)}</text>',
         f'<rect x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}" fill="none" stroke="#8884"/>',
     ]
     for i in range(5):
@@ -177,8 +178,8 @@ def scatter_chart(points: Points, *, title: str, x: str, y: str) -> Svg:
             f'<text x="{_LEFT - 6}" y="{place(up, 1) + 4:.1f}" text-anchor="end">{up:.4g}</text>',
         ]
     parts += [
-        f'<text x="{_LEFT + width / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(x)}</text>',
-        f'<text x="{_LEFT}" y="{_TOP - 4}">{escape(y)}</text>',
+        f'<text x="{_LEFT + width / 2}" y="{_HEIGHT - 8}" text-anchor="middle">{html_text(x)}</text>',
+        f'<text x="{_LEFT}" y="{_TOP - 4}">{html_text(y)}</text>',
     ]
     for a, b in points:
         parts.append(

@@ -34,7 +34,7 @@ from lakescope.report.summary import (
     references_of,
     table_summaries,
 )
-from lakescope.report.text import shorten
+from lakescope.report.text import json_text, shorten
 from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:
@@ -287,4 +287,4 @@ def paged(sizes: Sequence[int], most: int) -> list[tuple[int, int]]:
 
 
 def _json(what: Any) -> str:
-    return json.dumps(what, ensure_ascii=False, indent=1, default=str) + "\n"
+    return json_text(what, indent=1, default=str) + "\n"

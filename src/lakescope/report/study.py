@@ -6,11 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from lakescope._version import __version__
+from lakescope.report.formulas import guarded_text
+from lakescope.report.markup import text as html_text
 
 _STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
@@ -37,12 +38,12 @@ def write_study(
     (target / "study.csv").write_text(_csv(rows), "utf-8")
     figures = "".join(f"<figure>{chart}</figure>" for chart in charts if chart)
     parts = {**(sections or {}), "Numbers": html_table(shown, ([row[name] for name in shown] for row in rows))}
-    body = "".join(f"<h2>{escape(heading)}</h2>{part}" for heading, part in parts.items())
+    body = "".join(f"<h2>{html_text(heading)}</h2>{part}" for heading, part in parts.items())
     page = target / "study.html"
     page.write_text(
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"
-        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>"
-        f"<p>lakescope {escape(__version__)}: {escape(about)}</p>{figures}{body}</body></html>",
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html_text(title)}</title>"
+        f"<style>{_STYLE}</style></head><body><h1>{html_text(title)}</h1>"
+        f"<p>lakescope {html_text(__version__)}: {html_text(about)}</p>{figures}{body}</body></html>",
         "utf-8",
     )
     return page
@@ -50,8 +51,8 @@ def write_study(
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Rows as an HTML table."""
-    names = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+    names = "".join(f"<th>{html_text(name)}</th>" for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{html_text(_cell(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{names}</tr>{body}</table>"
 
 
@@ -59,7 +60,8 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({name: guarded_text(cell) if isinstance(cell, str) else cell for name, cell in row.items()})
     return out.getvalue()
 
 

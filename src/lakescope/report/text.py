@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+#: Characters that move a cursor, ring, colour or erase (C0, C1), end a line elsewhere, or set the direction of others;
+#: and halves of surrogate pairs, which are none.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -18,7 +23,7 @@ def profile_text(profile: dict[str, Any]) -> str:
     lines = [head, "", *aligned(names, rows)]
     for problem in profile["problems"]:
         lines.append(f"{problem['severity']}: {problem['code']} (x{problem['count']}): {printable(problem['detail'])}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def column_line(column: dict[str, Any]) -> list[str]:
@@ -59,6 +64,20 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else _seen(char) for char in text.replace("\r\n", "\n"))
+
+
+def visible(text: str) -> str:
+    r"""Lines of text without characters that steer a terminal or turn the order of others: escapes stand for them.
+
+    Line breaks and tabs stay. What is data for programs keeps all it says (``\x1b``), unlike what :func:`printable`
+    makes of a cell that a person reads.
+    """
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """JSON in letters that can be read; characters that steer a terminal are its escapes, so that nothing is lost."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, **options))
 
 
 def _seen(char: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
@@ -117,15 +118,13 @@ def _signed(side: Side) -> bool:
 
 def known(query: Any, side: Side) -> Side:
     """The side of a query from outside the lake, with what its first cells tell of how its values are written."""
-    from lakescope.search.reading import batches_of
+    from lakescope.search.reading import opened
 
-    try:
-        for batch in islice(batches_of(query), 1):
+    with suppress(LakescopeError), opened(query) as batches:
+        for batch in islice(batches, 1):
             for column in batch.columns:
                 if column.name == side.column:
                     return _looked_at(side, understand(column, batch.fallback), _type_of(query, side))
-    except LakescopeError:
-        pass
     return side
 
 

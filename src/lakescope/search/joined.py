@@ -19,7 +19,7 @@ import pyarrow as pa
 from lakescope.errors import NotFound
 from lakescope.search.augment import free_name, row_hashes, typed
 from lakescope.search.query import QueryColumn
-from lakescope.search.reading import batches_of
+from lakescope.search.reading import opened
 from lakescope.values.canonical import Kind, decode
 from lakescope.values.cells import Cells, understand
 from lakescope.values.text import MISSING, TextColumn
@@ -42,15 +42,16 @@ def head(query: Any, rows: int) -> pa.Table:
     """The first rows of a table, cells as they are written."""
     columns: dict[str, list[str | None]] = {}
     read = 0
-    for batch in batches_of(query):
-        for column in batch.columns:
-            cells = columns.setdefault(column.name, [None] * read)
-            cells += _cells(column, batch.fallback, rows - read)
-        read = min(rows, read + batch.rows)
-        for cells in columns.values():
-            cells += [None] * (read - len(cells))
-        if read >= rows:
-            break
+    with opened(query) as batches:
+        for batch in batches:
+            for column in batch.columns:
+                cells = columns.setdefault(column.name, [None] * read)
+                cells += _cells(column, batch.fallback, rows - read)
+            read = min(rows, read + batch.rows)
+            for cells in columns.values():
+                cells += [None] * (read - len(cells))
+            if read >= rows:
+                break
     return pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
 
 
@@ -172,28 +173,29 @@ def _read_rows(query: Any, key: str, wanted: U64 | None, most: int | None) -> tu
     kinds: dict[str, I64] = {}
     hashes: list[U64] = [np.empty(0, np.uint64)]
     rows = 0
-    for batch in batches_of(query):
-        cells = {each.name: understand(each, batch.fallback) for each in batch.columns}
-        if key not in cells:
-            if not rows:
-                raise NotFound.among("column", key, list(cells))
-            keys = np.zeros(batch.rows, np.uint64)
-        else:
-            keys = row_hashes(cells[key])
-        chosen = np.arange(batch.rows) if wanted is None else np.flatnonzero(np.isin(keys, wanted) & (keys > 0))
-        chosen = chosen if most is None else chosen[: most - rows]
-        for name, each in cells.items():
-            column = texts.setdefault(name, [None] * rows)
-            column += _written(each, chosen)
-            places = each.places[chosen]
-            counted = np.bincount(each.kinds[places[places >= 0]], minlength=len(Kind)).astype(np.int64)
-            kinds[name] = kinds.get(name, np.zeros(len(Kind), np.int64)) + counted
-        hashes.append(keys[chosen])
-        rows += int(chosen.size)
-        for column in texts.values():
-            column += [None] * (rows - len(column))
-        if most is not None and rows >= most:
-            break
+    with opened(query) as batches:
+        for batch in batches:
+            cells = {each.name: understand(each, batch.fallback) for each in batch.columns}
+            if key not in cells:
+                if not rows:
+                    raise NotFound.among("column", key, list(cells))
+                keys = np.zeros(batch.rows, np.uint64)
+            else:
+                keys = row_hashes(cells[key])
+            chosen = np.arange(batch.rows) if wanted is None else np.flatnonzero(np.isin(keys, wanted) & (keys > 0))
+            chosen = chosen if most is None else chosen[: most - rows]
+            for name, each in cells.items():
+                column = texts.setdefault(name, [None] * rows)
+                column += _written(each, chosen)
+                places = each.places[chosen]
+                counted = np.bincount(each.kinds[places[places >= 0]], minlength=len(Kind)).astype(np.int64)
+                kinds[name] = kinds.get(name, np.zeros(len(Kind), np.int64)) + counted
+            hashes.append(keys[chosen])
+            rows += int(chosen.size)
+            for column in texts.values():
+                column += [None] * (rows - len(column))
+            if most is not None and rows >= most:
+                break
     return pa.table({name: typed(cells, kinds[name]) for name, cells in texts.items()}), np.concatenate(hashes)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -16,11 +17,13 @@ from lakescope.search.inverted import InvertedIndex
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.query import QueryColumn
 from lakescope.sketches.minhash import MinHash
-from lakescope.sources.discover import discover
+from lakescope.sources.discover import Found, discover
 from lakescope.sources.files import display
 from lakescope.sources.frames import as_batches
+from lakescope.sources.locations import MARK, TableLocation, catalogue_uri, readings
+from lakescope.sources.locations import located as located
 from lakescope.sources.model import Batch, Unit
-from lakescope.sources.postgres_uri import is_postgres
+from lakescope.sources.names import unique_names
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -109,51 +112,83 @@ def read_query(query: Any, search: OverlapSearch, index: InvertedIndex) -> list[
     return [column.finished(name, rows, search, index) for name, column in columns.items()]
 
 
-def batches_of(query: Any) -> Iterable[Batch]:
+@contextmanager
+def opened(query: Any) -> Iterator[Iterator[Batch]]:
+    """A table in bounded pieces, of which not all may be wanted: what was opened for them is closed at the end."""
+    batches = batches_of(query)
+    try:
+        yield batches
+    finally:
+        batches.close()
+
+
+def batches_of(query: Any) -> Generator[Batch]:
     """A table in bounded pieces: of a path or URI of one table, or of a frame."""
-    is_path = isinstance(query, str) or hasattr(query, "__fspath__")
-    return _batches_of_path(str(query)) if is_path else _batches_of_frame(query)
-
-
-def located(table: str, uri: str) -> str:
-    """Where a table of the lake lies: its file, and within that the sheet or the database's table."""
-    part = "" if is_postgres(uri) else table.partition("::")[2]
-    return f"{uri}::{part}" if part else uri
+    if isinstance(query, str):
+        return _batches_of_path(query)
+    return _batches_of_path(str(query)) if hasattr(query, "__fspath__") else _batches_of_frame(query)
 
 
 def units_of(location: str, size: int = _WHOLE) -> list[Unit]:
     """The pieces of the one table at a path or URI; ``::name`` after it chooses a sheet or a database's table."""
-    found, problems = discover([location])
-    wanted = ""
-    if not found and "::" in location and not is_postgres(location):
-        location, _, wanted = location.partition("::")
-        found, problems = discover([location])
-    if not found:
-        detail = "; ".join(problem.detail for problem in problems) or f"found no table at {display(location)}"
-        raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
-    units = [unit for each in found for unit in sources.plan(each, size)]
+    found, wanted = _found_at(location)
+    units = _numbered([unit for each in found for unit in sources.plan(each, size)])
     tables = list(dict.fromkeys(unit.table for unit in units))
     if wanted:
-        units = [unit for unit in units if unit.table.partition("::")[2] == wanted]
+        names = {f"{each.table}{MARK}{wanted}" for each in found}
+        units = [unit for unit in units if unit.table in names]
         if not units:
-            raise NotFound.among("table", wanted, [table.partition("::")[2] for table in tables])
+            known = [table.removeprefix(f"{each.table}{MARK}") for each in found for table in tables]
+            raise NotFound.among("table", wanted, known)
     elif len(tables) != 1:
         shown = ", ".join(tables[:5])
-        raise BadRequest(
-            f"{display(location)} holds {len(tables)} tables: {shown}", hint="give one of them: path::name"
-        )
+        raise BadRequest(f"{_name(location)} holds {len(tables)} tables: {shown}", hint="give one of them: path::name")
     return units
 
 
-def _batches_of_path(location: str) -> Iterator[Batch]:
+def _found_at(location: str) -> tuple[list[Found], str]:
+    """The file or directory at a location, and the part of it that is wanted, if any."""
+    said: list[str] = []
+    for place, part in readings(location):
+        found, problems = discover([place])
+        if found:
+            # A directory that is one table may hold files that are none of its parts.
+            own = [each for each in found if catalogue_uri(each.uri) == catalogue_uri(place)]
+            return own or found, part
+        said = said or [problem.detail for problem in problems]
+    if isinstance(location, TableLocation):
+        if location.startswith(("frame:", "spark:")):
+            raise BadRequest(
+                f"{location.table} was indexed from a frame, which the index does not hold",
+                hint="give the frame itself",
+            )
+        raise BadRequest(
+            f"{location.table} is not there any more, or cannot be read", hint="update the index: lakescope update"
+        )
+    detail = "; ".join(said) or f"found no table at {display(location)}"
+    raise BadRequest(detail, hint="give the path of one table, or the name of a table of the lake")
+
+
+def _name(location: str) -> str:
+    return location.table if isinstance(location, TableLocation) else display(location)
+
+
+def _numbered(units: list[Unit]) -> list[Unit]:
+    """Units whose tables have names of their own, numbered as in a lake where names in one file are alike."""
+    parts = {sources.part_of(unit): unit.table for unit in units}
+    names = dict(zip(parts, unique_names([*parts.values()], mark="~")[0], strict=True))
+    return [replace(unit, table=names[sources.part_of(unit)]) for unit in units]
+
+
+def _batches_of_path(location: str) -> Generator[Batch]:
     for unit in units_of(location):
         yield from sources.read(unit, lambda problem: None)
 
 
-def _batches_of_frame(frame: Any) -> Iterable[Batch]:
+def _batches_of_frame(frame: Any) -> Generator[Batch]:
     from lakescope.sources.arrow_batches import text_batches
 
     if type(frame).__module__.startswith("pyspark.sql"):
         frame = frame.toArrow()
     batches = list(as_batches(frame))
-    return text_batches(batches, batches[0].schema, "query", lambda problem: None)
+    yield from text_batches(batches, batches[0].schema, "query", lambda problem: None)

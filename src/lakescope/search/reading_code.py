@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import Any
 
 from lakescope.errors import LakescopeError
 from lakescope.sources import csv_file, files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.encoding import is_utf8
-from lakescope.sources.files import display
+from lakescope.sources.files import display, local_path
+from lakescope.sources.locations import MARK, catalogue_uri, is_file_uri, readings
 from lakescope.sources.postgres_uri import Address, table_name
 from lakescope.untrusted import parsed
 
@@ -114,11 +116,11 @@ class Layout:
 def side_of(query: object, column: str) -> Side:
     """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
     if isinstance(query, str) or hasattr(query, "__fspath__"):
-        found, _ = discover([str(query)])
-        if not found and "::" in str(query):
-            found, _ = discover([str(query).partition("::")[0]])
-        if found:
-            return Side(display(str(query)), found[0].format, column)
+        for place, part in readings(str(query)):
+            found, _ = discover([place])
+            if found:
+                location = catalogue_uri(place) if local_path(place) is not None else display(place)
+                return Side(f"{location}{MARK}{part}" if part else location, found[0].format, column)
     return Side(FRAME, FRAME, column)
 
 
@@ -132,9 +134,11 @@ def reader_of(side: Side, dialect: str) -> Reader:
         return _postgres(side, dialect)
     if side.format in ("delta", "iceberg"):
         return _versioned(side, dialect)
-    found = _found(side.path)
+    found = None if is_file_uri(side.location) else _found(side.path)
     if found is None:
         return _by_lakescope(side, dialect, "")
+    if any(is_file_uri(catalogue_uri(uri)) for uri, _ in found.parts):
+        return _by_lakescope(side, dialect, "names of its files are not UTF-8")
     if any(found.options(uri) for uri, _ in found.parts):
         return _by_lakescope(side, dialect, "the names of its directories are columns")
     if side.format == "csv":
@@ -162,14 +166,9 @@ def text_reader(path: str, names: Sequence[str], dialect: str) -> Reader:
 def _is_text(side: Side, names: Sequence[str]) -> bool:
     """Whether a file of Parquet has flat columns of text or whole numbers, which every system writes alike."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     found = _found(side.path)
-    path = None if found is None else files.local_path(found.parts[0][0])
-    try:
-        schema = None if path is None else pq.read_schema(path)
-    except (OSError, ValueError):
-        return False
+    schema = None if found is None else _schema_of(found)
     plain = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)
     return (
         schema is not None and schema.names == [*names] and all(any(is_(each.type) for is_ in plain) for each in schema)
@@ -209,7 +208,8 @@ def _by_lakescope(side: Side, dialect: str, why: str) -> Reader:
     read = f"lakescope.read({side.location!r})"
     forms = {"polars": f"pl.from_arrow({read})", "spark": f"spark.createDataFrame({read})"}
     code = forms.get(dialect, f"{read}.to_pylist()" if dialect == "python" else read)
-    note = f"{PurePosixPath(side.path).name} is read by lakescope" + (f": {why}." if why else ".")
+    name = PurePosixPath(side.path).name
+    note = f"{name if name.isprintable() else ascii(name)} is read by lakescope" + (f": {why}." if why else ".")
     return Reader(code, ("import lakescope",), note)
 
 
@@ -431,13 +431,22 @@ def _has_column(side: Side, found: Found) -> bool:
     """Whether a file of Parquet itself has the column, which may be a field of another one."""
     if "." not in side.column:
         return True
+    schema = _schema_of(found)
+    return schema is not None and side.column in schema.names
+
+
+def _schema_of(found: Found) -> Any:
+    """The schema of the first file of a table of Parquet; None if it is not local or cannot be read."""
     import pyarrow.parquet as pq
 
-    path = files.local_path(found.parts[0][0])
+    uri = found.parts[0][0]
     try:
-        return path is not None and side.column in pq.read_schema(path).names
+        if files.local_path(uri) is None:
+            return None
+        with files.open_random(uri) as source:
+            return pq.read_schema(source)
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _json(side: Side, found: Found, dialect: str) -> Reader:

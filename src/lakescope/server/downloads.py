@@ -12,16 +12,23 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-#: What a spreadsheet takes for the beginning of a formula (OWASP), but not in front of a plain number.
-_FORMULA = r"^\s*[=+\-@\t\r|%]"
-_NUMBER = r"^\s*[+\-]?[0-9][0-9.,]*([eE][+\-]?[0-9]+)?%?\s*$"
+from lakescope.report.formulas import FORMULA, NUMBER
+
 _ROWS = 16_384
 
 
 def guarded(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Texts with an apostrophe before what would be a formula."""
-    risky = pc.and_(pc.match_substring_regex(texts, _FORMULA), pc.invert(pc.match_substring_regex(texts, _NUMBER)))
+    risky = pc.and_(pc.match_substring_regex(texts, FORMULA), pc.invert(pc.match_substring_regex(texts, NUMBER)))
     return pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+def _guarded_column(column: pa.Array) -> pa.Array | pa.ChunkedArray:
+    """A column whose texts, however Arrow keeps them, are guarded."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(is_text(kind) for is_text in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return column
+    return guarded(column.cast(pa.string()))
 
 
 def plain_name(name: str) -> str:
@@ -36,7 +43,7 @@ def csv_pieces(path: Path) -> Iterator[bytes]:
         names = guarded(pa.array(source.schema_arrow.names, pa.string())).to_pylist()
         yield _csv(pa.table({str(place): pa.array([name]) for place, name in enumerate(names)}))
         for batch in source.iter_batches(_ROWS, use_threads=False):
-            columns = [guarded(each) if pa.types.is_string(each.type) else each for each in batch.columns]
+            columns = [_guarded_column(each) for each in batch.columns]
             yield _csv(pa.Table.from_arrays(columns, names=[str(place) for place in range(len(columns))]))
 
 

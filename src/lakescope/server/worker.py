@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from lakescope import processes
 from lakescope.errors import LakescopeError, SourceError
 from lakescope.server.refusals import Refused, cancelled, late, status_of, told, untold
 
@@ -51,14 +52,8 @@ class Worker:
         with self._lock:
             if self._process is not None or self._closed:
                 return
-            path = os.pathsep.join(folder for folder in sys.path if folder)
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", "from lakescope.server.worker import main; main()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                # Not as an argument, which everybody on this machine may read: a URI may hold credentials.
-                env={**os.environ, "PYTHONPATH": path, _GIVEN: self._arguments},
+            self._process = processes.start(
+                "lakescope.server.worker", environment={_GIVEN: self._arguments}, stderr=subprocess.DEVNULL
             )
 
     @property

@@ -8,15 +8,14 @@ for that of another question.
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from lakescope import errors
 from lakescope.errors import BadRequest, LakescopeError
+from lakescope.processes import start
 from lakescope.shards import messages
 from lakescope.shards.messages import Arrays, Message
 
@@ -73,18 +72,10 @@ class Pool:
             raise LakescopeError("the search processes of this lake were ended", hint="open it again")
         if self._processes:
             return
-        path = os.pathsep.join(folder for folder in sys.path if folder)
         for number in range(self.size):
-            process = subprocess.Popen(
-                [sys.executable, "-c", "from lakescope.shards.worker import main; main()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": path},
-                # Ctrl-C is for whoever asks: these end when nobody is left to ask.
-                start_new_session=True,
-            )
+            # Ctrl-C is for whoever asks: these end when nobody is left to ask.
+            process = start("lakescope.shards.worker", start_new_session=True)
             self._processes.append(process)
-            # Not as an argument, which everybody on this machine may read: a URI may hold credentials.
             messages.write(_pipe(process.stdin), {**self._given, "shard": number})
 
     def _answer(self, number: int, process: subprocess.Popen[bytes]) -> Message:

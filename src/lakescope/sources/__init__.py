@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -70,9 +71,10 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     from lakescope.sources.constants import add_constants
 
     try:
-        batches = _module(unit.reader).read(unit, report)
-        # The rows of JSON have their own keys each: its reader fills in what a row lacks.
-        yield from batches if unit.reader == "json" else add_constants(batches, unit, report)
+        # Closed here: whoever reads the first rows alone leaves no temporary copy behind.
+        with closing(_module(unit.reader).read(unit, report)) as batches:
+            # The rows of JSON have their own keys each: its reader fills in what a row lacks.
+            yield from batches if unit.reader == "json" else add_constants(batches, unit, report)
     except BaseException as error:
         told = _told(error, unit.table, unit.uri)
         if told is error:
@@ -126,8 +128,11 @@ def _within(table: str, uri: str) -> str:
 
 def _advice(error: BaseException) -> tuple[str, str]:
     """A hint, and the code the problem is filed under."""
+    from lakescope.sources.files import NotRegular
     from lakescope.sources.limits import Unbelievable
 
+    if isinstance(error, NotRegular):
+        return "it took the place of a file that was found there: put the file back and index again", "special-file"
     if isinstance(error, FileNotFoundError):
         return "the file was moved or removed after it was found: index again", "unreadable"
     if isinstance(error, PermissionError):

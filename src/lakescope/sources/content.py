@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -34,19 +34,20 @@ def content_at(uri: str, modified: float) -> str | None:
     if path is None:
         return None
     try:
-        before = Path(path).stat()
-        if before.st_size > MOST_BYTES:
-            return None
-        digest = xxhash.xxh64()
-        with Path(path).open("rb") as stream:
+        with files.open_local(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > MOST_BYTES:
+                return None
+            digest, left = xxhash.xxh64(), size
             piece = stream.read(_PIECE)
             if sniff(piece)[0] == "sqlite" and journals_of(uri):
                 return None
-            while piece:
+            # Not to its end, which whoever appends to it moves on.
+            while piece and left >= 0:
                 digest.update(piece)
+                left -= len(piece)
                 piece = stream.read(_PIECE)
-        after = Path(path).stat()
+            after = os.fstat(stream.fileno())
     except OSError:
         return None
-    same = before.st_mtime == after.st_mtime == modified and before.st_size == after.st_size
-    return f"{after.st_size}-{digest.hexdigest()}" if same else None
+    return f"{size}-{digest.hexdigest()}" if after.st_mtime == modified and not left else None

@@ -7,7 +7,7 @@ Parquet files. What a version needs and this reader does not know makes a proble
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.errors import SourceError
-from lakescope.sources import files, table_formats, versioned
+from lakescope.sources import files, limits, table_formats, versioned
+from lakescope.sources.limits import Given
 from lakescope.sources.model import Batch, Report, Unit
 from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
@@ -148,8 +149,9 @@ def _deleted(unit: Unit) -> I64:
 def _vectors(uri: str, version: str) -> dict[str, Any]:
     """Which rows are kept of each data file that lacks some, as a worker knows it of the table it reads."""
     table = _opened(uri, version)
+    table_formats.check_vectors(uri)
     found = {}
-    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
+    for batch in _limited(uri, lambda: list(pa.RecordBatchReader.from_stream(table.deletion_vectors()))):
         for path, vector in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
             found[_plain(path)] = np.asarray(vector.values, dtype=np.bool_)
     known = {_plain(place) for place in _places(pa.table(table.get_add_actions(flatten=True)), uri)} if found else set()
@@ -159,6 +161,18 @@ def _vectors(uri: str, version: str) -> dict[str, Any]:
             f"{files.display(uri)} has deletion vectors of files that it does not name", code="table-format"
         )
     return found
+
+
+def _limited(uri: str, work: Callable[[], Given]) -> Given:
+    """What the package gives that reads files by itself; a log may send it to any file of this machine, or a pipe."""
+    try:
+        return limits.within(limits.LIBRARY_SECONDS, work)
+    except TimeoutError as error:
+        raise SourceError(
+            f"{files.display(uri)} was given up: it takes more than {limits.LIBRARY_SECONDS:g} seconds to read its log",
+            hint="look for files of the table that are none, such as pipes",
+            code="table-format",
+        ) from error
 
 
 def _plain(location: str) -> str:
@@ -175,7 +189,7 @@ def _opened(uri: str, version: str) -> Any:
     path, number = files.local_path(uri), table_formats.commit_of(version)
     if path is not None:
         table_formats.check_files(uri, "delta")
-        return DeltaTable(path, version=number)
+        return _limited(uri, lambda: DeltaTable(path, version=number))
     store = files.store_options(uri)
     options = {f"aws_{'endpoint_url' if name == 'endpoint' else name}": value for name, value in store.items()}
     if store.get("endpoint", "").startswith("http:"):

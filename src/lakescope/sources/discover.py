@@ -25,6 +25,7 @@ from lakescope.sources import files, formats, postgres_uri, table_formats, walk
 from lakescope.sources.files import Entry
 from lakescope.sources.formats import Judgement, Name
 from lakescope.sources.journals import journals_of
+from lakescope.sources.locations import is_file_uri
 from lakescope.sources.model import Problem
 from lakescope.sources.walk import Listing, matches
 
@@ -135,6 +136,11 @@ def _split_glob(location: str) -> tuple[str, list[str]]:
     """Absolute location without its glob, and the components of the glob."""
     path = files.local_path(location)
     glob = _GLOB if path is not None else _REMOTE_GLOB
+    if path is not None and is_file_uri(location):
+        # What is encoded there is no wildcard.
+        base, pattern = _cut_at(location, _GLOB)
+        names = [unquote(part, errors="surrogateescape") for part in pattern]
+        return str(Path(files.local_path(base) or "/").absolute()), names
     if path is not None:
         if path.startswith("~") and not _exists(path):
             with suppress(RuntimeError):  # no such user: the name stays what it is
@@ -143,11 +149,17 @@ def _split_glob(location: str) -> tuple[str, list[str]]:
         if _exists(location):
             return location, []
     place, mark, query = (location, "", "") if path is not None else location.partition("?")
+    base, pattern = _cut_at(place, glob)
+    return base + mark + query, pattern
+
+
+def _cut_at(place: str, glob: re.Pattern[str]) -> tuple[str, list[str]]:
+    """What is before the first component with a wildcard, and the components from there on."""
     match = glob.search(place)
     if match is None:
-        return location, []
+        return place, []
     cut = place.rindex("/", 0, match.start()) + 1
-    return place[:cut] + mark + query, [part for part in place[cut:].split("/") if part]
+    return place[:cut], [part for part in place[cut:].split("/") if part]
 
 
 def _exists(path: str) -> bool:
@@ -389,7 +401,7 @@ def _version(entries: Iterable[Entry], form: str) -> str:
     for entry in entries:
         if form == "sqlite" and files.local_path(entry.uri) is not None:
             for log in journals_of(entry.uri):
-                digest.update(f"\0{log.path}\0{log.size}\0{log.modified!r}".encode())
+                digest.update(f"\0{log.path}\0{log.size}\0{log.modified!r}".encode("utf-8", "surrogatepass"))
         digest.update(f"\0{entry.path}\0{entry.size}\0{entry.modified!r}".encode("utf-8", "surrogatepass"))
     return str(digest.hexdigest())
 

@@ -54,7 +54,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     place = f"{quoted(unit.options['schema'])}.{quoted(unit.options['name'])}"
     with _connected(unit.uri, unit.options.get("compression")) as connection:
         described = connection.execute(f"DESCRIBE SELECT * FROM {place}").fetchall()
-        wanted = ", ".join(_selected(name, kind) for name, kind, *_ in described)
+        wanted = ", ".join(selected(name, kind) for name, kind, *_ in described)
         read_query = _read_view if unit.options["view"] else _read_query
         yield from read_query(connection, f"SELECT {wanted} FROM {place}", unit, report)
 
@@ -91,10 +91,14 @@ def _connected(uri: str, compression: str | None) -> Iterator[Any]:
         raise SourceError("reading DuckDB files needs the package duckdb", hint="pip install duckdb") from error
     # Nothing is written to a disk: it would be written beside the database.
     config: Any = {"enable_external_access": "false", "threads": "1", "memory_limit": MEMORY, "temp_directory": ""}
-    with files.as_local(uri, compression) as path, duckdb.connect(path, read_only=True, config=config) as connection:
+    with (
+        files.as_local(uri, compression, beside=(".wal",)) as path,
+        duckdb.connect(path, read_only=True, config=config) as connection,
+    ):
         yield connection
 
 
-def _selected(name: str, kind: str) -> str:
+def selected(name: str, kind: str) -> str:
+    """A column as SQL selects it, of a type that arrives in Arrow as it is."""
     written = quoted(name)
     return written if _FAITHFUL.fullmatch(kind) else f"CAST({written} AS VARCHAR) AS {written}"

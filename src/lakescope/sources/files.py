@@ -8,18 +8,19 @@ a person goes through :func:`display` or :func:`reason_of`, which ask :mod:`lake
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from typing import Any, BinaryIO, cast
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urlencode, urlsplit
 
 import pyarrow as pa
 
@@ -38,6 +39,11 @@ _FLAT = ("s3", "gs", "abfs", "abfss", "az")
 #: Bytes asked of a compressed stream at a time: what a file that was cut off loses at most.
 _PIECE = 4 * 1024
 _REASON_CHARACTERS = 300
+#: Paths that :func:`as_local` gives for files, with the name of the file; and those of files that are open.
+_STAND_IN = re.compile(r"/[^\s'\"]*/lakescope-[a-z0-9_]{8}/([^\s'\"]+)|/dev/fd/\d+")
+_NOT_REGULAR = "not a regular file but a directory, pipe, socket or device"
+#: What the system says of a socket, and of a link that leads to itself.
+_NO_FILE = {errno.ENXIO: _NOT_REGULAR, errno.ELOOP: "not a file but a link that leads to itself"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,10 @@ class _Address:
         whole = "/".join(part for part in (self.path, path) if part)
         query = f"?{self.query}" if self.query else ""
         return f"{self.scheme}://{self.netloc}/{quote(whole, errors='surrogateescape')}{query}"
+
+
+class NotRegular(OSError):
+    """What should be a file is a directory, a pipe, a socket, a device or a link to itself."""
 
 
 class Stream:
@@ -128,10 +138,9 @@ def local_path(location: str) -> str | None:
         return location
     if match[1].lower() != "file":
         return None
-    # It brings all of HTTP along, which few locations are worth.
-    from urllib.request import url2pathname
-
-    return url2pathname(urlsplit(location).path)
+    # Not urlsplit: '?' and '#' are ordinary characters in the name of a file, and its bytes need not be UTF-8.
+    rest = location[match.end() :]
+    return os.fsdecode(unquote_to_bytes(os.fsencode(rest[max(0, rest.find("/")) :])))
 
 
 def readable(text: str) -> str:
@@ -140,8 +149,11 @@ def readable(text: str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error of a library says, in one line and without the credentials it may name."""
-    lines = scrub(str(error)).strip().splitlines()
+    """What an error of a library says, in one line and without the credentials it may name.
+
+    Nor the link or copy that stood for a file, which is called otherwise every time.
+    """
+    lines = _STAND_IN.sub(lambda match: match[1] or "the file", scrub(str(error))).strip().splitlines()
     return readable(lines[0][:_REASON_CHARACTERS]) if lines else type(error).__name__
 
 
@@ -274,7 +286,16 @@ def open_stream(location: str, compression: str | None = None, *, on_disk: bool 
         packed = open_random(location)
         unpacking = Unpacking.of(packed.size(), on_disk=on_disk)
         return Stream(pa.CompressedInputStream(packed, compression), _PIECE, unpacking)
-    return Stream(open_random(location) if path is None else open(path, "rb", buffering=0, opener=_regular))
+    return Stream(open_random(location) if path is None else open_local(path, buffering=0))
+
+
+def open_local(path: str, buffering: int = -1) -> BinaryIO:
+    """Open a local file to read; refuses whatever is no regular file, as it is opened.
+
+    Every file of a lake is opened here, in :func:`open_random` or in :func:`as_local`: it may have been replaced since
+    it was found, by a pipe that nobody writes to or a device that never ends.
+    """
+    return open(path, "rb", buffering=buffering, opener=_regular)
 
 
 def open_random(location: str, compression: str | None = None, *, mapped: bool = False) -> Any:
@@ -288,28 +309,60 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
     if path is None:
         filesystem, place = _open_filesystem(location)
         return filesystem.open_input_file(place)
-    if not _encodable(path):
-        return pa.PythonFile(open(path, "rb", opener=_regular), mode="r")
-    _check_regular(Path(path).stat())
-    return pa.memory_map(path) if mapped and Path(path).stat().st_size else pa.OSFile(path)
+    with open_local(path, buffering=0) as file:
+        same = _same_file(file.fileno())
+        if same is None and not _encodable(path):
+            return pa.PythonFile(open_local(path), mode="r")
+        size = os.fstat(file.fileno()).st_size
+        return pa.memory_map(same or path) if mapped and size else pa.OSFile(same or path)
 
 
 @contextmanager
-def as_local(location: str, compression: str | None = None) -> Iterator[str]:
-    """A local path that any library can open: the file itself, or a temporary copy that is removed afterwards."""
+def as_local(location: str, compression: str | None = None, *, beside: Sequence[str] = ()) -> Iterator[str]:
+    """A local path for a library that opens files by itself: it leads to the file, or to a temporary copy.
+
+    ``beside`` are endings of other files that the library opens where they lie beside this one. Without any it gets a
+    link to what was opened here, whatever takes the place of the file; a library that follows links to their end by
+    itself, or finds such files, comes a moment after this look at them.
+    """
     path = local_path(location)
-    check_regular(location)
-    if path is not None and compression is None and _encodable(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="lakescope-") as folder:
-        copy = Path(folder, "copy")
-        if path is not None and compression is None:
-            copy.symlink_to(Path(path).absolute())
-        else:
+    if path is None or compression is not None:
+        with _scratch() as folder:
+            copy = folder / "copy"
             with open_stream(location, compression, on_disk=True) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, _COPY_BYTES)
-        yield str(copy)
+            yield str(copy)
+        return
+    handle = _regular(path, os.O_RDONLY)
+    try:
+        with _scratch() as folder:
+            yield _leading_to(path, handle, folder, beside)
+    finally:
+        os.close(handle)
+
+
+def _leading_to(path: str, handle: int, folder: Path, beside: Sequence[str]) -> str:
+    """A path for a file that is open: a link to that, or its own if others lie beside it that are to be found."""
+    others = [other for ending in beside if (other := Path(f"{Path(path).resolve()}{ending}")).exists()]
+    for other in others:
+        _check_regular(other.stat(), f"{other.name} beside it is ")
+    same = _same_file(handle)
+    if (same is None or others) and _encodable(path):
+        return path
+    # Databases are called like their files, in views for one.
+    link = folder / (Path(path).name if _encodable(path) else "copy")
+    link.symlink_to(same or Path(path).absolute())
+    return str(link)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A temporary folder. Unlike that of tempfile it may be let go of by whoever stops in the middle of a table."""
+    folder = tempfile.mkdtemp(prefix="lakescope-")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_head(location: str, size: int, compression: str | None = None) -> bytes:
@@ -320,7 +373,12 @@ def read_head(location: str, size: int, compression: str | None = None) -> bytes
 
 def _regular(path: str, flags: int) -> int:
     """Open a file, not what may have taken its place since it was found: a pipe would block, a device never end."""
-    handle = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        handle = os.open(path, flags | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise NotRegular(_NO_FILE[error.errno]) from error
+        raise
     try:
         _check_regular(os.fstat(handle))
     except OSError:
@@ -330,15 +388,21 @@ def _regular(path: str, flags: int) -> int:
 
 
 def check_regular(location: str) -> None:
-    """Refuse a local place that is no regular file, before a library opens it by itself."""
+    """Refuse a local place that is no regular file."""
     path = local_path(location)
     if path is not None:
         _check_regular(Path(path).stat())
 
 
-def _check_regular(found: os.stat_result) -> None:
+def _check_regular(found: os.stat_result, what: str = "") -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise OSError("not a regular file but a directory, pipe, socket or device")
+        raise NotRegular(what + _NOT_REGULAR)
+
+
+def _same_file(handle: int) -> str | None:
+    """A path that leads to a file that is open, also when another one has taken its place; None where there is none."""
+    path = f"/dev/fd/{handle}"
+    return path if Path(path).exists() else None
 
 
 def _encodable(path: str) -> bool:

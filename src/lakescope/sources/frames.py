@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import pyarrow as pa
 
-from lakescope.errors import BadRequest
-from lakescope.values.arrays import column_of
+from lakescope.errors import BadRequest, LakescopeError, SourceError
+from lakescope.sources.files import reason_of
+from lakescope.values.arrays import column_of, valid
 
 #: Name of the column when a bare array or series is passed.
 VALUE = "value"
@@ -19,21 +20,31 @@ def as_batches(obj: Any) -> Iterator[Any]:
     """Record batches of a table in memory; at least one, so that a frame without rows shows its columns.
 
     Takes pyarrow, pandas, polars and DuckDB objects, anything that speaks Arrow's C interface, a list of dictionaries
-    and a dictionary of lists.
+    and a dictionary of lists. What Arrow has no type for becomes the text that a CSV file would have of it; errors of
+    whoever made the frame become ours.
     """
-    reader = _reader(obj)
-    empty = True
-    for batch in reader:
-        empty = False
-        yield batch
-    if empty:
-        from lakescope.sources.arrow_batches import empty_batch
+    try:
+        reader = _reader(obj)
+        empty = True
+        for batch in reader:
+            empty = False
+            yield batch
+        if empty:
+            from lakescope.sources.arrow_batches import empty_batch
 
-        yield empty_batch(reader.schema)
+            yield empty_batch(reader.schema)
+    except LakescopeError:
+        raise
+    except Exception as error:  # a lazy frame whose query fails, a type that Arrow lacks: each in words of its own
+        raise SourceError(
+            f"the {_kind(obj)} cannot be read: {reason_of(error)}",
+            hint="turn the columns it names into text or numbers first, or see that the query behind it works",
+        ) from error
 
 
 def _reader(obj: Any) -> Any:
     """A reader with a schema."""
+    maker = type(obj).__module__.split(".")[0].lstrip("_")
     if isinstance(obj, pa.RecordBatchReader):
         return obj
     if isinstance(obj, pa.RecordBatch):
@@ -42,10 +53,12 @@ def _reader(obj: Any) -> Any:
         return obj.to_reader()
     if hasattr(obj, "scanner") and hasattr(obj, "schema"):  # a pyarrow Dataset
         return obj.scanner(use_threads=False).to_reader()
-    if type(obj).__module__.split(".")[0] == "polars" and hasattr(obj, "collect"):
-        obj = obj.collect()
-    if type(obj).__module__.split(".")[0] == "pandas" and hasattr(obj, "columns"):
+    if maker == "polars":
+        return _from_polars(obj)
+    if maker == "pandas" and (hasattr(obj, "columns") or hasattr(obj, "to_frame")):
         return _from_pandas(obj)
+    if maker == "duckdb" and hasattr(obj, "project"):
+        return _from_stream(_faithful(obj))
     if isinstance(obj, Mapping):
         return _from_columns(obj)
     if isinstance(obj, Sequence) and not isinstance(obj, str | bytes):
@@ -60,11 +73,14 @@ def _reader(obj: Any) -> Any:
 
 
 def _refusal(obj: Any) -> BadRequest:
-    kind = f"{type(obj).__module__}.{type(obj).__qualname__}".removeprefix("builtins.")
     hint = "pass a pyarrow, pandas, polars or DuckDB frame, a list of dictionaries or a dictionary of lists"
     if isinstance(obj, str | os.PathLike):
         hint = f"{os.fspath(obj)!r} is not a table in memory; {hint}"
-    return BadRequest(f"cannot read a table from an object of type {kind}", hint=hint)
+    return BadRequest(f"cannot read a table from an object of type {_kind(obj)}", hint=hint)
+
+
+def _kind(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}".removeprefix("builtins.")
 
 
 def _from_stream(obj: Any) -> Any:
@@ -84,36 +100,91 @@ def _from_array(obj: Any) -> Any:
 
 def _name_of(obj: Any) -> str:
     name = getattr(obj, "name", None)
-    return name if isinstance(name, str) and name else VALUE
+    return valid(str(name)) if name is not None and name != "" else VALUE
 
 
-def _from_pandas(frame: Any) -> Any:
-    """A pandas frame; an object column that mixes types is taken as text."""
-    if not frame.columns.is_unique or not all(isinstance(name, str) for name in frame.columns):
-        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+def _from_polars(obj: Any) -> Any:
+    """A frame or series of polars; its types that Arrow lacks become text."""
+    if hasattr(obj, "collect"):
+        obj = obj.collect()
+    frame = obj.to_frame(_name_of(obj)) if hasattr(obj, "to_frame") else obj
+    arrays = []
+    for series in frame.get_columns():
+        kind = str(series.dtype)
+        if kind in ("Int128", "UInt128"):
+            arrays.append(series.cast(str).to_arrow())
+        elif kind == "Object":  # what Arrow would be given are addresses in memory
+            arrays.append(_column(series.name, series.to_list()))
+        else:
+            arrays.append(series.to_arrow())
+    return pa.Table.from_arrays(arrays, names=[valid(name) for name in frame.columns]).to_reader()
+
+
+def _from_pandas(obj: Any) -> Any:
+    """A frame or series of pandas, with its index unless that only counts; what Arrow does not take becomes text."""
+    frame = obj if hasattr(obj, "columns") else obj.to_frame(_name_of(obj))
+    names = [valid(str(name)) for name in frame.columns]
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    if type(frame.index).__name__ != "RangeIndex":
+        for level, name in enumerate(frame.index.names):
+            free = name is not None and str(name) not in names
+            names.append(valid(str(name)) if free else f"__index_level_{level}__")
+            columns.append(frame.index.get_level_values(level).to_series())
+    arrays = [_from_series(name, series) for name, series in zip(names, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, names=names).to_reader()
+
+
+def _from_series(name: str, series: Any) -> Any:
+    kind = str(series.dtype)
+    if kind == "object":
+        return _column(name, series.to_numpy())
     try:
-        return pa.Table.from_pandas(frame, preserve_index=None).to_reader()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError):
-        arrays = [column_of(frame.iloc[:, place].tolist()) for place in range(frame.shape[1])]
-        return pa.Table.from_arrays(arrays, names=list(frame.columns)).to_reader()
+        if not kind.startswith("period"):  # Arrow would be given how many there are since 1970
+            return pa.Array.from_pandas(series)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    return _column(name, series.tolist())
+
+
+def _faithful(relation: Any) -> Any:
+    """A relation of DuckDB; its types that lose something in Arrow are written by DuckDB."""
+    from lakescope.sources.duckdb_file import selected
+
+    kinds = [str(kind) for kind in relation.types]
+    wanted = [selected(name, kind) for name, kind in zip(relation.columns, kinds, strict=True)]
+    if not any(each.startswith("CAST") for each in wanted):
+        return relation
+    return relation.project(", ".join(wanted))
+
+
+def _column(name: str, values: Any) -> Any:
+    """An array of the values of a column; an error names the column."""
+    try:
+        return column_of(values)
+    except BadRequest as error:
+        raise BadRequest(f"column {name!r}: {error.message}", hint=error.hint) from error
 
 
 def _from_columns(columns: Mapping[Any, Any]) -> Any:
-    arrays: dict[str, Any] = {}
     for name, values in columns.items():
-        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sized) or _is_scalar(values):
             raise BadRequest(
                 f"column {name!r} is a {type(values).__name__}, not a list of values",
                 hint="pass a dictionary that maps column names to lists of equal length",
             )
-        arrays[str(name)] = column_of(values)
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name!r}: {length}" for name, length in lengths.items())
+    names = [valid(str(name)) for name in columns]
+    arrays = [_column(name, values) for name, values in zip(names, columns.values(), strict=True)]
+    if len({len(array) for array in arrays}) > 1:
+        listed = ", ".join(f"{name!r}: {len(array)}" for name, array in zip(names, arrays, strict=True))
         raise BadRequest(
             f"the columns differ in length ({listed})", hint="every column needs as many values as the others"
         )
-    return pa.table(arrays).to_reader()
+    return pa.Table.from_arrays(arrays, names=names).to_reader()
+
+
+def _is_scalar(values: Any) -> bool:
+    """Whether an array of numpy has no length."""
+    return getattr(values, "shape", None) == ()
 
 
 def _from_rows(rows: Sequence[Any]) -> Any:
@@ -124,4 +195,6 @@ def _from_rows(rows: Sequence[Any]) -> Any:
             hint='write [{"name": "Ada", "age": 36}, ...]',
         )
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return pa.table({str(name): column_of([row.get(name) for row in rows]) for name in names}).to_reader()
+    shown = [valid(str(name)) for name in names]
+    arrays = [_column(text, [row.get(name) for row in rows]) for name, text in zip(names, shown, strict=True)]
+    return pa.Table.from_arrays(arrays, names=shown).to_reader()

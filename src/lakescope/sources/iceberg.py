@@ -17,7 +17,6 @@ import pyarrow as pa
 from lakescope.errors import SourceError
 from lakescope.sources import files, parquet, table_formats, versioned
 from lakescope.sources.delta import INSTALL
-from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 from lakescope.sources.versioned import I64, Field, Keys
 from lakescope.values.text import MISSING
@@ -70,19 +69,18 @@ def opened(uri: str) -> Any:
     """
     try:
         from pyiceberg.catalog.noop import NoopCatalog
-        from pyiceberg.io import load_file_io
         from pyiceberg.table import StaticTable
         from pyiceberg.table.metadata import TableMetadataUtil
+
+        from lakescope.sources.iceberg_files import TableFiles
     except ImportError as error:
         raise SourceError("reading Iceberg tables needs the package pyiceberg", hint=INSTALL) from error
     place = table_formats.state_of(uri, "iceberg").metadata
-    store = files.store_options(uri) if files.local_path(uri) is None else {}
-    bare = place.partition("?")[0] if store else place
     return StaticTable(
-        identifier=("static-table", bare),
+        identifier=("static-table", place),
         metadata=TableMetadataUtil.parse_raw(table_formats.text_of(place)),
-        metadata_location=bare,
-        io=load_file_io({f"s3.{name}": value for name, value in store.items()}, location=bare),
+        metadata_location=place,
+        io=TableFiles(uri),
         catalog=NoopCatalog("static-table"),
     )
 
@@ -226,7 +224,7 @@ def _positions(form: str, place: str, path: str) -> I64:
     found = []
     with files.open_random(place) as source:
         file = parquet.opened(source, files.display(place))
-        check_rows(files.display(place), file.metadata.num_rows, source.size())
+        parquet.check_claims(file.metadata, range(file.num_row_groups), files.display(place), source.size())
         for batch in file.iter_batches(columns=["file_path", "pos"], use_threads=False):
             ours = np.asarray([each == path for each in batch.column("file_path").to_pylist()], np.bool_)
             found.append(np.asarray(batch.column("pos"), np.int64)[ours])

@@ -17,9 +17,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from lakescope import processes
 from lakescope.errors import SourceError
 from lakescope.sources.limits import Unbelievable, bound_time, bounded_memory, too_large
 
@@ -35,7 +35,8 @@ class Helper:
     """Asks questions to ``module.function()`` in a process of its own; that function must call :func:`serve`."""
 
     def __init__(self, module: str, function: str) -> None:
-        self._code = f"import {module}; {module}.{function}()"
+        self._module = module
+        self._function = function
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
@@ -79,14 +80,7 @@ class Helper:
     def _running(self) -> subprocess.Popen[bytes]:
         # A forked child must not talk over its parent's pipes.
         if self._process is None or self._owner != os.getpid():
-            path = os.pathsep.join(folder for folder in sys.path if folder)
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", self._code],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": path},
-            )
+            self._process = processes.start(self._module, self._function, stderr=subprocess.DEVNULL)
             self._owner = os.getpid()
         return self._process
 
@@ -114,7 +108,10 @@ def _size(uri: str) -> int:
     from lakescope.sources import files
 
     path = files.local_path(uri)
-    return _ELSEWHERE if path is None else Path(path).stat().st_size
+    if path is None:
+        return _ELSEWHERE
+    with files.open_local(path) as file:
+        return os.fstat(file.fileno()).st_size
 
 
 def _explained(error: BaseException, hint: str) -> SourceError:
@@ -125,6 +122,8 @@ def _explained(error: BaseException, hint: str) -> SourceError:
         return error
     if isinstance(error, MemoryError):
         return too_large()
+    if isinstance(error, files.NotRegular):
+        return SourceError(f"cannot be read: {error}", hint="put the file back and index again", code="special-file")
     code = "archive-bomb" if isinstance(error, Unbelievable) else "damaged"
     if isinstance(error, FileNotFoundError | PermissionError):
         code = "unreadable"

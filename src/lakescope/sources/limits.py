@@ -8,12 +8,16 @@ a limit becomes a problem of its table; those that an honest file could meet can
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from lakescope.errors import BadRequest, SourceError
+
+Given = TypeVar("Given")
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -23,6 +27,12 @@ FREE_UNPACKED, MOST_RATIO = 1 << 30, 250
 MOST_UNPACKED, MOST_UNPACKED_ON_DISK = 1 << 40, 1 << 36
 #: Rows that any file of a columnar format may have, and above that, rows per byte.
 FREE_ROWS, ROWS_PER_BYTE = 1 << 28, 1000
+#: Cells (rows times columns) that any file of a columnar format may have, and above that, cells per byte: where all are
+#: missing, a million take a hundred bytes.
+FREE_CELLS, CELLS_PER_BYTE = 1 << 32, 10_000
+#: Values in lists and maps that any file of a columnar format may have, and above that, values per byte: each is
+#: written as JSON, one at a time.
+FREE_VALUES, VALUES_PER_BYTE = 1 << 24, 1000
 #: Bytes of text that any file of a columnar format may hold, and above that, bytes per byte: a value that repeats is
 #: written once.
 FREE_TEXT, TEXT_RATIO = 1 << 36, 1000
@@ -33,6 +43,12 @@ MEMORY = 4 << 30
 #: Seconds of processor that a helper may take to answer a question about any file, and bytes that it reads in one more:
 #: honest files are read many times as fast.
 FREE_SECONDS, BYTES_A_SECOND = 20, 1 << 20
+
+
+#: Bytes of one file of a table's log or metadata, which is read whole.
+METADATA = 1 << 30
+#: Seconds that a library may take to read what belongs to one table and it opens by itself.
+LIBRARY_SECONDS = 600.0
 
 
 class Unbelievable(OSError):
@@ -84,6 +100,46 @@ def check_rows(table: str, rows: int, size: int) -> None:
         )
 
 
+def check_cells(table: str, cells: int, size: int) -> None:
+    """Refuse a number of cells that a file of ``size`` bytes can only claim."""
+    if cells > max(FREE_CELLS, CELLS_PER_BYTE * size):
+        raise SourceError(
+            f"{table} claims {cells:,} cells in {size:,} bytes",
+            hint="no honest file holds so many: write it again if it is yours",
+            code="too-many-rows",
+        )
+
+
+def check_values(table: str, values: int, size: int) -> None:
+    """Refuse a number of values in lists that a file of ``size`` bytes can only claim."""
+    if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
+        raise SourceError(
+            f"{table} claims {values:,} values in lists in {size:,} bytes",
+            hint="no honest file holds so many: write it again if it is yours",
+            code="too-large",
+        )
+
+
+def check_cell(table: str, column: str, size: int) -> None:
+    """Refuse cells that take more bytes than one may, before any of them is decoded."""
+    if size > LONGEST:
+        raise SourceError(
+            f"{table} has cells of {size:,} bytes in column {column!r}: one may have {LONGEST:,}",
+            hint="split what is large in it into rows",
+            code="too-large",
+        )
+
+
+def check_metadata(name: str, size: int) -> None:
+    """Refuse a file of a table's log or metadata too large to be read whole; one without blocks has any size."""
+    if size > METADATA:
+        raise SourceError(
+            f"{name} has {size:,} bytes, which no honest log or metadata file has",
+            hint=f"it may have {METADATA >> 30} GB: write the table again if it is yours",
+            code="table-format",
+        )
+
+
 def check_text(table: str, text: int, size: int) -> None:
     """Refuse more text than a file of ``size`` bytes can honestly hold."""
     if text > max(FREE_TEXT, TEXT_RATIO * size):
@@ -115,6 +171,23 @@ def bound_time(size: int) -> None:
     most = int(usage.ru_utime + usage.ru_stime) + 1 + more
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def within(seconds: float, work: Callable[[], Given]) -> Given:
+    """What some work gives that a library does by itself; TimeoutError if it takes longer.
+
+    It cannot be stopped: what waits for a pipe waits on, in a thread that goes with the process.
+    """
+    done: Future[Given] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # a library written in Rust panics with something that is no Exception
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="lakescope-limited", daemon=True).start()
+    return done.result(seconds)
 
 
 @contextmanager

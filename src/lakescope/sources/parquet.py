@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, planning
-from lakescope.sources.limits import check_rows
+from lakescope.sources.limits import check_cell, check_cells, check_rows, check_values
 from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read row groups in bounded batches."""
     with files.open_random(unit.uri, unit.options.get("compression")) as source:
         file = opened(source, unit.table)
-        check_rows(unit.table, file.metadata.num_rows, source.size())
-        first, last = unit.options.get("pieces", (0, file.num_row_groups))
-        batches = file.iter_batches(rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
+        groups = range(*unit.options.get("pieces", (0, file.num_row_groups)))
+        check_claims(file.metadata, groups, unit.table, source.size())
+        batches = file.iter_batches(rows_at_a_time(file), row_groups=list(groups), use_threads=False)
         yield from arrow_batches.text_batches(batches, file.schema_arrow, unit.table, report, unit.size)
 
 
@@ -56,6 +56,24 @@ def opened(source: Any, name: str) -> Any:
                 code="truncated",
             ) from error
         raise
+
+
+def check_claims(metadata: Any, groups: Iterable[int], table: str, size: int) -> None:
+    """Refuse row groups of a file of ``size`` bytes that claim more than it can hold, before they are decoded.
+
+    A cell takes no less than the average of its column in a row group, and a value in a list two characters of JSON.
+    """
+    check_rows(table, metadata.num_rows, size)
+    check_cells(table, metadata.num_rows * metadata.num_columns, size)
+    leaves = [metadata.schema.column(place) for place in range(metadata.num_columns)]
+    values = 0
+    for group in map(metadata.row_group, groups):
+        for place, leaf in enumerate(leaves):
+            column = group.column(place)
+            listed = column.num_values if leaf.max_repetition_level else 0
+            check_cell(table, leaf.path, max(column.total_uncompressed_size, 2 * listed) // max(1, group.num_rows))
+            values += listed
+    check_values(table, values, size)
 
 
 def rows_at_a_time(file: Any) -> int:

@@ -103,7 +103,7 @@ def _select_view(connection: sqlite3.Connection, name: str) -> sqlite3.Cursor:
 
 @contextmanager
 def _connected(uri: str, compression: str | None) -> Iterator[sqlite3.Connection]:
-    with files.as_local(uri, compression) as path:
+    with files.as_local(uri, compression, beside=("-wal", "-journal", "-shm")) as path:
         # A database that nobody is writing is declared immutable: opening it then leaves no trace beside it.
         idle = not journals_of(path)
         address = f"file:{quote(os.fsencode(Path(path).resolve()))}?mode=ro{'&immutable=1' if idle else ''}"

@@ -16,6 +16,7 @@ from typing import Any
 from lakescope.errors import SourceError
 from lakescope.sources import files
 from lakescope.sources.files import Entry
+from lakescope.sources.limits import check_metadata
 from lakescope.sources.walk import LOG, METADATA, STATE, Listing
 from lakescope.untrusted import parsed
 
@@ -24,6 +25,8 @@ _COMMIT = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.(?:parquet|json))"
 _DATA = (".parquet", ".orc", ".avro", ".puffin", ".bin")
 _ABOUT = (".json", ".json.gz", ".avro", ".puffin", ".stats", ".text", ".crc")
 _HINT = "version-hint.text"
+#: The end of names of deletion vectors of Delta.
+_VECTOR = ".bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,23 @@ def check_files(folder: str, form: str) -> None:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(Path(entry.path))
                 elif not _is_own(entry, root):
+                    raise _foreign(Path(entry.path), path)
+                elif entry.name.endswith(".json"):
+                    check_metadata(files.readable(entry.name), entry.stat().st_size)
+
+
+def check_vectors(folder: str) -> None:
+    """Refuse a Delta table whose deletion vectors are none of its own files, before a library opens them."""
+    path = files.local_path(folder)
+    if path is None:
+        return
+    root, pending = Path(path).resolve(), [path]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif entry.name.endswith(_VECTOR) and not _is_own(entry, root):
                     raise _foreign(Path(entry.path), path)
 
 
@@ -148,6 +168,8 @@ def _json(uri: str) -> dict[str, Any]:
 
 def text_of(uri: str) -> str:
     """A metadata file, unpacked if its name says so."""
+    with files.open_random(uri) as source:
+        check_metadata(files.display(uri), source.size())
     with files.open_stream(uri, "gzip" if ".gz" in uri.rpartition("/")[2] else None) as stream:
         return stream.read().decode("utf-8")
 

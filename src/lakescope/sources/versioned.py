@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from lakescope.errors import SourceError
 from lakescope.sources import arrow_batches, files, parquet, planning
-from lakescope.sources.limits import check_rows
 from lakescope.sources.model import Batch, Report, Unit
 
 I64 = npt.NDArray[np.int64]
@@ -73,10 +72,10 @@ def read(unit: Unit, report: Report, keys_of: KeysOf, deleted: I64) -> Iterator[
         return
     with files.open_random(unit.uri) as source:
         file = parquet.opened(source, unit.table)
-        check_rows(unit.table, file.metadata.num_rows, source.size())
-        first, last = unit.options.get("pieces", (0, file.num_row_groups))
-        before = sum(file.metadata.row_group(group).num_rows for group in range(first))
-        pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(range(first, last)), use_threads=False)
+        groups = range(*unit.options.get("pieces", (0, file.num_row_groups)))
+        parquet.check_claims(file.metadata, groups, unit.table, source.size())
+        before = sum(file.metadata.row_group(group).num_rows for group in range(groups.start))
+        pieces = file.iter_batches(parquet.rows_at_a_time(file), row_groups=list(groups), use_threads=False)
         whole = arrow_batches.empty_batch(file.schema_arrow)
         defaults = dict(unit.options.get("defaults", ()))
         projection = _Projection(unit.table, fields, keys_of(file.schema_arrow), defaults)

@@ -120,7 +120,7 @@ def _is_index(entries: list[os.DirEntry[str]]) -> bool:
 
 def _begins(path: str, mark: bytes) -> bool:
     try:
-        with open(path, "rb") as stream:  # noqa: PTH123
+        with files.open_local(path) as stream:
             return stream.read(len(mark)) == mark
     except OSError:
         return False

@@ -171,7 +171,7 @@ def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
         pairs=plan.pairs().num_rows,
         shared=candidate.hit.shared,
         expected=candidate.hit.expected,
-        location=candidate.location,
+        location=str(candidate.location),
     )
 
 
