@@ -245,6 +245,12 @@ def test_hundreds_of_idle_connections_stop_nothing(demo_index: Lake, tmp_path: P
             assert rest_of(client).startswith(b"HTTP/1.1 200 ")
             idle += [connected(address, HALF) for _ in range(10)]
         assert len(list(Path(f"/proc/{pid}/fd").iterdir())) < 200
+        client = connected(address, b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+        told = dict(line.rsplit(" ", 1) for line in rest_of(client).decode().splitlines() if line.startswith("lakes"))
+        most = int(told["lakescope_connections_most"])
+        assert 0 < int(told["lakescope_connections"]) <= most
+        assert int(told['lakescope_connections_ended_total{reason="displaced"}']) >= 300 - most
+        assert told["lakescope_connections_refused_total"] == "0"
         for each in idle:
             each.close()
     assert "Traceback" not in said.read_text()

@@ -147,6 +147,16 @@ def test_what_is_everybodys_is_paid_by_all_who_ask_for_it(jobs: Jobs, monkeypatc
     )
 
 
+def test_work_that_is_begun_and_cancelled_again_and_again_is_forgotten(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "_KEPT_BYTES", 100 * queues._LEAST_BYTES)
+    visitor = Visitor("a", "10.0.0.1")
+    for n in range(500):
+        jobs.cancel(ask(jobs, visitor, n), visitor)
+    assert len(jobs._jobs) < 110
+
+
 # Over HTTP ------------------------------------------------------------------------------------------------------------
 
 

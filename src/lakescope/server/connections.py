@@ -182,6 +182,10 @@ class Connection(H11Protocol):
             transport.write(_TRY_AGAIN)
             self._close()
 
+    def _should_upgrade(self) -> bool:
+        """Never: who asks for WebSockets is answered by the guard, over HTTP."""
+        return False
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Count it no more."""
         self._table.forget(self)

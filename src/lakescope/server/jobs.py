@@ -34,8 +34,8 @@ LANES: tuple[Lane, ...] = ("quick", "long")
 _WAITING, _WAITING_ADDRESS, _WAITING_EACH = 256, 128, 6
 #: Addresses and visitors of whom it is remembered when they were served, and who ask for the same job.
 _TURNS, _SHARING = 10_000, 50
-#: Seconds and bytes that answers are kept for.
-_KEPT_SECONDS, _KEPT_BYTES = 1_800.0, 64_000_000
+#: Seconds and bytes that answers are kept for, and bytes that each counts for at least, also one that there is not.
+_KEPT_SECONDS, _KEPT_BYTES, _LEAST_BYTES = 1_800.0, 64_000_000, 16_000
 #: Seconds after which who has not asked about a job is taken to have gone, and visitors that are remembered of one.
 _GONE_SECONDS, _REMEMBERED = 30.0, 1_000
 
@@ -290,7 +290,7 @@ class Jobs:
         self.ended[job.state] += 1
         reason = code_of(error) if error is not None else None
         log("job", question=job.question, lane=job.lane, state=job.state, seconds=job.seconds, code=reason)
-        job.size = len(json.dumps(answer)) if answer is not None else 0
+        job.size = max(_LEAST_BYTES, len(json.dumps(answer)) if answer is not None else 0)
         if answer is None and job.otherwise is not None:
             job.otherwise()
         job.finished.set()
