@@ -147,6 +147,18 @@ def test_what_is_everybodys_is_paid_by_all_who_ask_for_it(jobs: Jobs, monkeypatc
     )
 
 
+def test_many_of_one_address_do_not_crowd_out_who_waits_with_them() -> None:
+    job = Job("id", "", "keys", "long", {}, 1.0)
+    for n in range(200):
+        job.charge(Owner("10.0.0.1", str(n)))
+    job.charge(Owner("10.9.9.9", "stranger"))
+    for n in range(200):
+        job.charge(Owner("10.0.0.1", str(n)))
+        job.charge(Owner("10.0.0.2", str(n)))
+    assert Owner("10.9.9.9", "stranger") in job.owners
+    assert len(job.owners) <= queues._SHARING
+
+
 def test_work_that_is_begun_and_cancelled_again_and_again_is_forgotten(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,9 +77,15 @@ class Job:
                 self.seen.popitem(last=False)
 
     def charge(self, owner: Owner) -> None:
-        """Note who pays, too."""
-        if owner not in self.owners and len(self.owners) < _SHARING:
-            self.owners.append(owner)
+        """Note who pays, too; where there are too many, another one of an address that has several is forgotten."""
+        if owner in self.owners:
+            return
+        if len(self.owners) >= _SHARING:
+            ((address, number),) = Counter(each.address for each in self.owners).most_common(1)
+            if number == 1 or address == owner.address:
+                return
+            self.owners.remove(next(each for each in self.owners if each.address == address))
+        self.owners.append(owner)
 
     def leave(self, visitor: str) -> bool:
         """Note that somebody waits no more; whether nobody does."""
@@ -241,6 +247,7 @@ class Jobs:
         """End a job, whether it waits or is worked on; one that is everybody's when nobody else waits for it."""
         with self._lock:
             if not job.visitor and not job.leave(visitor):
+                job.owners = [each for each in job.owners if each != owner_of(visitor)] or job.owners
                 return
             if job.state == "queued":
                 self._end(job, "cancelled", error=cancelled())

@@ -43,4 +43,6 @@ class Sparing(logging.Filter):
 def be_sparing() -> None:
     """Have what the server and its loop say about clients logged sparingly."""
     for name in ("asyncio", "uvicorn.error"):
-        logging.getLogger(name).addFilter(Sparing())
+        logger = logging.getLogger(name)
+        if not any(isinstance(each, Sparing) for each in logger.filters):
+            logger.addFilter(Sparing())

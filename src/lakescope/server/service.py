@@ -21,7 +21,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, BinaryIO
 
-from lakescope.errors import BadRequest, LakescopeError
+from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
@@ -325,7 +325,8 @@ class Service:
         try:
             self._check_rows(upload, job)
         except LakescopeError:
-            self.uploads.remove(upload.visitor, upload.id)
+            with suppress(NotFound):  # it may have made room for another one meanwhile
+                self.uploads.remove(upload.visitor, upload.id)
             raise
 
     def _check_rows(self, upload: Upload, job: Job) -> None:
