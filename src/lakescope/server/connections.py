@@ -129,7 +129,8 @@ class Connections:
         if gone in self.open:
             self.open.remove(gone)
             self._addresses[gone.address] -= 1
-            self._addresses += Counter()  # those without connections go
+            if not self._addresses[gone.address]:
+                del self._addresses[gone.address]
 
     def _make_room(self, among: list[Connection]) -> bool:
         waiting = [each for each in among if not each.is_busy]

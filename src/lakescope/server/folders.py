@@ -35,12 +35,15 @@ class OwnFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return os.path.samestat(os.fstat(self._lock), (self.path / _LOCK).stat())
-        except OSError:
+        except (BlockingIOError, FileNotFoundError):
             return False
+        except OSError:  # a file system without locks, where nothing can be swept up either
+            return True
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _remove(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -55,8 +58,18 @@ def _sweep(folder: Path) -> None:
         lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=inside)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+            _remove(folder)
         finally:
             os.close(lock)
     finally:
         os.close(inside)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, the lock last: if that is cut off, the rest is swept up later."""
+    for each in folder.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        elif each.name != _LOCK:
+            each.unlink()
+    shutil.rmtree(folder)
