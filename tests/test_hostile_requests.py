@@ -266,7 +266,7 @@ def test_no_error_says_where_things_lie(tmp_path: Path, spark: SparkSession) -> 
             )
         ]
     errors = [each for each in answers if each.status_code >= 400]
-    assert len(errors) >= 6
+    assert {*answers[:3]} <= {*errors}, "of the others a worker may have read what it needs before"
     for each in errors:
         for secret in (str(tmp_path), "secret place", "another place", tempfile.gettempdir() + "/", "Traceback"):
             assert secret not in each.text, (each.url, each.text)
