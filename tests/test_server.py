@@ -1421,9 +1421,14 @@ def test_an_address_can_be_opened_as_soon_as_it_is_told() -> None:
 
 def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None:
     program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve"]
+    short = tmp_path / "short"
+    short.write_text("short\n")
     for arguments, word in (
         ([str(tmp_path)], "not a Lakescope index"),
-        ([demo_index.path, "--token", "short"], "too short"),
+        ([demo_index.path, "--token", "a secret of some length"], "can be read by everybody"),
+        ([demo_index.path, "--token-file", str(short)], "too short"),
+        ([demo_index.path, "--token-file", str(tmp_path / "nothing")], "cannot read the token"),
+        ([demo_index.path, "--behind-proxy", "lake.example"], "no address"),
         ([demo_index.path, "--host", "256.1.1.1"], "cannot listen"),
         ([demo_index.path, "--max-upload", "much"], "--max-upload"),
     ):

@@ -9,10 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -496,7 +498,42 @@ def test_two_tables_side_by_side(page: Page) -> None:
     expect(plan.get_by_role("region", name="Joined rows").locator("tbody tr")).to_have_count(10)
     plan.get_by_text("Code", exact=True).click()
     expect(plan.locator(".snippet")).to_have_count(5)
-    expect(plan.get_by_role("link", name="Search with the joined table")).to_be_visible()
+    plan.get_by_role("button", name="Make the joined table").click()
+    page.wait_for_url("**/result?job=*")
+    expect(page.get_by_role("link", name="Search with this table")).to_be_visible(timeout=LONG)
+
+
+class _OtherSite(BaseHTTPRequestHandler):
+    """A page that sends who opens it elsewhere: to the address behind its question mark."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        there = self.path.partition("?")[2]
+        self.wfile.write(f'<a href="{there}">there</a>'.encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_a_link_of_another_site_can_be_followed_but_asks_nothing_itself(
+    scripts: bool, browser: Browser, base: str
+) -> None:
+    there = f"{base}/map/inclusions?minimum=0.6{int(scripts)}"
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OtherSite) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        context = browser.new_context(java_script_enabled=scripts)
+        page = context.new_page()
+        page.goto(f"http://localhost:{site.server_port}/?{there}")
+        page.get_by_role("link", name="there").click()
+        if not scripts:
+            page.get_by_role("link", name="Look for it").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Columns that are in others", timeout=LONG)
+        assert page.url == there
+        context.close()
+        site.shutdown()
 
 
 def test_the_map_is_filtered_zoomed_and_shared(page: Page, base: str) -> None:

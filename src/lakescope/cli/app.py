@@ -631,14 +631,20 @@ def mcp(
 
 @app.command(
     epilog="Examples: lakescope serve lake.idx | lakescope serve lake.idx --port 0 --open"
-    " | lakescope serve lake.idx --host 0.0.0.0 --token 'a long secret'"
+    " | lakescope serve lake.idx --host 0.0.0.0 --token-file secret.txt"
 )
 def serve(
     index: _IndexArgument,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at (0: any that is free).")] = 8080,
     host: Annotated[str, typer.Option(help="Address to listen at; other machines must know a token.")] = "127.0.0.1",
-    token: Annotated[
-        str | None, typer.Option(help="Secret that must be known. Default: made up where --host is not this machine.")
+    token_file: Annotated[
+        str | None,
+        typer.Option(help="File with the secret that must be known. Default: LAKESCOPE_TOKEN, else one is made up."),
+    ] = None,
+    token: Annotated[str | None, typer.Option(hidden=True)] = None,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address of a proxy in front, whose X-Forwarded-For says who asks."),
     ] = None,
     max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
     browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
@@ -649,7 +655,8 @@ def serve(
     """Serve the lake as a web app and a REST interface."""
     from lakescope.cli import serving
 
-    serving.serve(open_lake(index, processes), host=host, port=port, token=token, largest=max_upload, browser=browser)
+    options = serving.Options(host, port, token, token_file, behind_proxy, max_upload, browser)
+    serving.serve(open_lake(index, processes), options)
 
 
 @app.command(epilog="Example: lakescope demo --scale 10")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Depends, File, Path, Query, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
@@ -24,7 +25,7 @@ from lakescope.server.catalog import Sort
 from lakescope.server.downloads import csv_pieces, plain_name
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import status_of, told
-from lakescope.server.service import Asked, Service, keys_of
+from lakescope.server.service import CHECKED, Asked, Service, keys_of
 from lakescope.server.uploads import KEPT, Upload
 
 PREFIX = "/api/v1"
@@ -184,7 +185,8 @@ def service_of(request: Request) -> Service:
 
 def visitor_of(request: Request) -> str:
     """Who asks."""
-    return str(request.state.visitor)
+    visitor: str = request.state.visitor
+    return visitor
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,30 @@ Served = Annotated[Service, Depends(service_of)]
 Paged = Annotated[Page, Depends()]
 TableFilters = Annotated[Filters, Depends()]
 Visitor = Annotated[str, Depends(visitor_of)]
-router = APIRouter(prefix=PREFIX)
+
+
+class _ShortForm(Request):
+    """A request whose form has one file and few fields: each file takes a descriptor."""
+
+    def form(self, **_: Any) -> Any:
+        """The form, up to a size."""
+        return super().form(max_files=1, max_fields=100)
+
+
+class ShortForms(APIRoute):
+    """A route that takes short forms alone."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            return await handle(_ShortForm(request.scope, request.receive))
+
+        return handler
+
+
+router = APIRouter(prefix=PREFIX, route_class=ShortForms)
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------
@@ -749,8 +774,8 @@ async def autojoins(
 async def autojoin(
     service: Served, visitor: Visitor, left: Reference, right: Reference, budget: Budget = 10.0
 ) -> Response:
-    """How two tables join whose keys are written differently; the joined table is a new file, as with POST."""
-    return await _answer(service, visitor, lambda: service.autojoin(visitor, left, right), budget)
+    """How two tables join whose keys are written differently. The joined table is kept as a file by POST alone."""
+    return await _answer(service, visitor, lambda: service.join_plan(visitor, left, right), budget)
 
 
 # --- files and jobs ---------------------------------------------------------------------------------------------------
@@ -779,8 +804,16 @@ async def send(
 ) -> Response:
     """Send a file to ask about. It is yours alone (a cookie says who you are), and forgotten after some hours."""
     began = time.perf_counter()
-    upload = await run_in_threadpool(service.upload, visitor, file.filename or "", file.file)
-    return enveloped(upload_record(upload), began, 201)
+    return enveloped(upload_record(await take(service, visitor, file)), began, 201)
+
+
+async def take(service: Service, visitor: str, file: UploadFile) -> Upload:
+    """Take a file that is sent. No thread waits until its first rows are read: there are few."""
+    upload, job = await run_in_threadpool(service.upload, visitor, file.filename or "", file.file)
+    if job is not None:
+        await finished(job, CHECKED)
+    await run_in_threadpool(service.check_readable, upload, job)
+    return upload
 
 
 @router.get("/uploads", response_model=Envelope, tags=["files"], responses=_responses([]))

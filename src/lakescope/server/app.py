@@ -17,6 +17,7 @@ from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
 from lakescope.logs import log
 from lakescope.server import api, pages
+from lakescope.server.connections import Connections
 from lakescope.server.metrics import CONTENT_TYPE, Metrics, Observed, route_of
 from lakescope.server.refusals import Refused
 from lakescope.server.safety import Guard, Rules
@@ -31,8 +32,10 @@ Answers are `{"data": ..., "meta": {...}}`, errors `{"error": {"code", "message"
 `meta.next`. What takes longer than its `budget` of seconds is answered by 202 and a job."""
 
 
-def create_app(lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY) -> Any:
-    """The application for one lake, ready for any ASGI server."""
+def create_app(
+    lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY, connections: Connections | None = None
+) -> Any:
+    """The application for one lake, ready for any ASGI server; ``connections`` are those that its metrics tell of."""
     rules = rules or Rules()
     service = Service(lake, largest=rules.largest, memory=memory)
 
@@ -58,7 +61,7 @@ def create_app(lake: Lake, rules: Rules | None = None, *, memory: int = MEMORY) 
 
     @app.get("/metrics", include_in_schema=False)
     def tell_metrics() -> Response:
-        return Response(metrics.text(service), media_type=CONTENT_TYPE)
+        return Response(metrics.text(service, connections), media_type=CONTENT_TYPE)
 
     app.add_exception_handler(LakescopeError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -94,7 +97,7 @@ def _refusal(scope: Any, error: LakescopeError) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, LakescopeError)
-    return _refusal(request.scope, error)
+    return _refusal(request.scope, api.service_of(request).places.without(error))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

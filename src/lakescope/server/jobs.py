@@ -1,10 +1,15 @@
-"""Work that takes a while: in bounded queues, with progress, ended by time or by wish, answers kept a while."""
+"""Work that takes a while: in bounded queues, with progress, ended by time or by wish, answers kept a while.
+
+Turns are taken, not queued for: the next job is one of the address that was served longest ago, and of its visitors of
+the one who was. So who asks much waits for themselves. Where a lane has no place left, a job of whoever has most gives
+way to who has less (:func:`lakescope.server.visitors.giving_way`). A job that is everybody's is everybody's who asks
+for it: it counts for each of them, comes in the best turn of any, and gives way only if all of them have more.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import queue
 import secrets
 import threading
 import time
@@ -15,7 +20,9 @@ from typing import Any, Literal
 
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.logs import log
-from lakescope.server.refusals import busy, cancelled, code_of
+from lakescope.server.places import Places
+from lakescope.server.refusals import busy, cancelled, code_of, displaced, link_of_another_site
+from lakescope.server.visitors import Claim, Owner, giving_way, is_foreign, owner_of
 from lakescope.server.worker import Worker
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -23,10 +30,12 @@ State = Literal["queued", "running", "done", "failed", "cancelled"]
 Lane = Literal["quick", "long"]
 LANES: tuple[Lane, ...] = ("quick", "long")
 
-#: Jobs that may wait in a lane, of all visitors and of one.
-_WAITING, _WAITING_EACH = 64, 6
-#: Seconds and bytes that answers are kept for.
-_KEPT_SECONDS, _KEPT_BYTES = 1_800.0, 64_000_000
+#: Jobs that may wait in a lane: of all, of an address, and of a visitor about files.
+_WAITING, _WAITING_ADDRESS, _WAITING_EACH = 256, 128, 6
+#: Addresses and visitors of whom it is remembered when they were served, and who ask for the same job.
+_TURNS, _SHARING = 10_000, 50
+#: Seconds and bytes that answers are kept for, and bytes that each counts for at least, also one that there is not.
+_KEPT_SECONDS, _KEPT_BYTES, _LEAST_BYTES = 1_800.0, 64_000_000, 16_000
 #: Seconds after which who has not asked about a job is taken to have gone, and visitors that are remembered of one.
 _GONE_SECONDS, _REMEMBERED = 30.0, 1_000
 
@@ -53,6 +62,8 @@ class Job:
     finished: threading.Event = field(default_factory=threading.Event)
     then: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     otherwise: Callable[[], None] | None = None
+    #: Who asked for it and pays.
+    owners: list[Owner] = field(default_factory=list)
     #: Who waits for a job that is everybody's, and since when nothing was heard of each; who has left it.
     seen: OrderedDict[str, float] = field(default_factory=OrderedDict)
     left: OrderedDict[str, None] = field(default_factory=OrderedDict)
@@ -64,6 +75,17 @@ class Job:
             self.seen.move_to_end(visitor)
             if len(self.seen) > _REMEMBERED:
                 self.seen.popitem(last=False)
+
+    def charge(self, owner: Owner) -> None:
+        """Note who pays, too; where there are too many, another one of an address that has several is forgotten."""
+        if owner in self.owners:
+            return
+        if len(self.owners) >= _SHARING:
+            ((address, number),) = Counter(each.address for each in self.owners).most_common(1)
+            if number == 1 or address == owner.address:
+                return
+            self.owners.remove(next(each for each in self.owners if each.address == address))
+        self.owners.append(owner)
 
     def leave(self, visitor: str) -> bool:
         """Note that somebody waits no more; whether nobody does."""
@@ -92,12 +114,17 @@ class Job:
 class Jobs:
     """The queues of one server, and a worker for each."""
 
-    def __init__(self, index: str, memory: int) -> None:
+    def __init__(self, index: str, memory: int, places: Callable[[], Places] | None = None) -> None:
+        self._places = places or (lambda: Places([index]))
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._known: dict[str, str] = {}
         self._workers = {lane: Worker(index, memory) for lane in LANES}
-        self._queues: dict[Lane, queue.SimpleQueue[Job | None]] = {lane: queue.SimpleQueue() for lane in LANES}
+        #: In the order in which they came.
+        self._waiting: dict[Lane, list[Job]] = {lane: [] for lane in LANES}
+        self._turns: dict[Lane, _Turns] = {lane: _Turns() for lane in LANES}
+        self._something = threading.Condition(self._lock)
+        self._closed = False
         self.ended: Counter[State] = Counter()
         self._threads = [threading.Thread(target=self._work, args=[lane], daemon=True) for lane in LANES]
 
@@ -118,9 +145,11 @@ class Jobs:
 
     def close(self) -> None:
         """End the workers and whatever they do."""
-        for lane in LANES:
-            self._queues[lane].put(None)
-            self._workers[lane].close()
+        with self._something:
+            self._closed = True
+            self._something.notify_all()
+        for worker in self._workers.values():
+            worker.close()
 
     def submit(
         self,
@@ -138,30 +167,45 @@ class Jobs:
         """Begin a job, or find the one that does the same: known by its ``key``, else by what it asks.
 
         Without a ``visitor`` it is everybody's, and the ``asker`` one of those who wait for it. ``then`` is done with
-        the answer, in this process, ``otherwise`` if there is none.
+        the answer, in this process, ``otherwise`` if there is none. Whom a link of another site led here finds what is
+        there, and begins nothing.
         """
         known = json.dumps([visitor, question, key or parameters], sort_keys=True, default=str)
-        with self._lock:
+        owner = owner_of(visitor or asker)
+        with self._something:
             self._forget()
-            held = self._jobs.get(self._known.get(known, ""))
-            if held is not None and held.state in ("queued", "running", "done"):
-                self._jobs.move_to_end(held.id)
-                held.left.pop(asker, None)
-                held.meet(asker)
-                return held
-            waiting = [job for job in self._jobs.values() if job.state == "queued" and job.lane == lane]
-            if len(waiting) >= _WAITING:
-                raise busy(f"{len(waiting)} questions are waiting already")
-            if visitor and sum(job.visitor == visitor for job in waiting) >= _WAITING_EACH:
-                raise busy(f"{_WAITING_EACH} of your questions are waiting already")
+            there = self._jobs.get(self._known.get(known, ""))
+            if there is not None and there.state in ("queued", "running", "done"):
+                self._jobs.move_to_end(there.id)
+                there.left.pop(asker, None)
+                there.meet(asker)
+                there.charge(owner)
+                return there
+            if is_foreign(visitor or asker):
+                raise link_of_another_site()
+            self._make_room(lane, owner, about_file=bool(visitor))
             job = Job(
                 secrets.token_urlsafe(16), visitor, question, lane, parameters, limit, then=then, otherwise=otherwise
             )
             job.meet(asker)
+            job.charge(owner)
             self._jobs[job.id] = job
             self._known[known] = job.id
-        self._queues[lane].put(job)
+            self._waiting[lane].append(job)
+            self._something.notify_all()
         return job
+
+    def _make_room(self, lane: Lane, owner: Owner, *, about_file: bool) -> None:
+        """See that one more job can wait; the latest of whoever has most gives way."""
+        waiting = self._waiting[lane]
+        if about_file and sum(bool(job.visitor) and owner in job.owners for job in waiting) >= _WAITING_EACH:
+            raise busy(f"{_WAITING_EACH} of your questions are waiting already")
+        claims = [Claim(tuple(job.owners), 1, job) for job in reversed(waiting)]
+        going = giving_way(claims, Claim((owner,), 1, None), room=_WAITING, each=_WAITING_ADDRESS)
+        if going is None:
+            raise busy(f"{len(waiting)} questions are waiting already")
+        for job in going:
+            self._end(job, "failed", error=displaced())
 
     def find(self, visitor: str, number: str) -> Job:
         """A job of a visitor, or one that is everybody's."""
@@ -192,17 +236,18 @@ class Jobs:
         return {lane: pid for lane, worker in self._workers.items() if (pid := worker.pid) is not None}
 
     def before(self, job: Job) -> int:
-        """How many jobs are in front of one that waits."""
+        """How many jobs may come before one that waits, if nobody asks for more."""
         with self._lock:
-            return sum(
-                each.lane == job.lane and each.state in ("queued", "running") and each.asked < job.asked
-                for each in self._jobs.values()
-            )
+            if job not in self._waiting[job.lane]:
+                return 0
+            running = any(each.lane == job.lane and each.state == "running" for each in self._jobs.values())
+            return running + _Turns.before(job, self._waiting[job.lane])
 
     def cancel(self, job: Job, visitor: str) -> None:
         """End a job, whether it waits or is worked on; one that is everybody's when nobody else waits for it."""
         with self._lock:
             if not job.visitor and not job.leave(visitor):
+                job.owners = [each for each in job.owners if each != owner_of(visitor)] or job.owners
                 return
             if job.state == "queued":
                 self._end(job, "cancelled", error=cancelled())
@@ -212,11 +257,7 @@ class Jobs:
 
     def _work(self, lane: Lane) -> None:
         worker = self._workers[lane]
-        while (job := self._queues[lane].get()) is not None:
-            with self._lock:
-                if job.state != "queued":
-                    continue
-                job.state, job.began, job.doing = "running", time.monotonic(), "starting"
+        while (job := self._next(lane)) is not None:
             try:
                 answer = worker.ask(job.question, job.parameters, job.limit, _teller(job))
                 answer = answer if job.then is None else job.then(answer)
@@ -231,15 +272,32 @@ class Jobs:
                         job, "failed", error=LakescopeError(f"unexpected {type(error).__name__}", hint="report it")
                     )
 
+    def _next(self, lane: Lane) -> Job | None:
+        """Wait for a job and begin it; None when there will be none."""
+        with self._something:
+            while not self._closed and not self._waiting[lane]:
+                self._something.wait()
+            if self._closed:
+                return None
+            job = self._turns[lane].take(self._waiting[lane])
+            job.state, job.began, job.doing = "running", time.monotonic(), "starting"
+            return job
+
     def _end(
         self, job: Job, state: State, *, answer: dict[str, Any] | None = None, error: LakescopeError | None = None
     ) -> None:
+        if job.state == "queued":
+            self._waiting[job.lane].remove(job)
+        if error is not None:
+            error = self._places().without(error)
+        if answer is not None and answer.get("notes"):
+            answer["notes"] = [self._places().hide(note) for note in answer["notes"]]
         job.state = "cancelled" if job.state == "cancelled" else state
         job.answer, job.error, job.ended = answer, error, time.monotonic()
         self.ended[job.state] += 1
         reason = code_of(error) if error is not None else None
         log("job", question=job.question, lane=job.lane, state=job.state, seconds=job.seconds, code=reason)
-        job.size = len(json.dumps(answer)) if answer is not None else 0
+        job.size = max(_LEAST_BYTES, len(json.dumps(answer)) if answer is not None else 0)
         if answer is None and job.otherwise is not None:
             job.otherwise()
         job.finished.set()
@@ -253,6 +311,42 @@ class Jobs:
             if old and kept > job.size:
                 del self._jobs[number]
         self._known = {known: number for known, number in self._known.items() if number in self._jobs}
+
+
+class _Turns:
+    """Whose turn it is in a lane: of the address that was served longest ago, or never, and so of its visitors."""
+
+    def __init__(self) -> None:
+        self._now = 0
+        self._served: OrderedDict[str | Owner, int] = OrderedDict()
+
+    def take(self, waiting: list[Job]) -> Job:
+        """The next of the jobs that wait, which waits no more."""
+        job = min(waiting, key=self._rank)
+        waiting.remove(job)
+        self._now += 1
+        for owner in job.owners:
+            for each in (owner.address, owner):
+                self._served[each] = self._now
+                self._served.move_to_end(each)
+        while len(self._served) > _TURNS:
+            self._served.popitem(last=False)
+        return job
+
+    def _rank(self, job: Job) -> tuple[int, int]:
+        return min((self._served.get(owner.address, 0), self._served.get(owner, 0)) for owner in job.owners)
+
+    @staticmethod
+    def before(job: Job, waiting: list[Job]) -> int:
+        """How many may come before one of them: of each address as many as of its own, and so of its visitors."""
+        (mine, *_) = job.owners
+        of_owner = Counter(each.owners[0] for each in waiting)
+        older = [each.owners[0] for each in waiting[: waiting.index(job)]].count(mine)
+        here = older + sum(min(n, older + 1) for it, n in of_owner.items() if it.address == mine.address and it != mine)
+        of_address: Counter[str] = Counter()
+        for owner, number in of_owner.items():
+            of_address[owner.address] += number
+        return here + sum(min(n, here + 1) for address, n in of_address.items() if address != mine.address)
 
 
 def _teller(job: Job) -> Callable[[str, float | None], None]:

@@ -16,10 +16,11 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from lakescope._version import __version__
 from lakescope.logs import log
+from lakescope.server.connections import Connections, Reason
 from lakescope.server.service import Service
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -57,7 +58,7 @@ class Metrics:
             counts[bisect_left(BUCKETS, seconds)] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]
 
-    def text(self, service: Service) -> str:
+    def text(self, service: Service, connections: Connections | None = None) -> str:
         """Everything, as Prometheus reads it."""
         with self._lock:
             requests, running = dict(self._requests), self._running
@@ -73,6 +74,7 @@ class Metrics:
                 _histogram(latencies, seconds),
             ),
             *_of_service(service),
+            *(() if connections is None else _of_connections(connections)),
             *_of_process(),
         ]
         return "".join(_family(*family) for family in families)
@@ -152,6 +154,16 @@ def _of_service(service: Service) -> Iterator[Family]:
     yield "lakescope_info", "gauge", "Which version serves an index of which version.", version
     memory = [("", (("lane", lane),), _resident(pid)) for lane, pid in sorted(service.jobs.processes().items())]
     yield "lakescope_worker_resident_memory_bytes", "gauge", "Memory of the worker of a lane.", memory
+
+
+def _of_connections(connections: Connections) -> Iterator[Family]:
+    most = float(connections.limits.most)
+    yield "lakescope_connections", "gauge", "Connections that are open.", [("", (), float(len(connections.open)))]
+    yield "lakescope_connections_most", "gauge", "Connections that may be open.", [("", (), most)]
+    refused = float(connections.refused)
+    yield "lakescope_connections_refused_total", "counter", "Connections without room.", [("", (), refused)]
+    ended = [("", (("reason", reason),), float(connections.ended[reason])) for reason in get_args(Reason)]
+    yield "lakescope_connections_ended_total", "counter", "Connections that the server ended, by what for.", ended
 
 
 def _of_process() -> Iterator[Family]:

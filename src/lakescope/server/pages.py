@@ -31,10 +31,10 @@ from lakescope.errors import LakescopeError, NotFound
 from lakescope.lake import CHANCE, meaningless
 from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
 from lakescope.server import charts
-from lakescope.server.api import PREFIX, Served, TableFilters, Visitor, finished, job_record
+from lakescope.server.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
 from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
-from lakescope.server.refusals import status_of, told
+from lakescope.server.refusals import FromElsewhere, status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.service import Query as Asking
 from lakescope.server.uploads import MOST, SUFFIXES, Upload
@@ -52,7 +52,7 @@ _PATIENCE_BY_HAND = 20.0
 _FALSE = 0.05
 AGGREGATES = ("mean", "sum", "count", "min", "max", "first", "last")
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=ShortForms)
 Text = Annotated[str, Query(max_length=5_000)]
 Texts = Annotated[list[Text], Query(max_length=2)]
 
@@ -157,7 +157,11 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
 
 def refusal(error: LakescopeError, scope: Any) -> HTMLResponse:
-    """An error as a page, or as a piece of one."""
+    """An error as a page, or as a piece of one; where a link of another site led, a page that asks."""
+    if isinstance(error, FromElsewhere):
+        address = quote("/" + scope["path"].lstrip("/\\")) + "?" + scope["query_string"].decode("latin-1")
+        text = _environment().get_template("elsewhere.html")
+        return HTMLResponse(text.render(path=scope["path"], q="", json="", address=address))
     piece = any(name == b"x-part" for name, _ in scope["headers"])
     text = _environment().get_template("part_error.html" if piece else "error.html")
     status = int(status_of(error))
@@ -727,7 +731,7 @@ def doubtful_last(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @router.post("/search/upload")
 async def send(service: Served, visitor: Visitor, file: Annotated[UploadFile, File()]) -> Response:
     """Take a file from a form."""
-    upload = await run_in_threadpool(service.upload, visitor, file.filename or "", file.file)
+    upload = await take(service, visitor, file)
     return RedirectResponse(link("/search", query=f"upload:{upload.id}"), 303)
 
 
@@ -858,7 +862,7 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
             for side, given in (("left", left), ("right", right))
         },
         called=called,
-        wrong={side: told(error) for side, error in wrong.items()},
+        wrong={side: told(service.places.without(error)) for side, error in wrong.items()},
         left=sides["left"],
         right=sides["right"],
         mine=mine,
@@ -882,7 +886,7 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         request,
         service,
         visitor,
-        lambda: service.autojoin(visitor, left, right),
+        lambda: service.join_plan(visitor, left, right),
         "part_plan.html",
         "How they join",
         left=left,
@@ -890,6 +894,13 @@ async def pair_plan(request: Request, service: Served, visitor: Visitor, left: T
         json=link(f"{PREFIX}/autojoins", left=left, right=right),
         crumbs=[(link("/pair", left=left, right=right), "Join two")],
     )
+
+
+@router.post("/pair/join")
+async def pair_join(service: Served, visitor: Visitor, left: FormText, right: FormText) -> Response:
+    """Join two tables, and keep the result."""
+    job = await run_in_threadpool(service.autojoin, visitor, left, right)
+    return RedirectResponse(link("/result", job=job.id), 303)
 
 
 # --- files of ours ----------------------------------------------------------------------------------------------------

@@ -46,6 +46,25 @@ def cancelled() -> Refused:
     return Refused(HTTPStatus.CONFLICT, "cancelled", "the work was cancelled", hint="ask again")
 
 
+def displaced() -> Refused:
+    """Somebody who has less waiting took the place."""
+    message = "the question gave way to one of somebody who has fewer waiting"
+    return Refused(HTTPStatus.TOO_MANY_REQUESTS, "displaced", message, hint="ask again in a moment, for less at once")
+
+
+class FromElsewhere(Refused):
+    """Work that a link of another site asks for: whoever followed it is asked whether they want it."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return link_of_another_site, ()
+
+
+def link_of_another_site() -> FromElsewhere:
+    """A link of another site starts no work."""
+    message, hint = "a link of another site starts no work here", "open the address by hand"
+    return FromElsewhere(HTTPStatus.FORBIDDEN, "foreign-origin", message, hint=hint)
+
+
 def code_of(error: LakescopeError) -> str:
     """A word for an error that programs can rely on."""
     if isinstance(error, Refused | SourceError):

@@ -21,13 +21,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, BinaryIO
 
-from lakescope.errors import BadRequest, LakescopeError
+from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
 from lakescope.server.held import Held
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
+from lakescope.server.places import Places
 from lakescope.server.plain import plain
 from lakescope.server.refusals import Refused, code_of, status_of
 from lakescope.server.uploads import Upload, Uploads
@@ -50,7 +51,7 @@ QUICK, LONG = 30.0, 180.0
 FEW_COLUMNS = 20_000
 _VALUES = 20
 #: Seconds that the first rows of a file that is sent are waited for.
-_CHECKED = 10.0
+CHECKED = 10.0
 #: Seconds that the first page has to itself, before anything is loaded for later ones.
 _FIRST_PAGE = 1.0
 #: Seconds between two looks whether a newer index was published.
@@ -108,7 +109,7 @@ class Service:
 
     def __init__(self, lake: Lake, *, largest: int, memory: int) -> None:
         self.uploads = Uploads(largest)
-        self.jobs = Jobs(lake.opened_as, memory)
+        self.jobs = Jobs(lake.opened_as, memory, lambda: self.places)
         self._counting = threading.Lock()
         self._take(lake)
         self.ready = threading.Event()
@@ -123,6 +124,7 @@ class Service:
             lanes.put(lake.twin())
         with self._counting:
             self.lake, self._lanes = lake, lanes
+            self.places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
             self.__dict__.pop("_catalog", None)
             # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
             self._joins = lru_cache(_KEPT)(self._joins_of)
@@ -256,7 +258,7 @@ class Service:
             ]
             cut = any(len(some) == _VALUES for some in found.values())
         except BadRequest as error:  # an index of profiles only
-            notes.append(error.message)
+            notes.append(self.places.hide(error.message))
         found_all: Record = {
             **{"tables": tables, "tables_total": all_tables, "columns": columns, "columns_total": all_columns},
             **{"values": values, "values_cut": cut, "notes": notes},
@@ -305,27 +307,29 @@ class Service:
             return Query(reference, upload.name, str(upload.path), upload)
         raise BadRequest(f"cannot tell what {reference!r} is", hint="write table:NAME or upload:NUMBER")
 
-    def upload(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
-        """Take a file of a visitor's, if its first rows can be read."""
+    def upload(self, visitor: str, name: str, stream: BinaryIO) -> tuple[Upload, Job | None]:
+        """Take a file of a visitor's, and begin to read its first rows, if not too many wait for that."""
         upload = self.uploads.add(visitor, name, stream)
         try:
-            self._check_readable(visitor, upload)
+            return upload, self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
         except LakescopeError:
-            self.uploads.remove(visitor, upload.id)
-            raise
-        return upload
+            return upload, None
 
-    def _check_readable(self, visitor: str, upload: Upload) -> None:
+    def check_readable(self, upload: Upload, job: Job | None) -> None:
         """Refuse a file that is damaged or has no rows, by what its owner calls it.
 
-        Where that takes long, or many wait, whoever asks about it will be told.
+        Where it is not known yet, because that takes long or many wait, whoever asks about it will be told.
         """
+        if job is None or not job.finished.is_set():
+            return
         try:
-            job = self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+            self._check_rows(upload, job)
         except LakescopeError:
-            return
-        if not job.finished.wait(_CHECKED):
-            return
+            with suppress(NotFound):  # it may have made room for another one meanwhile
+                self.uploads.remove(upload.visitor, upload.id)
+            raise
+
+    def _check_rows(self, upload: Upload, job: Job) -> None:
         try:
             rows = job.result()["records"]
         except LakescopeError as error:
@@ -411,13 +415,27 @@ class Service:
         holds = (*query.holds, *(Held(table, name, column, tuple(key)) for table, name, column in finds))
         return self._make(visitor, "augment", asked, query.name, made, lambda _: holds)
 
-    def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
-        """How two tables join whose keys are written differently; the joined table is a new file of the visitor's."""
+    def join_plan(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
+        """How two tables join whose keys are written differently; nothing is kept of the joined rows but the first."""
+        queries, asked = self._both(visitor, left, right, budget)
+        owner = "" if all(query.in_lake for query in queries) else visitor
+
+        def without_names(answer: Record) -> Record:
+            plan = {name: value for name, value in answer.items() if name != "names"}
+            return {**plan, "notes": answer.get("notes", []), "upload": None}
+
+        return self.jobs.submit(
+            owner, "autojoin", {**asked, "out": ""}, lane="long", limit=LONG, asker=visitor, then=without_names
+        )
+
+    def _both(self, visitor: str, left: str, right: str, budget: float) -> tuple[list[Query], Record]:
         queries = [self.query(visitor, each) for each in (left, right)]
-        asked = {
-            **{"left": queries[0].place, "right": queries[1].place, "budget": budget},
-            "names": ["" if query.in_lake else query.name for query in queries],
-        }
+        names = ["" if query.in_lake else query.name for query in queries]
+        return queries, {"left": queries[0].place, "right": queries[1].place, "budget": budget, "names": names}
+
+    def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
+        """Two tables joined whose keys are written differently; the joined table is a new file of the visitor's."""
+        queries, asked = self._both(visitor, left, right, budget)
         made = f"{queries[0].name} joined with {queries[1].name}"
 
         def holds(names: Names) -> tuple[Held, ...]:

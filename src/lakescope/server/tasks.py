@@ -244,7 +244,7 @@ def _borne_out(evidence: list[Answer]) -> list[Answer]:
 def autojoin(
     lake: Lake, progress: Progress, left: str, right: str, names: list[str], out: str, budget: float
 ) -> Answer:
-    """How two tables join whose keys are written differently, and the joined rows.
+    """How two tables join whose keys are written differently, and the joined rows, written to a file if there is one.
 
     Where neither has a key that the other refers to, the columns that hold the same values.
     """
@@ -268,7 +268,8 @@ def autojoin(
         }
     progress("joining", None)
     table = plan.table()
-    _write(table, out)
+    if out:
+        _write(table, out)
     unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
     code = {}
     for dialect in _PLAN_DIALECTS:

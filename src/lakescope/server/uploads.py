@@ -1,5 +1,8 @@
 """Files that visitors bring: kept apart by visitor, bounded in size and number, forgotten after a while.
 
+There is room for so many bytes of all. Where it is full, files of whoever has most make room for who has less, those
+first that nobody asked about for longest (:func:`lakescope.server.visitors.giving_way`).
+
 A file lies in a private directory under a random name; what its owner calls it is only ever shown. Who does not know
 the visitor's secret (a cookie) cannot name the file, and nothing of a request becomes part of a path.
 """
@@ -8,9 +11,9 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import tempfile
 import threading
 import time
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -18,8 +21,10 @@ from typing import BinaryIO
 
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.text import printable, shorten, size_text
+from lakescope.server.folders import OwnFolder
 from lakescope.server.held import Held
 from lakescope.server.refusals import Refused, busy, too_large
+from lakescope.server.visitors import NOBODY, Claim, Owner, giving_way, owner_of
 
 #: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
 SUFFIXES = {
@@ -36,6 +41,8 @@ SUFFIXES = {
 }
 #: Files a visitor may have, and bytes of all visitors, in sizes of the largest upload.
 MOST, _ALL = 20, 20
+#: The part of all bytes that a file takes up at least, however small it is; forgotten files that are remembered.
+_SMALLEST, _REMEMBERED = 1 / 2_000, 1_000
 #: Seconds after which a file that nobody asked about is forgotten.
 KEPT = 4 * 3600.0
 _PIECE = 1 << 20
@@ -56,6 +63,7 @@ class Upload:
     size: int
     made: str = ""
     holds: tuple[Held, ...] = ()
+    owner: Owner = NOBODY
     added: float = field(default_factory=time.time)
 
 
@@ -64,14 +72,22 @@ class Uploads:
 
     def __init__(self, largest: int) -> None:
         self.largest = largest
-        self._folder = Path(tempfile.mkdtemp(prefix="lakescope-"))
+        self._own = OwnFolder("lakescope-files-")
+        self._folder = self._own.path
         self._lock = threading.Lock()
         self._files: dict[str, Upload] = {}
         self._used: dict[str, float] = {}
+        #: Files that made room for others, and whose they were.
+        self._displaced: OrderedDict[str, str] = OrderedDict()
+
+    @property
+    def places(self) -> list[str]:
+        """Where the files lie."""
+        return [str(self._folder)]
 
     def close(self) -> None:
         """Forget all files."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._own.remove()
 
     def add(self, visitor: str, name: str, stream: BinaryIO) -> Upload:
         """Take a file."""
@@ -112,6 +128,9 @@ class Uploads:
             self._expire()
             found = self._files.get(number)
             if found is None or not secrets.compare_digest(found.visitor, visitor):
+                if self._displaced.get(number) == visitor:
+                    message = "the file was forgotten to make room for somebody who has fewer"
+                    raise NotFound(message, hint="send it again; forget those that you do not need")
                 raise NotFound(
                     "no such file of yours", hint="files are kept for some hours, in one browser: send it again"
                 )
@@ -150,7 +169,8 @@ class Uploads:
     def _keep(
         self, visitor: str, name: str, place: Path, made: str, holds: tuple[Held, ...] = ()
     ) -> tuple[Upload, Upload | None]:
-        upload = Upload(secrets.token_urlsafe(16), visitor, shown_name(name), place, place.stat().st_size, made, holds)
+        number, size, owner = secrets.token_urlsafe(16), place.stat().st_size, owner_of(visitor)
+        upload = Upload(number, visitor, shown_name(name), place, size, made, holds, owner)
         with self._lock:
             self._expire()
             mine = [each for each in self._files.values() if each.visitor == visitor]
@@ -158,11 +178,24 @@ class Uploads:
             if len(mine) >= MOST:  # results first: they can be made again
                 gone = min(mine, key=lambda each: (not each.made, self._used[each.id]))
                 self._drop(gone)
-            if sum(each.size for each in self._files.values()) + upload.size > _ALL * self.largest:
-                raise busy("the server holds as many files as it may")
+            self._make_room(upload)
             self._files[upload.id] = upload
             self._used[upload.id] = time.time()
         return upload, gone
+
+    def _make_room(self, new: Upload) -> None:
+        """Forget files of whoever has most, if it is more than the owner of a new one will have."""
+        room = _ALL * self.largest
+        by_use = sorted(self._files.values(), key=lambda each: self._used[each.id])
+        claims = [Claim((each.owner,), _taken_up(each, room), each) for each in by_use]
+        going = giving_way(claims, Claim((new.owner,), _taken_up(new, room), None), room=room, each=room)
+        if going is None:
+            raise busy("the server holds as many files as it may")
+        for each in going:
+            self._drop(each)
+            self._displaced[each.id] = each.visitor
+            if len(self._displaced) > _REMEMBERED:
+                self._displaced.popitem(last=False)
 
     def _expire(self) -> None:
         now = time.time()
@@ -174,6 +207,11 @@ class Uploads:
         self._files.pop(upload.id, None)
         self._used.pop(upload.id, None)
         shutil.rmtree(upload.path.parent, ignore_errors=True)
+
+
+def _taken_up(upload: Upload, room: int) -> int:
+    """What a file counts for: its bytes, or what a file costs that has hardly any."""
+    return max(upload.size, int(room * _SMALLEST))
 
 
 def _is_binary(place: Path) -> bool:

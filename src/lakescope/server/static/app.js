@@ -194,6 +194,7 @@ function switchTheme() {
 function ready(root) {
   root.querySelectorAll("[data-part]:not([data-wait])").forEach(loadPart);
   root.querySelectorAll("[data-part-now]").forEach(followPage);
+  root.querySelectorAll("a[data-go]").forEach((onwards) => location.replace(onwards.href));
   root.querySelectorAll("[data-drop]").forEach(dropping);
   root.querySelectorAll("figure[data-chart]:not([data-drawn])").forEach((figure) => (seen ? seen.observe(figure) : draw(figure)));
 }
