@@ -90,7 +90,7 @@ def _differences() -> Iterator[list[str]]:
 
 
 def _is_on(kind: Any, face: Face) -> bool:
-    return face != "batch" or hasattr(kind, "batch")
+    return hasattr(kind, "batch") if face == "batch" else bool(kind.about.is_on(face))
 
 
 def _difference(option: Option) -> tuple[str, str] | None:

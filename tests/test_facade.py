@@ -637,7 +637,7 @@ ROOMS: dict[str, set[str]] = {
             "questions",
         ),
     },
-    "server": {"lake", "report", "results", "store", "fds"},
+    "server": {"lake", "report", "results", "store", "fds", "questions", "search", "sketches"},
     "mcp": {"lake", "report", "results", "fds", "questions"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),

@@ -186,19 +186,19 @@ def test_strangers_are_answered_and_their_files_are_taken(crowd: str, gate: Gate
             each = those[n % 50]
             if crowd != "with cookies":
                 each.cookies.clear()
-            asked = {"minimum": 0.5 + n / 2_000, "budget": 0}
+            asked = {"minimum": 0.5 + n / 2_000, "wait": 0}
             statuses.add(each.get("/api/v1/inclusions", params=asked).status_code)
         assert statuses == {202, 429}
         strangers = [client("10.9.9.9"), client("10.0.0.1")]
         waiting = []
         for each in strangers:
             each.get("/")  # a browser has a cookie by now
-            answer = each.get("/api/v1/drift", params={"minimum": 0.3 + 0.1 * len(waiting), "budget": 0})
+            answer = each.get("/api/v1/drift", params={"minimum": 0.3 + 0.1 * len(waiting), "wait": 0})
             assert answer.status_code == 202, answer.text
             waiting.append(answer.headers["location"])
         gate.open.set()
         for each, location in zip(strangers, waiting, strict=True):
-            assert each.get(f"{location}/answer", params={"budget": 60}).status_code == 200
+            assert each.get(f"{location}/answer", params={"wait": 60}).status_code == 200
             sent = each.post("/api/v1/uploads", files={"file": ("mine.csv", b"a\n1\n")})
             assert sent.status_code == 201, sent.text
 

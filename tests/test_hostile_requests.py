@@ -66,9 +66,9 @@ def work_of(client: TestClient) -> tuple[set[str], int]:
 PAIR = "left=table:shop/orders.csv&right=table:hr/payroll.csv"
 #: Addresses that begin work when they are asked for.
 WORK = [
-    f"{API}/inclusions?minimum=0.613&budget=0", f"{API}/keys?budget=0", f"{API}/map?minimum=0.613&budget=0",
-    f"{API}/table/dependencies?name=hr/payroll.csv&nulls=skip&budget=0", f"{API}/autojoins?{PAIR}&budget=0",
-    f"{API}/describe?query=table:hr/payroll.csv&budget=0", "/map/inclusions?minimum=0.617", f"/pair/plan?{PAIR}",
+    f"{API}/inclusions?minimum=0.613&wait=0", f"{API}/foreign_keys?wait=0", f"{API}/map?minimum=0.613&wait=0",
+    f"{API}/dependencies?query=table:hr/payroll.csv&nulls=skip&wait=0", f"{API}/autojoins?{PAIR}&wait=0",
+    f"{API}/describe?query=table:hr/payroll.csv&wait=0", "/map/inclusions?minimum=0.617", f"/pair/plan?{PAIR}",
     "/search?query=table:hr/payroll.csv", "/table/paths?name=hr/payroll.csv", "/pair/side?query=table:hr/payroll.csv",
 ]  # fmt: skip
 
@@ -116,7 +116,7 @@ def test_what_is_answered_already_is_shown_to_who_follows_a_link(client: TestCli
 def test_looking_at_how_two_join_makes_no_file(client: TestClient) -> None:
     both = {"left": "table:hr/employees.csv", "right": "table:hr/payroll.csv"}
     files = service_of(client).uploads.held()
-    plan = client.get(f"{API}/autojoins", params={**both, "budget": 90}).json()["data"]
+    plan = client.get(f"{API}/autojoins", params={**both, "wait": 90}).json()["data"]
     assert plan["plan"]["found"]
     assert plan["upload"] is None
     assert 'action="/pair/join" method="post"' in client.get("/pair/plan", params=both).text
@@ -252,10 +252,10 @@ def test_no_error_says_where_things_lie(tmp_path: Path, spark: SparkSession) -> 
                 path.unlink()  # what is open already stays whole
                 path.write_bytes(b"")
         answers = [
-            client.get(path, params={"budget": 60, **asked})
+            client.get(path, params={"wait": 60, **asked})
             for path, asked in (
                 (f"{API}/table/head", {"name": "a.csv"}),
-                (f"{API}/table/dependencies", {"name": "a.csv"}),
+                (f"{API}/dependencies", {"query": "table:a.csv"}),
                 (f"{API}/describe", {"query": query}),
                 (f"{API}/joinable", {"query": "table:a.csv", "on": "id"}),
                 (f"{API}/inclusions", {}),

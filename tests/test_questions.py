@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 
 import anyio
 import pytest
+from fastapi.testclient import TestClient
 from mcp import Client
 
 import lakescope
@@ -38,6 +39,9 @@ from lakescope.questions.model import (
 )
 from lakescope.results import Results
 from lakescope.search.answers import Joinable
+from lakescope.server.app import create_app
+from lakescope.server.asking import json_address, route_of
+from lakescope.server.service import Service
 
 Kind = type[Request[Any]]
 #: A table of the demo lake with a column that is a key, and one of numbers.
@@ -157,6 +161,32 @@ def test_the_tool_passes_every_option_on(demo_index: Lake, arrived: list[Request
     assert arrived == [kind.of(given, "agents")]
 
 
+@pytest.fixture(scope="module")
+def client(demo_index: Lake) -> Iterator[TestClient]:
+    with TestClient(create_app(demo_index), base_url="http://127.0.0.1") as made:
+        yield made
+
+
+@pytest.mark.parametrize(("name", "option"), offered("rest"))
+def test_the_route_passes_every_option_on(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, name: str, option: str
+) -> None:
+    kind, found = declared(name), list[Request[Any]]()
+
+    def ask(_: Service, visitor: str, request: Request[Any]) -> Any:
+        found.append(request)
+        return {"records": [], "notes": []}
+
+    monkeypatch.setattr(Service, "ask", ask)
+    given = given_to(kind, "rest", option)
+    response = client.get(f"/api/v1{route_of(kind)}", params=given)
+    assert response.status_code == 200, response.text
+    assert found == [kind.of(given, "rest")]
+    # A page's link to its answer as JSON asks the same.
+    assert client.get(json_address(found[0])).status_code == 200
+    assert found[0] == found[1]
+
+
 BATCHES = [each for each in offered("batch") if hasattr(declared(each.values[0]), "batch")]
 
 
@@ -229,6 +259,28 @@ def test_tools_have_what_is_declared_and_no_more(demo_index: Lake) -> None:
             assert all(choice in text for choice in option.choices), (name, each)
             bounds = [] if option.range is None else [option.range.least, option.range.most, option.range.above]
             assert all(str(bound) in text or str(int(bound)) in text for bound in bounds if bound is not None)
+
+
+def test_routes_have_what_is_declared_and_no_more(client: TestClient) -> None:
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    for kind in (declared(name) for name in QUESTIONS if declared(name).about.is_on("rest")):
+        shown = {each["name"]: each for each in paths[f"/api/v1{route_of(kind)}"]["get"]["parameters"]}
+        options = {each: option for each, option in options_of(kind, "rest").items() if option.offered}
+        assert set(shown) == {*options, "wait", *(("limit", "offset") if kind.about.paged else ())}
+        for each, option in options.items():
+            assert shown[each]["description"] == option.help
+            assert shown[each].get("required", False) == option.required
+            assert all(choice in str(shown[each]["schema"]) for choice in option.choices)
+            bounds = [] if option.range is None else [option.range.least, option.range.most, option.range.above]
+            said = str(shown[each]["schema"])
+            assert all(str(bound) in said or str(int(bound)) in said for bound in bounds if bound is not None)
+
+
+def test_routes_refuse_parameters_that_nothing_reads(client: TestClient) -> None:
+    refused = client.get("/api/v1/joinable", params={"query": f"table:{TABLE}", "treshold": 0.95})
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == "treshold: there is no such parameter"
+    assert "threshold" in refused.json()["error"]["hint"]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -198,20 +198,20 @@ def test_tables_like_one(client: TestClient) -> None:
 
 
 def test_first_rows_are_as_written(client: TestClient, demo_lake: Path) -> None:
-    found = data(client, "/table/head", name="shop/orders.csv", budget=60)
+    found = data(client, "/table/head", name="shop/orders.csv", wait=60)
     lines = (demo_lake / "shop/orders.csv").read_text("utf-8").splitlines()
     assert found["columns"] == lines[0].split(",")
     assert found["records"][0][:3] == lines[1].split(",")[:3]
 
 
 def test_keys_of_a_table(client: TestClient) -> None:
-    found = data(client, "/table/keys", name="shop/orders.csv", budget=120)
+    found = data(client, "/table/keys", name="shop/orders.csv", wait=120)
     assert found["primary"][0]["columns"] == ["order_id"]
     assert "shop/customers.csv" in [each["parent_table"] for each in found["refers"]]
 
 
 def test_the_map_links_tables(client: TestClient) -> None:
-    found = data(client, "/map", budget=120)
+    found = data(client, "/map", wait=120)
     names = {node["table"] for node in found["nodes"]}
     assert all(edge["child"] in names and edge["parent"] in names for edge in found["edges"])
     check_map(found)
@@ -221,7 +221,7 @@ def test_the_map_links_tables(client: TestClient) -> None:
 def paged(client: TestClient, path: str, **parameters: Any) -> tuple[list[Any], dict[str, Any]]:
     """All records of an answer that comes in pages, and what the last page says."""
     records: list[Any] = []
-    address: str | None = f"{API}{path}?{urlencode({**parameters, 'budget': 120})}"
+    address: str | None = f"{API}{path}?{urlencode({**parameters, 'wait': 120})}"
     while address:
         response = client.get(address)
         assert response.status_code == 200, response.text
@@ -241,10 +241,10 @@ def test_inclusions_are_the_facades_in_pages(client: TestClient, demo_index: Lak
 
 
 def test_keys_are_the_facades_in_pages(client: TestClient, demo_index: Lake) -> None:
-    foreign, body = paged(client, "/keys", limit=7)
+    foreign, body = paged(client, "/foreign_keys", limit=7)
     assert foreign == plain(demo_index.foreign_keys().to_dicts())
     assert body["meta"]["notes"] == list(demo_index.foreign_keys().notes)
-    primary, _ = paged(client, "/keys", kind="primary", limit=40)
+    primary, _ = paged(client, "/primary_keys", limit=40)
     assert primary == plain(demo_index.primary_keys().to_dicts())
 
 
@@ -327,21 +327,21 @@ def versions(versioned: Lake) -> Iterator[TestClient]:
 
 
 def test_versions_and_drift_of_a_table(versions: TestClient, versioned: Lake) -> None:
-    assert paged(versions, "/table/history", name="t.csv", limit=2)[0] == plain(versioned.history("t.csv").to_dicts())
-    assert data(versions, "/table/drift", name="t.csv")["records"] == []
+    assert paged(versions, "/history", table="t.csv", limit=2)[0] == plain(versioned.history("t.csv").to_dicts())
+    assert data(versions, "/drift", table="t.csv")["records"] == []
     drifted = plain(versioned.drift("t.csv", since=1).to_dicts())
-    assert paged(versions, "/table/drift", name="t.csv", since="1", limit=2)[0] == drifted
+    assert paged(versions, "/drift", table="t.csv", since="1", limit=2)[0] == drifted
     assert paged(versions, "/drift", since="1")[0] == drifted
     for name in ("t.csv", "other.csv"):
-        refused(versions, 400, "bad-request", f"{API}/table/drift", name=name, since="yesterday")
+        refused(versions, 400, "bad-request", f"{API}/drift", table=name, since="yesterday")
     refused(versions, 400, "bad-request", f"{API}/drift", since="yesterday")
-    refused(versions, 400, "bad-request", f"{API}/table/drift", name="t.csv", since="9")
-    refused(versions, 404, "not-found", f"{API}/table/history", name="nothing.csv")
+    refused(versions, 400, "bad-request", f"{API}/drift", table="t.csv", since="9")
+    refused(versions, 404, "not-found", f"{API}/history", table="nothing.csv")
 
 
 def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
     assert "History: 3 versions" in versions.get("/table?name=t.csv").text
-    assert "/table/history" not in versions.get("/table?name=other.csv").text
+    assert "/history" not in versions.get("/table?name=other.csv").text
     assert "Nothing beyond what chance explains" in clean(versions.get("/table/history?name=t.csv"))
     compared = clean(versions.get("/table/history?name=t.csv&since=1"))
     assert "no longer a key" in compared
@@ -402,24 +402,24 @@ def ended(client: TestClient, number: str) -> dict[str, Any]:
 
 
 def test_what_takes_long_is_a_job(client: TestClient) -> None:
-    asked = client.get(f"{API}/table/dependencies", params={"name": "shop/staff.csv", "budget": 0})
+    asked = client.get(f"{API}/dependencies", params={"query": "table:shop/staff.csv", "wait": 0})
     assert asked.status_code == 202
     number = asked.json()["data"]["id"]
     assert asked.headers["location"] == f"{API}/jobs/{number}"
-    again = client.get(f"{API}/table/dependencies", params={"name": "shop/staff.csv", "budget": 0})
+    again = client.get(f"{API}/dependencies", params={"query": "table:shop/staff.csv", "wait": 0})
     assert again.json()["data"].get("id", number) == number
     assert ended(client, number)["state"] == "done"
     assert data(client, f"/jobs/{number}/answer")["records"]
 
 
 def test_a_job_is_cancelled_and_the_next_one_is_done(client: TestClient) -> None:
-    asked = client.get(f"{API}/table/dependencies", params={"name": "mobility/bike_trips.csv.gz", "budget": 0})
+    asked = client.get(f"{API}/dependencies", params={"query": "table:mobility/bike_trips.csv.gz", "wait": 0})
     number = asked.json()["data"]["id"]
     assert client.delete(f"{API}/jobs/{number}").status_code == 200
     assert ended(client, number)["state"] == "cancelled"
     response = client.get(f"{API}/jobs/{number}/answer")
     assert (response.status_code, response.json()["error"]["code"]) == (409, "cancelled")
-    assert data(client, "/table/dependencies", name="shop/categories.csv", budget=120)["records"] is not None
+    assert data(client, "/dependencies", query="table:shop/categories.csv", wait=120)["records"] is not None
 
 
 def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Path) -> None:
@@ -464,17 +464,17 @@ def test_search_with_a_file_join_download_and_search_again(
     client: TestClient, demo_lake: Path, demo_index: Lake
 ) -> None:
     query = sent(client, "C:\\my files\\rides.csv", (demo_lake / RIDES).read_bytes())
-    described = data(client, "/describe", query=query, budget=60)["described"]
+    described = data(client, "/describe", query=query, wait=60)["described"]
     assert {each["name"]: each["role"] for each in described} == {"date": "key", "rides": "target", "member_rides": ""}
-    found = data(client, "/correlated", query=query, key="date", target="rides", budget=60)["records"]
+    found = data(client, "/correlated", query=query, key="date", target="rides", wait=60)["records"]
     own = next(each for each in found if each["table"] != RIDES)
     assert (own["table"], own["column"]) == ("weather/daily_weather.parquet", "mean_temp_c")
     assert "rides.csv" in own["code"]["duckdb"]
     assert "lakescope-" not in own["code"]["duckdb"]  # where files lie is not told
-    joins = data(client, "/joinable", query=query, on="date", budget=60)["records"]
+    joins = data(client, "/joinable", query=query, on="date", wait=60)["records"]
     assert joins[0]["containment"] == 1
     asked = {"query": query, "on": "date", "table": own["table"], "column": "date"}
-    made = client.post(f"{API}/joins", json=asked, params={"budget": 60}).json()["data"]
+    made = client.post(f"{API}/joins", json=asked, params={"wait": 60}).json()["data"]
     assert "mean_temp_c" in made["columns"]
     kept = pq.read_table(
         io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download", params={"format": "parquet"}).content)
@@ -486,11 +486,11 @@ def test_search_with_a_file_join_download_and_search_again(
     as_csv = pc.read_csv(io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download").content))
     assert as_csv.column_names == kept.column_names
     assert as_csv.num_rows == kept.num_rows
-    again = data(client, "/describe", query=f"upload:{made['upload']}", budget=60)["described"]
+    again = data(client, "/describe", query=f"upload:{made['upload']}", wait=60)["described"]
     assert "mean_temp_c" in [each["name"] for each in again]
     finds = [{name: own[name] for name in ("table", "key", "column")}]
     asked = {"query": query, "key": ["date"], "target": "rides", "finds": finds}
-    more = client.post(f"{API}/augmentations", json=asked, params={"budget": 60}).json()["data"]
+    more = client.post(f"{API}/augmentations", json=asked, params={"wait": 60}).json()["data"]
     assert more["added"][0]["column"] == "mean_temp_c"
     assert more["rows"] == 730
     assert more["asked"] == {"key": ["date"], "target": "rides", "agg": "mean"}
@@ -499,7 +499,7 @@ def test_search_with_a_file_join_download_and_search_again(
 def test_the_next_query_explains_the_same_number(client: TestClient, demo_lake: Path) -> None:
     query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
     asked = {"query": query, "key": "date", "target": "member_rides", "agg": "max"}
-    found = data(client, "/correlated", **asked, k=12, budget=60)["records"]
+    found = data(client, "/correlated", **asked, k=12, wait=60)["records"]
     find = json.dumps([found[0][name] for name in ("table", "key", "column")])
     result = client.post("/search/augment", data={**asked, "find": find})
     for _ in range(100):
@@ -544,12 +544,12 @@ def test_columns_that_were_added_are_not_found_again(newcomer: TestClient, demo_
     client = newcomer
     query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
     asked = {"key": "date", "target": "rides"}
-    found = data(client, "/correlated", query=query, **asked, k=12, budget=60)
+    found = data(client, "/correlated", query=query, **asked, k=12, wait=60)
     places = [tuple(each[name] for name in ("table", "key", "column")) for each in found["records"]]
     finds = [json.dumps(place) for place in places[:2]]
     page = waited_for(client, client.post("/search/augment", data={"query": query, **asked, "find": finds}))
     (query,) = next_query(page)["query"]
-    again = client.get(f"{API}/correlated", params={"query": query, **asked, "k": 12, "budget": 60}).json()
+    again = client.get(f"{API}/correlated", params={"query": query, **asked, "k": 12, "wait": 60}).json()
     now = [tuple(each[name] for name in ("table", "key", "column")) for each in again["data"]["records"]]
     assert now[:10] == places[2:], "the next best"
     assert len(now) == 12
@@ -559,9 +559,9 @@ def test_columns_that_were_added_are_not_found_again(newcomer: TestClient, demo_
     # What is added to the result is left out with what it had.
     more = {"query": query, **asked, "find": json.dumps(now[0])}
     (query,) = next_query(waited_for(client, client.post("/search/augment", data=more)))["query"]
-    third = data(client, "/correlated", query=query, **asked, k=12, budget=60)["records"]
+    third = data(client, "/correlated", query=query, **asked, k=12, wait=60)["records"]
     assert not {*places[:3]} & {tuple(each[name] for name in ("table", "key", "column")) for each in third}
-    other = data(client, "/joinable", query=query, on="date", k=12, budget=60)
+    other = data(client, "/joinable", query=query, on="date", k=12, wait=60)
     assert places[0][0] in [each["table"] for each in other["records"]], "of a table one column is not all"
 
 
@@ -581,10 +581,10 @@ def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
     (joined,) = onwards.pop("query")
     assert onwards == {name: [value] for name, value in asked.items()}
     for on in ("date", f"{weather[8:-8]}.date"):
-        joins = client.get(f"{API}/joinable", params={"query": joined, "on": on, "k": 12, "budget": 60}).json()
+        joins = client.get(f"{API}/joinable", params={"query": joined, "on": on, "k": 12, "wait": 60}).json()
         assert (weather, "date") not in [(each["table"], each["column"]) for each in joins["data"]["records"]]
         assert any(f"already: date of {weather}" in note for note in joins["meta"]["notes"])
-    found = data(client, "/correlated", query=joined, key="date", target="member_rides", budget=60)["records"]
+    found = data(client, "/correlated", query=joined, key="date", target="member_rides", wait=60)["records"]
     assert found
     assert weather not in [each["table"] for each in found]
     # A column that is not there any more is not asked for; without a choice there is none to keep.
@@ -594,7 +594,7 @@ def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
     # A table that was made from one of the lake finds neither.
     made = client.post("/search/join", data={**chosen, "query": f"table:{RIDES}"})
     (joined,) = next_query(waited_for(client, made))["query"]
-    joins = data(client, "/joinable", query=joined, on="date", k=12, budget=60)["records"]
+    joins = data(client, "/joinable", query=joined, on="date", k=12, wait=60)["records"]
     assert joins
     assert not {RIDES, weather} & {each["table"] for each in joins}
 
@@ -604,13 +604,13 @@ def test_a_pair_that_was_joined_is_not_found_again(newcomer: TestClient, demo_la
     weather = "weather/daily_weather.parquet"
     query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
     sides = {"left": query, "right": f"table:{weather}"}
-    made = client.post(f"{API}/autojoins", json=sides, params={"budget": 90}).json()["data"]
+    made = client.post(f"{API}/autojoins", json=sides, params={"wait": 90}).json()["data"]
     assert made["plan"]["as_they_are"], made["plan"]["words"]
     assert "the tables join as they are, on date of the left and date of the right one" in made["plan"]["words"]
     assert "names" not in made
     page = client.get("/pair/plan", params=sides).text
     assert "rewrite" not in page
-    joins = data(client, "/joinable", query=f"upload:{made['upload']}", on="date", k=12, budget=60)["records"]
+    joins = data(client, "/joinable", query=f"upload:{made['upload']}", on="date", k=12, wait=60)["records"]
     assert joins
     assert (weather, "date") not in [(each["table"], each["column"]) for each in joins]
 
@@ -620,9 +620,9 @@ def test_the_join_of_added_columns_has_code_that_gives_the_same_rows(newcomer: T
     content = (demo_lake / RIDES).read_bytes()
     query = sent(client, "rides.csv", content)
     asked: dict[str, Any] = {"query": query, "key": ["date"], "target": "rides"}
-    found = data(client, "/correlated", **asked, k=12, budget=60)["records"]
+    found = data(client, "/correlated", **asked, k=12, wait=60)["records"]
     finds = [{name: each[name] for name in ("table", "key", "column")} for each in found[:2]]
-    made = client.post(f"{API}/augmentations", json={**asked, "finds": finds}, params={"budget": 60}).json()["data"]
+    made = client.post(f"{API}/augmentations", json={**asked, "finds": finds}, params={"wait": 60}).json()["data"]
     assert [*made["join_code"]] == ["duckdb", "polars", "spark", "sql"]
     address = f"{API}/uploads/{made['upload']}/download"
     kept = pq.read_table(io.BytesIO(client.get(address, params={"format": "parquet"}).content)).to_pandas()
@@ -645,7 +645,7 @@ def test_two_tables_whose_keys_are_written_differently(client: TestClient) -> No
         b'author,prize\n"Turing, Alan",a\n"Hopper, Grace",b\n"Lovelace, Ada",c\n"Dijkstra, Edsger",d\n"Hoare, Tony",e\n'
     )
     asked = {"left": sent(client, "l.csv", left), "right": sent(client, "r.csv", right)}
-    made = client.post(f"{API}/autojoins", json=asked, params={"budget": 90}).json()["data"]
+    made = client.post(f"{API}/autojoins", json=asked, params={"wait": 90}).json()["data"]
     assert made["plan"]["found"], made
     assert made["rows"] == 5
     assert "author" in made["plan"]["words"]
@@ -660,7 +660,7 @@ def test_two_tables_without_a_key_join_on_what_they_share(client: TestClient) ->
         for name, key in (("cost", "country"), ("days", "nation"))
     }
     left, right = (sent(client, f"{name}.csv", panel.encode()) for name, panel in panels.items())
-    made = data(client, "/autojoins", left=left, right=right, budget=90)
+    made = data(client, "/autojoins", left=left, right=right, wait=90)
     assert not made["plan"]["found"], made
     shared = {(each["left"], each["right"]): each for each in made["shared"]}
     assert set(shared) == {("country", "nation"), ("year", "year")}
@@ -747,7 +747,7 @@ def test_a_join_that_fails_leaves_nothing(client: TestClient) -> None:
     folder = service.uploads._folder
     before = sorted(folder.iterdir())
     asked = {"query": "table:shop/orders.csv", "on": "customer_id", "table": "shop/customers.csv", "column": "nothing"}
-    assert client.post(f"{API}/joins", json=asked, params={"budget": 60}).status_code == 404
+    assert client.post(f"{API}/joins", json=asked, params={"wait": 60}).status_code == 404
     assert sorted(folder.iterdir()) == before
 
 
@@ -856,7 +856,7 @@ def test_hostile_files_are_refused_or_read_but_stop_nothing(name: str, content: 
     assert response.status_code in (201, 400, 422), response.text
     if response.status_code == 201:
         query = response.json()["data"]["query"]
-        response = client.get(f"{API}/describe", params={"query": query, "budget": 60})
+        response = client.get(f"{API}/describe", params={"query": query, "wait": 60})
         assert response.status_code in (200, 400, 422), response.text
     assert client.get(f"{API}/lake").status_code == 200
 
@@ -1185,7 +1185,7 @@ def test_numbers_to_explain_are_those_that_can_be(client: TestClient) -> None:
 
 def test_evidence_of_a_plan_is_what_it_joins(client: TestClient) -> None:
     asked = {"left": "table:hr/employees.csv", "right": "table:hr/payroll.csv"}
-    plan = client.post(f"{API}/autojoins", json=asked, params={"budget": 90}).json()["data"]["plan"]
+    plan = client.post(f"{API}/autojoins", json=asked, params={"wait": 90}).json()["data"]["plan"]
     assert plan["evidence"]
     for each in plan["evidence"]:
         first, last = each["row"]["full_name"].split(" ")[:2]
@@ -1284,7 +1284,7 @@ def test_a_join_that_chance_explains_is_not_green(client: TestClient) -> None:
 
 def test_values_in_common_by_chance_are_told_as_such(client: TestClient) -> None:
     both = {"left": "table:shop/stock.tsv", "right": "table:weather/daily_weather.parquet"}
-    (shared,) = data(client, "/autojoins", **both, budget=90)["shared"]
+    (shared,) = data(client, "/autojoins", **both, wait=90)["shared"]
     assert shared["p"] > CHANCE
     for first, second in (("left", "right"), ("right", "left")):
         text = client.get("/pair/plan", params={"left": both[first], "right": both[second]}).text
@@ -1293,7 +1293,7 @@ def test_values_in_common_by_chance_are_told_as_such(client: TestClient) -> None
 
 
 def test_a_reference_of_running_numbers_is_told_as_such(client: TestClient) -> None:
-    data(client, "/keys", budget=90)
+    data(client, "/foreign_keys", wait=90)
     for path, asked in (
         ("/search/joins", {"query": "table:shop/orders.csv", "on": "customer_id"}),
         ("/table/joins", {"name": "shop/orders.csv"}),
@@ -1307,7 +1307,7 @@ def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_
     catalog = Catalog(demo_index)
     assert catalog.joins_numbers("shop/stock.tsv.wh = weather/daily_weather.parquet.rain_mm")
     assert not catalog.joins_numbers("shop/stock.tsv.wh = world/countries.csv.name")
-    data(client, "/keys", budget=90)
+    data(client, "/foreign_keys", wait=90)
     text = client.get("/table/paths", params={"name": "shop/orders.csv"}).text
     # taken_by refers to badge: numbers, but known ones.
     assert "shop/<wbr>orders<wbr>.csv<wbr>.taken_<wbr>by = shop/<wbr>staff<wbr>.csv<wbr>.badge" in text
@@ -1480,7 +1480,7 @@ KNOWN: dict[str, list[Any]] = {
     "column": ["customer_id", "mean_temp_c"],
     "finds": [[{"table": "weather/daily_weather.parquet", "key": "date", "column": "mean_temp_c"}]],
     "since": ["1", "2024-01-01", "yesterday"],
-    "budget": [0, 0.2, 3.0],
+    "wait": [0, 0.2, 3.0],
 }
 
 
@@ -1505,7 +1505,7 @@ def ask_at_random(client: TestClient, operation: Any, examples: int, end: float)
     from hypothesis import strategies as st
 
     answers: list[int] = []
-    bounded = "budget" in {each.name for each in operation.query}
+    bounded = "wait" in {each.name for each in operation.query}
 
     @given(case=operation.as_strategy(), pick=st.data())
     @settings(
@@ -1525,7 +1525,7 @@ def ask_at_random(client: TestClient, operation: Any, examples: int, end: float)
 
         parameters, body = real(dict(case.query or {})), real(case.body)
         if bounded:
-            parameters["budget"] = pick.draw(st.sampled_from(KNOWN["budget"]))
+            parameters["wait"] = pick.draw(st.sampled_from(KNOWN["wait"]))
         if time.monotonic() > end:
             return
         path = case.formatted_path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")

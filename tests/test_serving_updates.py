@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import lakescope
 from histories import history
 from lakescope.cli.app import app
+from lakescope.questions.joinable import JoinableRequest
 from lakescope.server import service as service_module
 from lakescope.server.service import Service
 from test_updates import write_table
@@ -28,18 +29,18 @@ def service(tmp_path: Path) -> Service:
 
 
 def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) -> None:
-    before = service.joins("t1.csv", "key")
+    before = service.joins(JoinableRequest(query="t1.csv", on="key"))
     names = {each["table"] for each in service.tables()[0]}
     assert not service.look()
     (tmp_path / "lake/copy.csv").write_bytes((tmp_path / "lake/t1.csv").read_bytes())
     lakescope.open(service.lake.path).update()
-    assert service.joins("t1.csv", "key") == before, "nobody has looked yet"
+    assert service.joins(JoinableRequest(query="t1.csv", on="key")) == before, "nobody has looked yet"
     old = service.lake
     with service._lane() as lane:
         assert service.look()
         assert lane.info()["generation"] == old.info()["generation"], "who is being answered goes on"
     assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
-    assert service.joins("t1.csv", "key")["records"][0]["table"] == "copy.csv"
+    assert service.joins(JoinableRequest(query="t1.csv", on="key"))["records"][0]["table"] == "copy.csv"
     assert not service.look()
     service.close()
 
@@ -49,7 +50,7 @@ def test_lakes_that_were_replaced_are_let_go(service: Service, tmp_path: Path, m
     monkeypatch.setattr(service_module, "QUICK", 0.5)
     replaced = []
     for number in range(2):
-        service.joins("t1.csv", "key")
+        service.joins(JoinableRequest(query="t1.csv", on="key"))
         write_table(tmp_path / f"lake/new{number}.csv", random.Random(number))
         lakescope.open(service.lake.path).update()
         replaced.append(weakref.ref(service.lake._index))

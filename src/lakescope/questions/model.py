@@ -350,7 +350,8 @@ class Question:
     ``doing`` is what whoever waits is told. ``paged``: REST and agents hand out the answer in pages. ``record`` is the
     kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
     room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
-    Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python calls it, if otherwise.
+    Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python
+    calls it, and ``path`` what REST does, if otherwise.
     ``absent`` says which faces do not ask it, and why.
     """
 
@@ -364,6 +365,7 @@ class Question:
     paged: bool = False
     indexed: bool = True
     method: str = ""
+    path: str = ""
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     absent: tuple[NotOn, ...] = ()

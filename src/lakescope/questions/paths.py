@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 @question(
     "join_paths",
+    path="paths",
     record=JoinPath,
     records="paths",
     lane="long",

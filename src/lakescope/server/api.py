@@ -1,8 +1,9 @@
 """The REST interface: every question under ``/api/v1``, one envelope for answers and one for errors.
 
 An answer is ``{"data": ..., "meta": {...}}``, an error ``{"error": {"code", "message", "hint"}}``. Lists come in pages
-(``limit``, ``offset``; ``meta.next`` is the address of the next one). What takes longer than its ``budget`` of seconds
-is answered by 202 and a job, which is asked about, and cancelled, under ``/api/v1/jobs``.
+(``limit``, ``offset``; ``meta.next`` is the address of the next one). What takes longer than ``wait`` seconds is
+answered by 202 and a job, which is asked about, and cancelled, under ``/api/v1/jobs``. Routes of questions that are declared
+follow from their declarations (:mod:`lakescope.server.asking`); here are the others, and what all share.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ PREFIX = "/api/v1"
 #: Seconds between two looks at a job that somebody waits for.
 _LOOK = 0.01
 _MOST = 1_000
+#: Characters of a text at most.
+MOST_TEXT = 5_000
 #: Numbers that an index has room for.
 _FAR = 2**31
 
@@ -71,26 +74,26 @@ class ErrorEnvelope(BaseModel):
 class JoinRequest(BaseModel):
     """Join a query with a table of the lake."""
 
-    query: str = Field(max_length=5_000, examples=["table:shop/orders.csv"])
-    on: str = Field(max_length=5_000, examples=["customer_id"])
-    table: str = Field(max_length=5_000, examples=["shop/customers.csv"])
-    column: str = Field(max_length=5_000, examples=["customer_id"])
+    query: str = Field(max_length=MOST_TEXT, examples=["table:shop/orders.csv"])
+    on: str = Field(max_length=MOST_TEXT, examples=["customer_id"])
+    table: str = Field(max_length=MOST_TEXT, examples=["shop/customers.csv"])
+    column: str = Field(max_length=MOST_TEXT, examples=["customer_id"])
 
 
 class Find(BaseModel):
     """A column that correlates."""
 
-    table: str = Field(max_length=5_000, examples=["weather/daily_weather.parquet"])
-    key: str = Field(max_length=5_000, examples=["date"])
-    column: str = Field(max_length=5_000, examples=["mean_temp_c"])
+    table: str = Field(max_length=MOST_TEXT, examples=["weather/daily_weather.parquet"])
+    key: str = Field(max_length=MOST_TEXT, examples=["date"])
+    column: str = Field(max_length=MOST_TEXT, examples=["mean_temp_c"])
 
 
 class AugmentRequest(BaseModel):
     """Join columns that correlate into a query."""
 
-    query: str = Field(max_length=5_000, examples=["table:mobility/bike_rides_daily.csv"])
+    query: str = Field(max_length=MOST_TEXT, examples=["table:mobility/bike_rides_daily.csv"])
     key: list[str] = Field(min_length=1, max_length=2, examples=[["date"]])
-    target: str = Field(max_length=5_000, examples=["rides"])
+    target: str = Field(max_length=MOST_TEXT, examples=["rides"])
     finds: list[Find] = Field(min_length=1, max_length=20)
     agg: str = Field("mean", max_length=20)
     k: int = Field(20, ge=1, le=100)
@@ -99,12 +102,12 @@ class AugmentRequest(BaseModel):
 class AutojoinRequest(BaseModel):
     """Join two tables whose keys are written differently."""
 
-    left: str = Field(max_length=5_000, examples=["table:shop/orders.csv"])
-    right: str = Field(max_length=5_000, examples=["table:shop/customers.csv"])
+    left: str = Field(max_length=MOST_TEXT, examples=["table:shop/orders.csv"])
+    right: str = Field(max_length=MOST_TEXT, examples=["table:shop/customers.csv"])
     budget: float = Field(30.0, gt=0, le=120, description="Seconds to look for programs.")
 
 
-def _responses(example: Any, *, job: bool = False) -> dict[int | str, dict[str, Any]]:
+def responses(example: Any, *, job: bool = False) -> dict[int | str, dict[str, Any]]:
     """What an operation answers, for its description."""
     answer = {"data": example, "meta": {"seconds": 0.004, "notes": []}}
     found: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"example": answer}}}}
@@ -144,7 +147,9 @@ _JOB = {
 
 
 _NAME = {"example": "shop/orders.csv"}
-_QUERY = {
+#: Tables and queries, for the description.
+TABLES: Any = {"one": {"value": "shop/orders.csv"}}
+QUERIES: Any = {
     "table of the lake": {"value": "table:mobility/bike_rides_daily.csv"},
     "file that was sent": {"value": "upload:Zk1xkY5r0c0"},
 }
@@ -153,27 +158,16 @@ Offset = Annotated[int, Query(ge=0, le=_FAR, description="Records to leave out b
 Name = Annotated[
     str,
     Query(
-        max_length=5_000,
+        max_length=MOST_TEXT,
         description="Name of a table of the lake.",
-        openapi_examples={"one": {"value": "shop/orders.csv"}},
+        openapi_examples=TABLES,
     ),
 ]
 Reference = Annotated[
-    str, Query(max_length=5_000, description="`table:NAME` or `upload:NUMBER`.", openapi_examples=_QUERY)
+    str, Query(max_length=MOST_TEXT, description="`table:NAME` or `upload:NUMBER`.", openapi_examples=QUERIES)
 ]
-Text = Annotated[str, Query(max_length=5_000)]
-Budget = Annotated[
-    float, Query(ge=0, le=120, description="Seconds to wait for the answer before a job is told instead.")
-]
-Since = Annotated[
-    str | None,
-    Query(
-        max_length=100,
-        description="The number of a version to compare with, or a time in UTC; by default the version before.",
-        openapi_examples={"a version": {"value": "1"}, "a time": {"value": "2026-03-01"}},
-    ),
-]
-Distance = Annotated[float, Query(ge=0, le=1, description="Least distance of distributions; 0 tells of every column.")]
+Text = Annotated[str, Query(max_length=MOST_TEXT)]
+Wait = Annotated[float, Query(ge=0, le=120, description="Seconds to wait for the answer before a job is told instead.")]
 Number = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["Zk1xkY5r0c0"])]
 
 
@@ -193,10 +187,10 @@ def visitor_of(request: Request) -> str:
 class Filters:
     """Which tables are wanted: what pages and the interface both ask for."""
 
-    like: Annotated[str, Query(max_length=5_000, description="A part of the name.")] = ""
-    format: Annotated[str, Query(max_length=5_000, description="Format of the file.")] = ""
-    folder: Annotated[str, Query(max_length=5_000, description="The first folder of its path.")] = ""
-    type: Annotated[str, Query(max_length=5_000, description="Type that a column of it has.")] = ""
+    like: Annotated[str, Query(max_length=MOST_TEXT, description="A part of the name.")] = ""
+    format: Annotated[str, Query(max_length=MOST_TEXT, description="Format of the file.")] = ""
+    folder: Annotated[str, Query(max_length=MOST_TEXT, description="The first folder of its path.")] = ""
+    type: Annotated[str, Query(max_length=MOST_TEXT, description="Type that a column of it has.")] = ""
     problems: Annotated[bool, Query(description="Whether something was odd about it.")] = False
 
 
@@ -279,17 +273,18 @@ async def finished(asked: Asked, seconds: float) -> bool:
     return asked.finished.is_set()
 
 
-async def _answer(
+async def answer_of(
     service: Service,
     visitor: str,
     ask: Callable[[], Asked],
-    budget: float,
+    wait: float,
     change: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     page: Page | None = None,
 ) -> JSONResponse:
+    """An answer in its envelope, or after so many seconds the job that will have it."""
     began = time.perf_counter()
     asked = await run_in_threadpool(ask)
-    if not await finished(asked, budget):
+    if not await finished(asked, wait):
         assert isinstance(asked, Job)
         response = enveloped(job_record(service, visitor, asked), began, 202)
         response.headers["location"] = f"{PREFIX}/jobs/{asked.id}"
@@ -329,7 +324,7 @@ def upload_record(upload: Upload) -> dict[str, Any]:
 # --- the lake ---------------------------------------------------------------------------------------------------------
 
 
-@router.get("/lake", response_model=Envelope, responses=_responses({"tables": 103, "columns": 438}), tags=["lake"])
+@router.get("/lake", response_model=Envelope, responses=responses({"tables": 103, "columns": 438}), tags=["lake"])
 async def lake(service: Served) -> Response:
     """The lake at a glance: sizes, facets, the distribution of sizes, problems."""
     began = time.perf_counter()
@@ -340,7 +335,7 @@ async def lake(service: Served) -> Response:
     "/tables",
     response_model=Envelope,
     tags=["lake"],
-    responses=_responses([{"table": "shop/orders.csv", "format": "csv", "rows": 4000, "columns": 7, "problems": 0}]),
+    responses=responses([{"table": "shop/orders.csv", "format": "csv", "rows": 4000, "columns": 7, "problems": 0}]),
 )
 async def tables(
     service: Served,
@@ -360,7 +355,7 @@ async def tables(
     "/columns",
     response_model=Envelope,
     tags=["lake"],
-    responses=_responses([{"table": "shop/orders.csv", "column": "order_id", "type": "integer", "distinct": 4000}]),
+    responses=responses([{"table": "shop/orders.csv", "column": "order_id", "type": "integer", "distinct": 4000}]),
 )
 async def columns(service: Served, page: Paged, like: Text = "", type: Text = "") -> Response:
     """Columns, by a part of their name, or type."""
@@ -375,7 +370,7 @@ async def columns(service: Served, page: Paged, like: Text = "", type: Text = ""
     "/problems",
     response_model=Envelope,
     tags=["lake"],
-    responses=_responses([{"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1}]),
+    responses=responses([{"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1}]),
 )
 async def problems(service: Served, page: Paged, severity: Text = "") -> Response:
     """What could not be read (error), was odd (warning) or is worth knowing (info)."""
@@ -388,13 +383,13 @@ async def problems(service: Served, page: Paged, severity: Text = "") -> Respons
     "/find",
     response_model=Envelope,
     tags=["lake"],
-    responses=_responses({"tables": [], "columns": [], "values": [{"table": "world/cities.csv", "column": "city"}]}),
+    responses=responses({"tables": [], "columns": [], "values": [{"table": "world/cities.csv", "column": "city"}]}),
 )
 async def find(
-    service: Served, visitor: Visitor, q: Annotated[str, Query(max_length=5_000, examples=["Berlin"])]
+    service: Served, visitor: Visitor, q: Annotated[str, Query(max_length=MOST_TEXT, examples=["Berlin"])]
 ) -> Response:
     """Tables and columns with a text in their name, and columns that hold it as a value."""
-    return await _answer(service, visitor, lambda: service.find(q), 60)
+    return await answer_of(service, visitor, lambda: service.find(q), 60)
 
 
 # --- one table --------------------------------------------------------------------------------------------------------
@@ -404,7 +399,7 @@ async def find(
     "/table",
     response_model=Envelope,
     tags=["table"],
-    responses=_responses(
+    responses=responses(
         {"table": "shop/orders.csv", "rows": 4000, "columns": [{"name": "order_id", "type": "integer"}]}
     ),
 )
@@ -418,75 +413,34 @@ async def table(service: Served, name: Name) -> Response:
     "/table/head",
     response_model=Envelope,
     tags=["table"],
-    responses=_responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
+    responses=responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
 )
-async def head(service: Served, visitor: Visitor, name: Name, budget: Budget = 10.0) -> Response:
+async def head(service: Served, visitor: Visitor, name: Name, wait: Wait = 10.0) -> Response:
     """The first rows of a table as they are written, and values that may stand for missing ones."""
-    return await _answer(service, visitor, lambda: service.head(visitor, name), budget)
+    return await answer_of(service, visitor, lambda: service.head(visitor, name), wait)
 
 
 @router.get(
     "/table/like",
     response_model=Envelope,
     tags=["table"],
-    responses=_responses({"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]}),
+    responses=responses({"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]}),
 )
 async def like(service: Served, visitor: Visitor, name: Name) -> Response:
     """Tables whose columns are called the same; rare names count more."""
-    return await _answer(service, visitor, lambda: service.like(name), 60)
+    return await answer_of(service, visitor, lambda: service.like(name), 60)
 
 
 @router.get(
     "/table/keys",
     response_model=Envelope,
     tags=["table"],
-    responses=_responses({"primary": [], "refers": [], "referred": []}, job=True),
+    responses=responses({"primary": [], "refers": [], "referred": []}, job=True),
 )
-async def table_keys(service: Served, visitor: Visitor, name: Name, budget: Budget = 10.0) -> Response:
+async def table_keys(service: Served, visitor: Visitor, name: Name, wait: Wait = 10.0) -> Response:
     """The key of a table, what it refers to, and what refers to it."""
     await run_in_threadpool(service.lake.location, name)
-    return await _answer(service, visitor, lambda: service.keys(visitor), budget, lambda answer: keys_of(answer, name))
-
-
-@router.get(
-    "/table/dependencies",
-    response_model=Envelope,
-    tags=["table"],
-    responses=_responses({"records": [{"lhs": ["zip"], "rhs": "city", "score": 0.9}]}, job=True),
-)
-async def dependencies(
-    service: Served,
-    visitor: Visitor,
-    name: Name,
-    nulls: Literal["equal", "distinct", "skip"] = "equal",
-    budget: Budget = 10.0,
-) -> Response:
-    """Functional dependencies of a table, left sides of up to two columns."""
-    return await _answer(service, visitor, lambda: service.dependencies(visitor, name, nulls), budget)
-
-
-@router.get(
-    "/table/history",
-    response_model=Envelope,
-    tags=["table"],
-    responses=_responses({"records": [{"version": 1, "scanned": "2026-03-01T08:00:00+00:00", "rows": 4000}]}),
-)
-async def history(service: Served, visitor: Visitor, name: Name, page: Paged) -> Response:
-    """The versions of a table that the index saw, the present one last: when, how large, which columns."""
-    return await _answer(service, visitor, lambda: service.history(name), 60, page=page)
-
-
-@router.get(
-    "/table/drift",
-    response_model=Envelope,
-    tags=["table"],
-    responses=_responses({"records": [{"column": "total", "changes": ["distribution by 0.31"], "distance": 0.31}]}),
-)
-async def table_drift(
-    service: Served, visitor: Visitor, name: Name, page: Paged, since: Since = None, minimum: Distance = 0.1
-) -> Response:
-    """What changed in the columns of a table since an earlier version: types, missing cells, keys, distributions."""
-    return await _answer(service, visitor, lambda: service.drift(name, since, minimum), 60, page=page)
+    return await answer_of(service, visitor, lambda: service.keys(visitor), wait, lambda answer: keys_of(answer, name))
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
@@ -496,144 +450,18 @@ async def table_drift(
     "/describe",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses({"described": [{"name": "date", "type": "date", "known": 1.0, "role": "key"}]}, job=True),
+    responses=responses({"described": [{"name": "date", "type": "date", "known": 1.0, "role": "key"}]}, job=True),
 )
-async def describe(service: Served, visitor: Visitor, query: Reference, budget: Budget = 10.0) -> Response:
+async def describe(service: Served, visitor: Visitor, query: Reference, wait: Wait = 10.0) -> Response:
     """The columns of a query as the lake sees them; key and target are guessed."""
-    return await _answer(service, visitor, lambda: service.describe(visitor, query), budget)
-
-
-@router.get(
-    "/joinable",
-    response_model=Envelope,
-    tags=["search"],
-    responses=_responses(
-        {"records": [{"table": "shop/customers.csv", "column": "customer_id", "containment": 1.0}]}, job=True
-    ),
-)
-async def joinable(
-    service: Served,
-    visitor: Visitor,
-    query: Reference,
-    on: Text | None = None,
-    k: Annotated[int, Query(ge=1, le=100)] = 10,
-    threshold: Annotated[float | None, Query(gt=0, le=1)] = None,
-    budget: Budget = 10.0,
-) -> Response:
-    """Columns that join with those of a query, or with the one that is named."""
-    return await _answer(service, visitor, lambda: service.joinable(visitor, query, on, k, threshold), budget)
-
-
-@router.get(
-    "/correlated",
-    response_model=Envelope,
-    tags=["search"],
-    responses=_responses(
-        {"records": [{"table": "weather/daily_weather.parquet", "correlation": 0.91, "low": 0.9, "high": 0.93}]},
-        job=True,
-    ),
-)
-async def correlated(
-    service: Served,
-    visitor: Visitor,
-    query: Reference,
-    key: Annotated[list[Text], Query(min_length=1, max_length=2, examples=[["date"]])],
-    target: Annotated[str, Query(max_length=5_000, examples=["rides"])],
-    k: Annotated[int, Query(ge=1, le=100)] = 10,
-    measure: Literal["pearson", "spearman"] = "pearson",
-    agg: Text = "mean",
-    budget: Budget = 10.0,
-) -> Response:
-    """Columns that correlate with the target of a query when joined on its key, with the sample behind each."""
-    return await _answer(
-        service, visitor, lambda: service.correlated(visitor, query, key, target, k, measure=measure, agg=agg), budget
-    )
-
-
-@router.get(
-    "/keys",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=_responses(
-        {
-            "records": [
-                {
-                    **{"child_table": "shop/orders.csv", "child_columns": ["customer_id"], "inclusion": 1.0},
-                    **{"parent_table": "shop/customers.csv", "parent_columns": ["customer_id"], "score": 0.98},
-                }
-            ]
-        },
-        job=True,
-    ),
-)
-async def keys(
-    service: Served,
-    visitor: Visitor,
-    page: Paged,
-    kind: Annotated[
-        Literal["foreign", "primary"], Query(description="What refers, or what is referred to.")
-    ] = "foreign",
-    budget: Budget = 10.0,
-) -> Response:
-    """Foreign keys of the lake with the evidence for each, or the primary keys of its tables."""
-
-    def some(answer: dict[str, Any]) -> dict[str, Any]:
-        return {"records": answer["records" if kind == "foreign" else "primary"], "notes": answer["notes"]}
-
-    return await _answer(service, visitor, lambda: service.keys(visitor), budget, some, page)
-
-
-@router.get(
-    "/inclusions",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=_responses(
-        {
-            "records": [
-                {
-                    **{"child_table": "shop/orders.csv", "child_column": "customer_id", "inclusion": 1.0},
-                    **{"parent_table": "shop/customers.csv", "parent_column": "customer_id"},
-                }
-            ]
-        },
-        job=True,
-    ),
-)
-async def inclusions(
-    service: Served,
-    visitor: Visitor,
-    page: Paged,
-    minimum: Annotated[float, Query(ge=0.05, le=1, description="Least share of the child's values.")] = 0.95,
-    table: Annotated[str | None, Query(max_length=5_000, description="A table that one of the columns is of.")] = None,
-    budget: Budget = 10.0,
-) -> Response:
-    """Pairs of columns of which the child's values are, to at least a share, values of the parent."""
-    return await _answer(service, visitor, lambda: service.inclusions(visitor, minimum, table), budget, page=page)
-
-
-@router.get(
-    "/drift",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=_responses({"records": [{"table": "shop/orders.csv", "column": "total", "distance": 0.31}]}, job=True),
-)
-async def drift(
-    service: Served,
-    visitor: Visitor,
-    page: Paged,
-    since: Since = None,
-    minimum: Distance = 0.1,
-    budget: Budget = 10.0,
-) -> Response:
-    """What changed in the columns of all tables that have earlier versions."""
-    return await _answer(service, visitor, lambda: service.lake_drift(visitor, since, minimum), budget, page=page)
+    return await answer_of(service, visitor, lambda: service.describe(visitor, query), wait)
 
 
 @router.get(
     "/headers/doubtful",
     response_model=Envelope,
     tags=["lake"],
-    responses=_responses(
+    responses=responses(
         {
             "records": [
                 {"table": "legacy/cust_dump.csv", "column": "column_4", "doubt": "missing", "suggestion": "city"}
@@ -642,16 +470,16 @@ async def drift(
         job=True,
     ),
 )
-async def doubtful_headers(service: Served, visitor: Visitor, page: Paged, budget: Budget = 10.0) -> Response:
+async def doubtful_headers(service: Served, visitor: Visitor, page: Paged, wait: Wait = 10.0) -> Response:
     """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-    return await _answer(service, visitor, lambda: service.doubts(visitor), budget, page=page)
+    return await answer_of(service, visitor, lambda: service.doubts(visitor), wait, page=page)
 
 
 @router.get(
     "/headers/suggested",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses(
+    responses=responses(
         {"records": [{"position": 3, "column": "column_4", "header": "city", "weight": 0.87, "chosen": True}]}, job=True
     ),
 )
@@ -665,69 +493,35 @@ async def suggested_headers(
     ] = "balanced",
     keep: Annotated[bool, Query(description="Whether names that mean something are kept.")] = False,
     k: Annotated[int, Query(ge=1, le=20, description="Candidates of a column.")] = 3,
-    budget: Budget = 10.0,
+    wait: Wait = 10.0,
 ) -> Response:
     """Names for the columns of a query, from columns of the lake that share its values, with what speaks for each."""
-    return await _answer(
-        service, visitor, lambda: service.headers(visitor, query, mode, k, keep=keep), budget, page=page
+    return await answer_of(
+        service, visitor, lambda: service.headers(visitor, query, mode, k, keep=keep), wait, page=page
     )
 
 
-@router.get(
-    "/paths",
-    response_model=Envelope,
-    tags=["search"],
-    responses=_responses(
-        {
-            "records": [
-                {
-                    **{"table": "shop/customers.csv", "hops": 1, "containment": 1.0},
-                    "joins": ["shop/orders.csv.customer_id = shop/customers.csv.customer_id"],
-                }
-            ]
-        },
-        job=True,
-    ),
-)
-async def paths(
-    service: Served,
-    visitor: Visitor,
-    query: Reference,
-    page: Paged,
-    on: Text | None = None,
-    depth: Annotated[int, Query(ge=1, le=4, description="Most joins of a path.")] = 3,
-    threshold: Annotated[float, Query(ge=0.05, le=1, description="Least share of values that a join keeps.")] = 0.5,
-    budget: Budget = 10.0,
-) -> Response:
-    """Tables that can be reached from a query, join after join, with the best path to each."""
-    return await _answer(
-        service, visitor, lambda: service.paths(visitor, query, on, depth, threshold), budget, page=page
-    )
-
-
-@router.get("/map", response_model=Envelope, tags=["lake"], responses=_responses({"nodes": [], "edges": []}, job=True))
+@router.get("/map", response_model=Envelope, tags=["lake"], responses=responses({"nodes": [], "edges": []}, job=True))
 async def lake_map(
     service: Served,
     visitor: Visitor,
     minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8,
-    budget: Budget = 10.0,
+    wait: Wait = 10.0,
 ) -> Response:
     """Tables and how they are linked: foreign keys, and columns included in others."""
-    return await _answer(service, visitor, lambda: service.graph(visitor, minimum), budget)
+    return await answer_of(service, visitor, lambda: service.graph(visitor, minimum), wait)
 
 
 @router.post(
     "/joins",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses({"upload": "Zk1xkY5r0c0", "rows": 4000}, job=True),
+    responses=responses({"upload": "Zk1xkY5r0c0", "rows": 4000}, job=True),
 )
-async def joins(
-    service: Served, visitor: Visitor, body: Annotated[JoinRequest, Body()], budget: Budget = 10.0
-) -> Response:
+async def joins(service: Served, visitor: Visitor, body: Annotated[JoinRequest, Body()], wait: Wait = 10.0) -> Response:
     """Join a query with a table of the lake; the result is a new file, to be downloaded or asked about."""
-    return await _answer(
-        service, visitor, lambda: service.join(visitor, body.query, body.on, body.table, body.column), budget
+    return await answer_of(
+        service, visitor, lambda: service.join(visitor, body.query, body.on, body.table, body.column), wait
     )
 
 
@@ -735,18 +529,18 @@ async def joins(
     "/augmentations",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses({"upload": "Zk1xkY5r0c0", "added": []}, job=True),
+    responses=responses({"upload": "Zk1xkY5r0c0", "added": []}, job=True),
 )
 async def augmentations(
-    service: Served, visitor: Visitor, body: Annotated[AugmentRequest, Body()], budget: Budget = 10.0
+    service: Served, visitor: Visitor, body: Annotated[AugmentRequest, Body()], wait: Wait = 10.0
 ) -> Response:
     """Join columns that correlate into a query; the result is a new file."""
     finds = [[each.table, each.key, each.column] for each in body.finds]
-    return await _answer(
+    return await answer_of(
         service,
         visitor,
         lambda: service.augment(visitor, body.query, body.key, body.target, finds, body.agg, body.k),
-        budget,
+        wait,
     )
 
 
@@ -754,14 +548,14 @@ async def augmentations(
     "/autojoins",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses({"plan": {"words": "..."}, "rows": 100}, job=True),
+    responses=responses({"plan": {"words": "..."}, "rows": 100}, job=True),
 )
 async def autojoins(
-    service: Served, visitor: Visitor, body: Annotated[AutojoinRequest, Body()], budget: Budget = 10.0
+    service: Served, visitor: Visitor, body: Annotated[AutojoinRequest, Body()], wait: Wait = 10.0
 ) -> Response:
     """Learn how two tables join whose keys are written differently; the joined table is a new file."""
-    return await _answer(
-        service, visitor, lambda: service.autojoin(visitor, body.left, body.right, body.budget), budget
+    return await answer_of(
+        service, visitor, lambda: service.autojoin(visitor, body.left, body.right, body.budget), wait
     )
 
 
@@ -769,13 +563,11 @@ async def autojoins(
     "/autojoins",
     response_model=Envelope,
     tags=["search"],
-    responses=_responses({"plan": {"words": "..."}, "rows": 100}, job=True),
+    responses=responses({"plan": {"words": "..."}, "rows": 100}, job=True),
 )
-async def autojoin(
-    service: Served, visitor: Visitor, left: Reference, right: Reference, budget: Budget = 10.0
-) -> Response:
+async def autojoin(service: Served, visitor: Visitor, left: Reference, right: Reference, wait: Wait = 10.0) -> Response:
     """How two tables join whose keys are written differently. The joined table is kept as a file by POST alone."""
-    return await _answer(service, visitor, lambda: service.join_plan(visitor, left, right), budget)
+    return await answer_of(service, visitor, lambda: service.join_plan(visitor, left, right), wait)
 
 
 # --- files and jobs ---------------------------------------------------------------------------------------------------
@@ -787,7 +579,7 @@ async def autojoin(
     status_code=201,
     tags=["files"],
     responses={
-        **_responses({"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"}),
+        **responses({"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"}),
         201: {
             **{"model": Envelope, "description": "The file was taken."},
             "content": {"application/json": {"example": {"data": _FILE, "meta": {"seconds": 0.004, "notes": []}}}},
@@ -816,23 +608,21 @@ async def take(service: Service, visitor: str, file: UploadFile) -> Upload:
     return upload
 
 
-@router.get("/uploads", response_model=Envelope, tags=["files"], responses=_responses([]))
+@router.get("/uploads", response_model=Envelope, tags=["files"], responses=responses([]))
 async def uploads(service: Served, visitor: Visitor) -> Response:
     """Your files, the latest first."""
     began = time.perf_counter()
     return enveloped([upload_record(each) for each in service.uploads.of_visitor(visitor)], began)
 
 
-@router.get("/uploads/{number}", response_model=Envelope, tags=["files"], responses=_responses({"id": "Zk1xkY5r0c0"}))
+@router.get("/uploads/{number}", response_model=Envelope, tags=["files"], responses=responses({"id": "Zk1xkY5r0c0"}))
 async def upload(service: Served, visitor: Visitor, number: Number) -> Response:
     """One of your files."""
     began = time.perf_counter()
     return enveloped(upload_record(service.uploads.find(visitor, number)), began)
 
 
-@router.delete(
-    "/uploads/{number}", response_model=Envelope, tags=["files"], responses=_responses({"id": "Zk1xkY5r0c0"})
-)
+@router.delete("/uploads/{number}", response_model=Envelope, tags=["files"], responses=responses({"id": "Zk1xkY5r0c0"}))
 async def forget(service: Served, visitor: Visitor, number: Number) -> Response:
     """Forget one of your files."""
     began = time.perf_counter()
@@ -871,7 +661,7 @@ async def download(
     )
 
 
-@router.get("/jobs", response_model=Envelope, tags=["jobs"], responses=_responses([]))
+@router.get("/jobs", response_model=Envelope, tags=["jobs"], responses=responses([]))
 async def jobs(service: Served, visitor: Visitor) -> Response:
     """Your jobs, the latest first."""
     began = time.perf_counter()
@@ -882,7 +672,7 @@ async def jobs(service: Served, visitor: Visitor) -> Response:
     "/jobs/{number}",
     response_model=Envelope,
     tags=["jobs"],
-    responses=_responses({"id": "Zk1xkY5r0c0", "state": "running"}),
+    responses=responses({"id": "Zk1xkY5r0c0", "state": "running"}),
 )
 async def job(service: Served, visitor: Visitor, number: Number) -> Response:
     """How far a job is: queued, running, done, failed or cancelled."""
@@ -890,18 +680,18 @@ async def job(service: Served, visitor: Visitor, number: Number) -> Response:
     return enveloped(job_record(service, visitor, service.jobs.find(visitor, number)), began)
 
 
-@router.get("/jobs/{number}/answer", response_model=Envelope, tags=["jobs"], responses=_responses({}, job=True))
-async def job_answer(service: Served, visitor: Visitor, number: Number, budget: Budget = 10.0) -> Response:
+@router.get("/jobs/{number}/answer", response_model=Envelope, tags=["jobs"], responses=responses({}, job=True))
+async def job_answer(service: Served, visitor: Visitor, number: Number, wait: Wait = 10.0) -> Response:
     """The answer of a job, or how far it is."""
     found = service.jobs.find(visitor, number)
-    return await _answer(service, visitor, lambda: found, budget)
+    return await answer_of(service, visitor, lambda: found, wait)
 
 
 @router.delete(
     "/jobs/{number}",
     response_model=Envelope,
     tags=["jobs"],
-    responses=_responses({"id": "Zk1xkY5r0c0", "state": "cancelled"}),
+    responses=responses({"id": "Zk1xkY5r0c0", "state": "cancelled"}),
 )
 async def cancel(service: Served, visitor: Visitor, number: Number) -> Response:
     """Cancel a job. One that others wait for as well goes on for them."""

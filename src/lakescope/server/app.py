@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
@@ -16,7 +16,7 @@ from lakescope._version import __version__
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
 from lakescope.logs import log
-from lakescope.server import api, pages
+from lakescope.server import api, asking, pages
 from lakescope.server.connections import Connections
 from lakescope.server.metrics import CONTENT_TYPE, Metrics, Observed, route_of
 from lakescope.server.refusals import Refused
@@ -56,6 +56,9 @@ def create_app(
     )
     app.state.service = service
     app.include_router(api.router)
+    asked = APIRouter(prefix=api.PREFIX)
+    asking.add_routes(asked)
+    app.include_router(asked)
     pages.add_pages(app)
     metrics = Metrics()
 

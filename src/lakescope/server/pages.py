@@ -13,13 +13,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
-from fastapi import APIRouter, FastAPI, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -29,15 +29,23 @@ from starlette.concurrency import run_in_threadpool
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.lake import CHANCE, meaningless
+from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.dependencies import DependenciesRequest
+from lakescope.questions.history import DriftRequest, HistoryRequest
+from lakescope.questions.inclusions import InclusionsRequest
+from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
+from lakescope.server.asking import asked_by, json_address
 from lakescope.server.catalog import Sort
 from lakescope.server.jobs import Job
 from lakescope.server.refusals import FromElsewhere, status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.service import Query as Asking
 from lakescope.server.uploads import MOST, SUFFIXES, Upload
+from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.untrusted import parsed
 
 _STATIC = Path(__file__).parent / "static"
@@ -50,7 +58,8 @@ _MOMENT = 1.5
 _PATIENCE_BY_HAND = 20.0
 #: Share of false finds from which on a find may be chance.
 _FALSE = 0.05
-AGGREGATES = ("mean", "sum", "count", "min", "max", "first", "last")
+#: Finds of a search that are shown.
+_FOUND = 12
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=ShortForms)
 Text = Annotated[str, Query(max_length=5_000)]
@@ -311,21 +320,20 @@ async def map_inclusions(
     request: Request,
     service: Served,
     visitor: Visitor,
-    minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.95,
-    table: Text = "",
+    asked: Annotated[InclusionsRequest, Depends(asked_by(InclusionsRequest, "minimum", "table"))],
 ) -> Response:
     """Columns whose values are in others."""
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.inclusions(visitor, minimum, table or None),
+        lambda: service.ask(visitor, asked),
         "part_inclusions.html",
         "Columns that are in others",
-        minimum=minimum,
-        name=table,
-        json=link(f"{PREFIX}/inclusions", minimum=minimum, table=table),
-        crumbs=[] if table else [("/map", "Map")],
+        minimum=asked.minimum,
+        name=asked.table or "",
+        json=json_address(asked),
+        crumbs=[] if asked.table else [("/map", "Map")],
     )
 
 
@@ -470,17 +478,18 @@ async def table_details(request: Request, service: Served, visitor: Visitor, nam
 @router.get("/table/joins")
 async def table_joins(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables that join with one."""
+    asked = JoinableRequest.of({"query": f"table:{name}", "k": 8}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.joins(name, k=8),
+        lambda: service.joins(replace(asked, query=name)),
         "part_table_joins.html",
         "Joins",
         name=name,
         telling_joins=telling_joins,
         references=await _references(service, visitor, name),
-        json=link(f"{PREFIX}/joinable", query=f"table:{name}"),
+        json=json_address(asked),
     )
 
 
@@ -528,30 +537,32 @@ async def table_keys(request: Request, service: Served, visitor: Visitor, name: 
 @router.get("/table/dependencies")
 async def table_dependencies(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The dependencies of a table."""
+    asked = DependenciesRequest.of({"query": f"table:{name}"}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.dependencies(visitor, name),
+        lambda: service.ask(visitor, asked),
         "part_dependencies.html",
         "Dependencies",
         name=name,
-        json=link(f"{PREFIX}/table/dependencies", name=name),
+        json=json_address(asked),
     )
 
 
 @router.get("/table/paths")
 async def table_paths(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Tables that can be reached from one, join after join."""
+    asked = JoinPathsRequest.of({"query": f"table:{name}"}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.paths(visitor, f"table:{name}", None),
+        lambda: service.ask(visitor, asked),
         "part_paths.html",
         "Where one can get from here",
         name=name,
-        json=link(f"{PREFIX}/paths", query=f"table:{name}"),
+        json=json_address(asked),
         of_numbers=await _of_numbers(service, visitor),
     )
 
@@ -561,16 +572,17 @@ async def table_history(
     request: Request, service: Served, visitor: Visitor, name: Text = "", since: Text = ""
 ) -> Response:
     """The versions of a table, and what drifted since one of them."""
+    versions, drift = HistoryRequest.of({"table": name}, "web"), DriftRequest.of({"table": name, "since": since}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: {"versions": service.history(name), "drift": service.drift(name, since or None)},
+        lambda: {"versions": service.ask(visitor, versions), "drift": service.ask(visitor, drift)},
         "part_history.html",
         "History",
         name=name,
         since=since,
-        json=link(f"{PREFIX}/table/drift", name=name, since=since),
+        json=json_address(drift),
     )
 
 
@@ -639,11 +651,12 @@ async def search_joins(
     agg: Text = "",
 ) -> Response:
     """Tables that join with a query; key and target are what else was asked for, to go on with."""
+    asked = JoinableRequest.of({"query": query, "on": on, "k": _FOUND}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.joinable(visitor, query, on or None, 12),
+        lambda: service.ask(visitor, asked),
         "part_joins.html",
         "Joinable tables",
         query=query,
@@ -651,7 +664,7 @@ async def search_joins(
         target=target,
         agg=agg,
         references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
-        json=link(f"{PREFIX}/joinable", query=query, on=on, k=12),
+        json=json_address(asked),
         crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
     )
 
@@ -677,11 +690,12 @@ async def search_correlated(
     request: Request, service: Served, visitor: Visitor, query: Text, key: Texts, target: Text, agg: Text = "mean"
 ) -> Response:
     """Columns that correlate with a query's target."""
+    asked = CorrelatedRequest.of({"query": query, "key": key, "target": target, "agg": agg, "k": _FOUND}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.correlated(visitor, query, key, target, 12, agg=agg),
+        lambda: service.ask(visitor, asked),
         "part_correlated.html",
         "Correlated columns",
         query=query,
@@ -691,7 +705,7 @@ async def search_correlated(
         scatter=charts.scatter,
         strength=strength,
         doubtful_last=doubtful_last,
-        json=link(f"{PREFIX}/correlated", query=query, key=key, target=target, agg=agg, k=12),
+        json=json_address(asked),
         crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
     )
 

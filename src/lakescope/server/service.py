@@ -19,10 +19,12 @@ from functools import cached_property, lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
+from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.model import Meaning, Request, options_of
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
 from lakescope.server.charts import prepare, script
@@ -275,24 +277,14 @@ class Service:
         self.lake.location(name)
         return {"records": self.catalog.like(name), "notes": []}
 
-    def joins(self, name: str, on: str | None = None, k: int = 10) -> Record:
-        """Tables that join with one of the lake."""
-        return self._joins(name, on, k)
+    def joins(self, asked: JoinableRequest) -> Record:
+        """Tables that join with one of the lake, by its name; answers are kept, since pages of tables show them."""
+        return self._joins(asked)
 
-    def _joins_of(self, name: str, on: str | None, k: int) -> Record:
+    def _joins_of(self, asked: JoinableRequest) -> Record:
         with self._lane() as lake:
-            answer: Record = plain(tasks.answered(lake.joinable(name, on, k)))
+            answer: Record = plain(tasks.answered(asked.ask(lake)))
             return answer
-
-    def history(self, name: str) -> Record:
-        """The versions of a table that the index saw, the present one last."""
-        answer: Record = plain(tasks.answered(self.lake.history(name)))
-        return answer
-
-    def drift(self, name: str, since: str | None = None, minimum: float = 0.1) -> Record:
-        """What changed in the columns of a table since a version, by default the one before."""
-        answer: Record = plain(tasks.answered(self.lake.drift(name, since=since, minimum=minimum)))
-        return answer
 
     # --- queries ------------------------------------------------------------------------------------------------------
 
@@ -340,22 +332,34 @@ class Service:
         if not rows:
             raise BadRequest(f"{upload.name!r} has no rows", hint="send a file with a header and rows")
 
-    def _ask(self, visitor: str, query: Query, question: str, parameters: Record, limit: float = QUICK) -> Asked:
-        """Have a question answered: about a table of the lake by the index, about a file by a worker."""
-        if query.in_lake:
+    def ask(self, visitor: str, asked: Request[Any]) -> Asked:
+        """Have a question answered that is declared: by the index here, at once, or by a worker.
+
+        What takes long is a job: everybody's if it is about the lake, the visitor's if it is about a file.
+        """
+        queries = {name: self.query(visitor, getattr(asked, name)) for name in _names_of(asked, Meaning.TABLE)}
+        for name in _names_of(asked, Meaning.LAKE_TABLE):
+            if asked.lane == "long" and getattr(asked, name) is not None:
+                self.lake.location(getattr(asked, name))  # refuses what is not there before a job waits
+        placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
+        ours = all(query.in_lake for query in queries.values())
+        parameters: Record = {"question": asked.about.name, "asked": placed.parameters()}
+        if ours and asked.lane == "quick":
             with self._lane() as lake:
-                answer: Record = plain(getattr(tasks, question)(lake, _nobody, query=query.place, **parameters))
+                answer: Record = plain(tasks.ask(lake, _nobody, **parameters))
                 return answer
-        asked = {"query": query.place, "held": _told(query), **parameters}
-        return self.jobs.submit(visitor, question, asked, lane="quick", limit=limit)
+        for query in queries.values():
+            if not query.in_lake:
+                parameters |= {"name": query.name, "held": _told(query)}
+        limit = QUICK if asked.lane == "quick" else LONG
+        called = self.jobs.submit(
+            "" if ours else visitor, "ask", parameters, lane=asked.lane, limit=limit, asker=visitor
+        )
+        return called
 
     def describe(self, visitor: str, reference: str) -> Job:
         """The columns of a query as the lake sees them, and its first rows."""
         return self._work(visitor, reference, "describe", {}, "quick", QUICK)
-
-    def paths(self, visitor: str, reference: str, on: str | None, depth: int = 3, threshold: float = 0.5) -> Job:
-        """Tables that can be reached from a query, join after join."""
-        return self._work(visitor, reference, "paths", {"on": on, "depth": depth, "threshold": threshold})
 
     def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
         """Names for the columns of a query, borrowed from the lake."""
@@ -375,18 +379,6 @@ class Service:
         owner = "" if query.in_lake else visitor
         parameters = {"query": query.place, **asked}
         return self.jobs.submit(owner, question, parameters, lane=lane, limit=limit, asker=visitor)
-
-    def joinable(self, visitor: str, reference: str, on: str | None, k: int, threshold: float | None = None) -> Asked:
-        """Columns that join with a query."""
-        query = self.query(visitor, reference)
-        name = "" if query.in_lake else query.name
-        return self._ask(visitor, query, "joinable", {"on": on, "name": name, "k": k, "threshold": threshold})
-
-    def correlated(self, visitor: str, reference: str, key: list[str], target: str, k: int, **options: Any) -> Asked:
-        """Columns that correlate with the target of a query."""
-        query = self.query(visitor, reference)
-        name = "" if query.in_lake else query.name
-        return self._ask(visitor, query, "correlated", {"key": key, "target": target, "name": name, "k": k, **options})
 
     def join(
         self, visitor: str, reference: str, on: str, table: str, column: str, asked_for: Record | None = None
@@ -495,31 +487,13 @@ class Service:
         size = int(self.lake.profile(name).table["bytes"])
         return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
 
-    def dependencies(self, visitor: str, name: str, nulls: str = "equal", budget: float = 20.0) -> Job:
-        """Functional dependencies of a table of the lake."""
-        self.lake.location(name)
-        if nulls not in ("equal", "distinct", "skip"):
-            raise BadRequest(f"no meaning of missing values {nulls!r}", hint="use equal, distinct or skip")
-        asked = {"table": name, "nulls": nulls, "budget": budget}
-        return self._shared(visitor, "dependencies", asked)
-
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
 
-    def inclusions(self, visitor: str, minimum: float = 0.95, table: str | None = None) -> Job:
-        """Columns whose values are in others: of the lake, or of one table."""
-        if table is not None:
-            self.lake.location(table)
-        return self._shared(visitor, "inclusions", {"minimum": minimum, "table": table})
-
     def doubts(self, visitor: str) -> Job:
         """Columns of the lake whose headers are in doubt."""
         return self._shared(visitor, "doubts", {})
-
-    def lake_drift(self, visitor: str, since: str | None = None, minimum: float = 0.1) -> Job:
-        """What changed in the tables of the lake."""
-        return self._shared(visitor, "drift", {"since": since, "minimum": minimum})
 
     def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""
@@ -530,6 +504,11 @@ class Service:
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _names_of(asked: Request[Any], meaning: Meaning) -> list[str]:
+    """Options of a question that stand for something."""
+    return [name for name, option in options_of(type(asked), "rest").items() if option.meaning is meaning]
 
 
 def _told(query: Query) -> list[list[Any]]:

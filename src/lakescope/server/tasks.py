@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,12 @@ import pyarrow as pa
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake, renamed
+from lakescope.questions import declared
+from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.model import Request, Watch
 from lakescope.results import Results
+from lakescope.search.answers import DIALECTS
 from lakescope.server.graph import lake_map
 from lakescope.server.held import Held, Told, others
 from lakescope.server.plain import plain, rows_of
@@ -32,10 +38,11 @@ _POINTS, _DRAWN = 400, 12
 _PAIRS, _LEAST = 4_000, 12
 #: Records of an answer of which a page is shown at a time.
 _MANY = 5_000
-_DIALECTS = ("duckdb", "polars", "spark", "sql")
 _PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
 
 Answer = dict[str, Any]
+#: Asks a question and adds to its answer: the lake, the request, who waits, what a file is called, what it holds.
+Adding = Callable[[Lake, Any, Watch, str, Sequence[Held]], Answer]
 
 
 def answerer(index: str) -> Answerer:
@@ -82,71 +89,84 @@ def describe(lake: Lake, progress: Progress, query: str) -> Answer:
     return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
-def joinable(
-    lake: Lake,
-    progress: Progress,
-    query: str,
-    on: str | None,
-    name: str,
-    k: int | None,
-    held: Told = (),
-    **options: Any,
-) -> Answer:
-    """Columns that join with those of a query, with code for each; those that it holds already are left out."""
-    progress("comparing its values with the lake", None)
-    found = others(
-        *(lambda most: lake.joinable(query, on, most, **options), k, Held.of(held)),
-        Held.has_join,
-    )
+# --- questions that are declared --------------------------------------------------------------------------------------
+
+
+class _Watch:
+    """Whoever waits for a worker: is told by lines of progress, and ends the worker to stop it."""
+
+    stopped = False
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def tell(self, doing: str, share: float | None = None) -> None:
+        self._progress(doing, share)
+
+
+def ask(lake: Lake, progress: Progress, question: str, asked: Answer, name: str = "", held: Told = ()) -> Answer:
+    """A question that is declared, from its plain parameters, with what pages add to each record.
+
+    ``name`` is what the owner of a file calls it; what a file ``held`` already is left out.
+    """
+    request = declared(question).of(asked)
+    add: Adding = _ADDING.get(question, _plainly)
+    return add(lake, request, _Watch(progress), name, Held.of(held))
+
+
+def _plainly(lake: Lake, request: Request[Any], watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+    found = request.ask(lake, watch)
+    return _some(found) if isinstance(found, Results) else {request.about.records: found, "notes": []}
+
+
+def _joinable(lake: Lake, request: JoinableRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+    """Columns that join, with code for each."""
+    found = others(lambda most: replace(request, k=most).ask(lake, watch), request.k, held, Held.has_join)
+    query = request.query
     added = [
-        {"code": {each: _named(lake.join_code(query, record, each), query, name) for each in _DIALECTS}}
+        {"code": {each: _named(lake.join_code(query, record, each), query, name) for each in DIALECTS}}
         for record in found
     ]
     return answered(found, added)
 
 
-def correlated(
-    lake: Lake,
-    progress: Progress,
-    query: str,
-    key: list[str],
-    target: str,
-    name: str,
-    k: int,
-    held: Told = (),
-    **options: Any,
-) -> Answer:
-    """Columns that correlate with the target of a query, the sample behind each, and code for the real join.
-
-    Those that it holds already are left out.
-    """
-    progress("looking for columns that correlate", None)
-    found = _correlated(lake, query, key, target, k, held, **options)
-    added = []
-    for place, record in enumerate(found):
-        progress("drawing samples", place / len(found))
-        points = []
-        if place < _DRAWN:
-            sample = lake.scatter_points(query, key, target, record).slice(0, _POINTS)
-            points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
-        added.append({"points": points, "code": _correlation_code(lake, query, key, record, target, name)})
-    return answered(found, added)
-
-
-def _correlated(
-    lake: Lake, query: str, key: list[str], target: str, k: int, held: Told, **options: Any
-) -> Results[Any]:
-    return others(
-        *(lambda most: lake.correlated(query, key, target, most, **options), k, Held.of(held)),
+def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+    """Columns that correlate, the sample behind each, and code for the real join."""
+    complete = request.completed(lake)
+    query, key, target = complete.query, list(complete.key or ()), str(complete.target)
+    found = others(
+        *(lambda most: replace(request, k=most).ask(lake, watch), request.k, held),
         lambda some, each: some.has_number(each, key),
     )
+    about = {"query_agg": request.query_agg}
+    added = []
+    for place, record in enumerate(found):
+        watch.tell("drawing samples", place / len(found))
+        points = []
+        if place < _DRAWN:
+            sample = lake.scatter_points(query, key, target, record, **about).slice(0, _POINTS)
+            points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
+        code = _correlation_code(lake, query, key, record, target, name, request.query_agg)
+        added.append({"points": points, "code": code})
+    return {**answered(found, added), "key": key, "target": target}
 
 
-def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, target: str, name: str) -> dict[str, str]:
+#: What is added to the answers of some questions.
+_ADDING: dict[str, Adding] = {
+    "joinable": _joinable,
+    "correlated": _correlated,
+}
+
+
+def _correlation_code(
+    lake: Lake, query: str, key: list[str], record: Any, target: str, name: str, query_agg: Aggregate | None = None
+) -> dict[str, str]:
     try:
         return {
-            each: _named(lake.correlation_code(query, key, record, each, target=target), query, name)
-            for each in _DIALECTS
+            each: _named(
+                lake.correlation_code(query, key, record, each, target=target, query_agg=query_agg), query, name
+            )
+            for each in DIALECTS
         }
     except BadRequest:  # aggregates that other systems have no word for
         return {}
@@ -155,6 +175,9 @@ def _correlation_code(lake: Lake, query: str, key: list[str], record: Any, targe
 def _named(code: str, query: str, name: str) -> str:
     """Code that calls an upload what its owner calls it: where it lies here is nobody's business."""
     return renamed(code, query, name) if name else code
+
+
+# --- questions of this face alone -------------------------------------------------------------------------------------
 
 
 def join(
@@ -179,7 +202,7 @@ def join(
     notes = [f"the join has more rows: the first {most:,} were made"] if made.cut else []
     told = f"{made.matched:,} of {made.query_rows:,} rows found a partner"
     of = cast("Joinable", SimpleNamespace(query_column=on, table=table, column=column))
-    code = {each: _named(lake.join_code(query, of, each), query, name) for each in _DIALECTS}
+    code = {each: _named(lake.join_code(query, of, each), query, name) for each in DIALECTS}
     told_all = {"rows": made.table.num_rows, "code": code, "notes": [told, *notes]}
     told_all["names"] = [(column, on), *made.names]
     if asked and {*asked["key"], *filter(None, [asked["target"]])} <= {*made.table.column_names}:
@@ -202,7 +225,11 @@ def augment(
 ) -> Answer:
     """A query with chosen columns joined in, written to a file of the visitor's, and what each adds."""
     progress("looking for the columns again", None)
-    found = _correlated(lake, query, key, target, k, held, agg=agg)
+    request = CorrelatedRequest(query=query, key=tuple(key), target=target, agg=agg)
+    found = others(
+        *(lambda most: replace(request, k=most).ask(lake), k, Held.of(held)),
+        lambda some, each: some.has_number(each, key),
+    )
     wanted = {tuple(each) for each in finds}
     chosen = [each for each in found if (each.table, each.key, each.column) in wanted]
     if len(chosen) < len(wanted):
@@ -211,7 +238,7 @@ def augment(
     table, added = lake.augmented(query, key, target, chosen, agg=agg)
     _write(table, out)
     codes = [_correlation_code(lake, query, key, each, target, name) for each in chosen]
-    code = {each: "\n\n".join(some[each] for some in codes) for each in _DIALECTS if all(codes)}
+    code = {each: "\n\n".join(some[each] for some in codes) for each in DIALECTS if all(codes)}
     asked = {"key": key, "target": target, "agg": agg}
     told = {"rows": table.num_rows, "added": added.to_dicts(), "asked": asked, "code": code, "notes": []}
     told["join_code"] = _augment_code(lake, query, key, target, chosen, [each.name for each in added], name)
@@ -223,7 +250,7 @@ def _augment_code(
 ) -> dict[str, str]:
     try:
         return {
-            each: _named(lake.augment_code(query, key, target, chosen, names, each), query, name) for each in _DIALECTS
+            each: _named(lake.augment_code(query, key, target, chosen, names, each), query, name) for each in DIALECTS
         }
     except BadRequest:  # aggregates that other systems have no word for
         return {}
@@ -316,32 +343,11 @@ def _judged(lake: Lake, places: Sequence[str], tables: Sequence[str | None], sha
     return {"p": None, "quality": None, "reasons": []}
 
 
-def dependencies(lake: Lake, progress: Progress, table: str, nulls: str, budget: float) -> Answer:
-    """Functional dependencies of a table of the lake."""
-    from lakescope.fds.find import dependencies as find
-
-    progress("looking for dependencies", None)
-    found = find(lake.location(table), nulls, 2, budget=budget)  # type: ignore[arg-type]
-    return answered(found[:100])
-
-
 def keys(lake: Lake, progress: Progress) -> Answer:
     """Primary and foreign keys of the whole lake."""
     progress("looking for keys", None)
     foreign = lake.foreign_keys()
     return {**answered(foreign), "primary": lake.primary_keys().to_dicts()}
-
-
-def inclusions(lake: Lake, progress: Progress, minimum: float, table: str | None) -> Answer:
-    """Columns whose values are in others: of the whole lake, or of one table."""
-    progress("looking for columns that are included in others", None)
-    return answered(lake.inclusions(minimum, limit=_MANY, table=table))
-
-
-def paths(lake: Lake, progress: Progress, query: str, on: str | None, depth: int, threshold: float) -> Answer:
-    """Tables that can be reached from a query, join after join."""
-    progress("following joins", None)
-    return _some(lake.join_paths(query, on, depth=depth, threshold=threshold))
 
 
 def headers(lake: Lake, progress: Progress, query: str, mode: str, k: int, *, keep: bool) -> Answer:
@@ -364,12 +370,6 @@ def _learn(lake: Lake, progress: Progress) -> None:
     """Learn what speaks for a header, if nobody has asked before."""
     progress("learning what speaks for a header", None)
     lake.learn_headers()
-
-
-def drift(lake: Lake, progress: Progress, since: str | None, minimum: float) -> Answer:
-    """What changed in the tables of the lake since the version before."""
-    progress("comparing versions", None)
-    return _some(lake.drift(since=since, minimum=minimum))
 
 
 def _some(found: Results[Any]) -> Answer:
@@ -399,8 +399,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     each.__name__: each
-    for each in (
-        *(head, describe, joinable, correlated, join, augment, autojoin, dependencies, keys, graph, warm),
-        *(inclusions, paths, headers, doubts, drift),
-    )
+    for each in (*(ask, head, describe, join, augment, autojoin, keys, graph, warm, headers, doubts),)
 }
