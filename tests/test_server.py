@@ -356,7 +356,7 @@ def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
         (404, "not-found", f"{API}/headers/suggested?query=upload:../x"),
         (422, "invalid", f"{API}/tables?limit=0"),
         (422, "invalid", f"{API}/tables?sort=colour"),
-        (422, "invalid", f"{API}/correlated?query=table:x&target=y"),
+        (422, "invalid", f"{API}/correlated?query=table:x&target=y&k=0"),
         (404, "not-found", f"{API}/nothing"),
         (404, "not-found", f"{API}/uploads/abc"),
         (404, "not-found", f"{API}/jobs/abc"),

@@ -20,7 +20,7 @@ Retrieval = Literal["z", "qcr", "csk"]
 #: Means of the weights of joinability and correlation.
 Mean = Literal["geometric", "arithmetic", "harmonic"]
 #: Systems that code of a join is written for.
-Dialect = Literal["spark", "sql", "duckdb", "polars"]
+Dialect = Literal["duckdb", "polars", "spark", "sql"]
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
