@@ -2,8 +2,8 @@
 
 An answer is ``{"data": ..., "meta": {...}}``, an error ``{"error": {"code", "message", "hint"}}``. Lists come in pages
 (``limit``, ``offset``; ``meta.next`` is the address of the next one). What takes longer than ``wait`` seconds is
-answered by 202 and a job, which is asked about, and cancelled, under ``/api/v1/jobs``. Routes of questions that are declared
-follow from their declarations (:mod:`lakescope.server.asking`); here are the others, and what all share.
+answered by 202 and a job, which is asked about, and cancelled, under ``/api/v1/jobs``. Routes of questions that are
+declared follow from their declarations (:mod:`lakescope.server.asking`); here are the others, and what all share.
 """
 
 from __future__ import annotations
