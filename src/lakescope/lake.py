@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.once import once
 from lakescope.profile.view import column_view
 from lakescope.report.text import profile_text
 from lakescope.results import Results
@@ -86,6 +89,7 @@ CHANCE = LEVEL
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
 _Record = TypeVar("_Record")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +131,34 @@ class TableProfile:
         return profile_html(self.to_dict())
 
 
+def question(method: _Method) -> _Method:
+    """A method of a lake that asks it something.
+
+    It is answered from the generation that is there when it begins, whatever is published meanwhile; and not at all if
+    a file that it reads is damaged, before or meanwhile.
+    """
+
+    @wraps(method)
+    def answered(self: Lake, *arguments: Any, **options: Any) -> Any:
+        lake = self._now()
+        with lake._index.question():
+            return method(lake, *arguments, **options)
+
+    return cast("_Method", answered)
+
+
 class Lake:
-    """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`."""
+    """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`.
+
+    Any number of threads may ask one lake at the same time, also while it is updated: a question is answered from what
+    was there when it began.
+    """
 
     def __init__(self, index: Index, pool: Pool | None = None) -> None:
-        self._index = index
-        self._pool = pool
+        self._snapshot = _Snapshot(index, pool)
+        #: A lake of one generation, for a question: it never opens another one.
+        self._is_view = False
+        self._opening = threading.Lock()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], processes: int | None = None) -> Lake:
@@ -141,8 +167,8 @@ class Lake:
         return cls(index, None if processes is None else _pool(index, processes))
 
     def newer(self) -> Lake | None:
-        """The lake as it is published now, opened in the same way; None if this is it."""
-        if self._index.published() == self._index.manifest.generation:
+        """The lake as it is published now, opened in the same way; None if this is it, and whole."""
+        if self._index.damage is None and self._index.published() == self._index.manifest.generation:
             return None
         return Lake.open(self._index.location, None if self._pool is None else self._pool.size)
 
@@ -157,14 +183,61 @@ class Lake:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def twin(self) -> Lake:
-        """The same index for another thread: what was read of it is shared, what questions write into is not."""
-        return Lake(self._index, self._pool)
+    def _now(self) -> Lake:
+        """The lake as it is at this moment, whatever becomes of this one; opened again if a file of it was damaged."""
+        if self._is_view:
+            return self
+        if self._snapshot.index.damage is not None:
+            self._reopen(only=self._snapshot)
+        lake = object.__new__(type(self))
+        lake.__dict__ |= {**self.__dict__, "_is_view": True}
+        return lake
+
+    def _reopen(self, only: _Snapshot | None = None) -> None:
+        """Answer from what is published now; ``only`` if nobody did so since something was found out about that one."""
+        with self._opening:
+            if only in (None, self._snapshot):
+                size = None if self._pool is None else self._pool.size
+                index = Index(self._index.location)
+                self._snapshot = _Snapshot(index, None if size is None else _pool(index, size))
+
+    @property
+    def _index(self) -> Index:
+        return self._snapshot.index
+
+    @property
+    def _pool(self) -> Pool | None:
+        return self._snapshot.pool
+
+    @property
+    def _joins(self) -> JoinSearch:
+        return self._snapshot.joins
+
+    @property
+    def _correlations(self) -> CorrelationSearch:
+        return self._snapshot.correlations
+
+    @property
+    def _keys(self) -> KeySearch:
+        return self._snapshot.keys
+
+    @property
+    def _headers(self) -> HeaderSearch:
+        return self._snapshot.headers
+
+    @property
+    def _transforms(self) -> TransformSearch:
+        return self._snapshot.transforms
 
     @property
     def path(self) -> str:
         """Where the index lies."""
         return str(self._index.path)
+
+    @property
+    def generation(self) -> int:
+        """Which generation of the index answers: each build, update and compaction publishes the next one."""
+        return self._index.manifest.generation
 
     @property
     def opened_as(self) -> str:
@@ -176,6 +249,7 @@ class Lake:
         """Requests and bytes it took so far to answer, if the index lies on object storage; None if on this machine."""
         return None if self._index.traffic is None else self._index.traffic.copy()
 
+    @question
     def push(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> Pushed:
         """Copy the index to a URI (``s3://bucket/lake.idx``), from where it can be opened.
 
@@ -185,6 +259,7 @@ class Lake:
 
         return push(self._index, target, progress)
 
+    @question
     def info(self) -> dict[str, Any]:
         """The lake at a glance: sizes, sources, problems, when and by which version it was indexed."""
         manifest = self._index.manifest
@@ -205,10 +280,12 @@ class Lake:
             "index_bytes": sum(file.size for file in manifest.files),
         }
 
+    @question
     def timings(self) -> Results[Stage]:
         """Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage."""
         return Results(Stage, [Stage(**each) for each in self._index.manifest.summary.get("stages", [])])
 
+    @question
     def tables(self) -> pa.Table:
         """One row per table: name, location, format, size, rows, columns, number of problems."""
         tables = self._index.catalog("tables")
@@ -218,6 +295,7 @@ class Lake:
         column = pa.Array.from_buffers(pa.int64(), counts.size, [None, pa.py_buffer(counts)])
         return tables.append_column("problems", column)
 
+    @question
     def columns(
         self,
         table: str | None = None,
@@ -247,10 +325,12 @@ class Lake:
             found = chosen(found, rows)
         return found.select(wanted)
 
+    @question
     def problems(self) -> pa.Table:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""
         return self._index.catalog("problems")
 
+    @question
     def profile(self, table: str, *, version: int | None = None) -> TableProfile:
         """The profile of one table, or of an earlier ``version`` of it, as :meth:`history` numbers them."""
         if version is not None:
@@ -271,6 +351,7 @@ class Lake:
                 raise
             raise NotFound(f"{name} could not be read: {told[0]['detail']}", hint="mend it and index again") from None
 
+    @question
     def joinable(
         self,
         query: Any,
@@ -316,6 +397,7 @@ class Lake:
             found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}
         return found
 
+    @question
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
     ) -> Iterator[Results[Joinable]]:
@@ -323,9 +405,10 @@ class Lake:
 
         For those who wait: a page, a notebook. What the first answer holds is estimated, with intervals.
         """
-        yield self.joinable(query, on, k, engine="lsh", **options)
-        yield self.joinable(query, on, k, engine="exact", **options)
+        engines: tuple[Engine, Engine] = "lsh", "exact"
+        return (self.joinable(query, on, k, engine=engine, **options) for engine in engines)
 
+    @question
     def joinable_batch(
         self,
         queries: Any = None,
@@ -364,6 +447,7 @@ class Lake:
             chosen = self._joins.plausible(numbers.values()) if column is None else [numbers[_known(column, numbers)]]
             yield from ((number, table, "") for number in chosen)
 
+    @question
     def join_paths(
         self, query: Any, on: str | None = None, *, depth: int = 3, threshold: float = 0.5
     ) -> Results[JoinPath]:
@@ -380,10 +464,12 @@ class Lake:
             return Results(JoinPath, [])
         return join_paths(self._joins, table or "query", starts, depth, threshold)
 
+    @question
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
         """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         return join_code(self._code_side(query, found.query_column), self._side(found.table, found.column), dialect)
 
+    @question
     def path_code(self, query: Any, found: JoinPath, dialect: str = "duckdb") -> str:
         """Ready code for all joins of a path, one after the other: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         sides = []
@@ -395,12 +481,14 @@ class Lake:
             sides.append((mine, self._side(*right)))
         return path_code(sides, dialect)
 
+    @question
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
         from lakescope.search.joined import head
 
         return head(self._place(query), rows)
 
+    @question
     def describe(self, query: Any) -> Results[Described]:
         """The columns of a table as the lake sees them: what it knows of them, which is likely a key.
 
@@ -414,6 +502,7 @@ class Lake:
         numbers = {number for column in columns for number in taken(column.name) or ()}
         return Results(Described, guessed(columns, taken), info={"numbers": sorted(numbers)})
 
+    @question
     def joined(
         self,
         query: Any,
@@ -430,6 +519,7 @@ class Lake:
         most = MOST_ROWS if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
+    @question
     def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
         """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
         from lakescope.search.shared import SharedColumns, shared_columns
@@ -440,6 +530,7 @@ class Lake:
         """What is to be read of a query: of a table of the lake where it lies."""
         return self.location(query) if self._is_table(query) else query
 
+    @question
     def location(self, table: str) -> TableLocation:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         from lakescope.search.reading import located
@@ -502,6 +593,7 @@ class Lake:
             return [columns[_known(on, columns)]], None
         return [column for column in columns.values() if column.plausible or not plausible], None
 
+    @question
     def autojoin(
         self,
         query: Any,
@@ -524,6 +616,7 @@ class Lake:
         place = self.location(query) if self._is_table(query) else held(query)
         return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
 
+    @question
     def autojoin_batch(
         self, *, spark: SparkSession, k: int = 10, candidates: int = 20, budget: float | None = 60.0
     ) -> DataFrame:
@@ -542,12 +635,7 @@ class Lake:
         task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
 
-    @cached_property
-    def _transforms(self) -> TransformSearch:
-        from lakescope.transforms.lake_wide import TransformSearch
-
-        return TransformSearch(self._index, self._joins)
-
+    @question
     def correlated(
         self,
         query: Any,
@@ -604,6 +692,7 @@ class Lake:
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
+    @question
     def correlated_batch(
         self, *, spark: SparkSession, k: int = 10, measure: str = "pearson", agg: str = "mean"
     ) -> DataFrame:
@@ -620,6 +709,7 @@ class Lake:
         task = SearchCorrelations(self._index.location, self._index.manifest.generation, request)
         return over_numbers(spark, self._correlations.sketches.pairs, task, arrow_schema(BatchCorrelation))
 
+    @question
     def scatter(
         self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
     ) -> str:
@@ -633,6 +723,7 @@ class Lake:
         points = list(zip(x, y, strict=True))
         return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
 
+    @question
     def scatter_points(
         self, query: Any, key: str | Sequence[str], target: str, found: Correlated, *, query_agg: str | None = None
     ) -> pa.Table:
@@ -642,6 +733,7 @@ class Lake:
         x, y = self._correlations.sample(keyed, found)
         return pa.table({"x": x, "y": y})
 
+    @question
     def correlation_code(
         self,
         query: Any,
@@ -658,6 +750,7 @@ class Lake:
         mine = Keyed(self._code_side(query, target), tuple(side.column for side in sides), aggregate, sides)
         return correlation_code(mine, self._found_side(found), dialect, found.coefficient)
 
+    @question
     def augment_code(
         self,
         query: Any,
@@ -685,6 +778,7 @@ class Lake:
         keys = tuple(self._side(found.table, name) for name in found.key_columns)
         return Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, keys)
 
+    @question
     def augment(
         self,
         query: Any,
@@ -706,6 +800,7 @@ class Lake:
             write_table(table, out)
         return Results(Added, added, shown=added.shown, notes=found.notes)
 
+    @question
     def augmented(
         self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: str = "mean"
     ) -> tuple[pa.Table, Results[Added]]:
@@ -749,23 +844,7 @@ class Lake:
     def _is_table(self, query: Any) -> bool:
         return query in self._index
 
-    @cached_property
-    def _correlations(self) -> CorrelationSearch:
-        parts = self._index, self._joins.inverted, self._joins.overlaps
-        if self._pool is None:
-            return CorrelationSearch(*parts)
-        from lakescope.shards.search import ShardedCorrelations
-
-        return ShardedCorrelations(*parts, self._pool)
-
-    @cached_property
-    def _joins(self) -> JoinSearch:
-        if self._pool is None:
-            return JoinSearch(self._index)
-        from lakescope.shards.search import ShardedOverlaps
-
-        return JoinSearch(self._index, partial(ShardedOverlaps, pool=self._pool))
-
+    @question
     def inclusions(
         self,
         minimum: float = 0.9,
@@ -786,6 +865,7 @@ class Lake:
             self._table(table)
         return self._keys.inclusions(minimum, estimator, verify=verify, least=least, limit=limit, table=table)
 
+    @question
     def inclusions_batch(
         self,
         minimum: float = 0.9,
@@ -811,6 +891,7 @@ class Lake:
         task = SearchInclusions(path, generation, parts, minimum, estimator, verify, least)
         return over_numbers(spark, parts, task, arrow_schema(Inclusion))
 
+    @question
     def dependencies(
         self,
         nulls: Nulls = "equal",
@@ -838,6 +919,7 @@ class Lake:
 
         return lake_dependencies(batch, self.location, options, budget, limit, out, spark, master)
 
+    @question
     def dependencies_batch(
         self,
         nulls: Nulls = "equal",
@@ -865,6 +947,7 @@ class Lake:
         task = FindDependencies(path, generation, options, tuple(missing))
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(LakeDependency))
 
+    @question
     def foreign_keys(
         self,
         *,
@@ -889,6 +972,7 @@ class Lake:
         notes += schema.notes
         return foreign_results(records, notes, info)
 
+    @question
     def primary_keys(
         self,
         *,
@@ -902,6 +986,7 @@ class Lake:
 
         return primary_results(self._keys.schema(method, estimator, verify=verify, minimum=minimum))
 
+    @question
     def key_diagram(
         self,
         form: str = "svg",
@@ -922,18 +1007,7 @@ class Lake:
         drawn = drawings[form](*self._keys.drawn(schema))
         return Svg(drawn) if form == "svg" else drawn
 
-    @cached_property
-    def _keys(self) -> KeySearch:
-        # Sketches are compared by kernels that take a while to load: only for who asks.
-        from lakescope.keys.search import KeySearch
-
-        joins = self._joins if self._index.manifest.summary["join"] is not None else None
-        if self._pool is None:
-            return KeySearch(self._index, joins)
-        from lakescope.shards.search import ShardedKeys
-
-        return ShardedKeys(self._index, joins, self._pool)
-
+    @question
     def suggest_headers(
         self,
         query: Any,
@@ -969,6 +1043,7 @@ class Lake:
         given = known_headers(nameless, known, keep=keep)
         return self._headers.suggest(nameless, request, known=given, statistics=statistics)
 
+    @question
     def suggest_headers_batch(
         self,
         queries: Sequence[str] | None = None,
@@ -1005,6 +1080,7 @@ class Lake:
         tasks = batch.SearchPart(asked), batch.NameColumns(asked)
         return over_parts(read, count, tasks[0], batch.FOUND, tasks[1], arrow_schema(batch.BatchHeader))
 
+    @question
     def name_columns(
         self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
     ) -> list[str]:
@@ -1028,12 +1104,14 @@ class Lake:
         write_named(place, names, out)
         return names
 
+    @question
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
         """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
         from lakescope.headers.check import check_headers
 
         return check_headers(self._index, self._headers, progress)
 
+    @question
     def evaluate_headers(
         self,
         split: float = 0.05,
@@ -1049,20 +1127,16 @@ class Lake:
         request = _header_request({"k": k, "m": m})
         return evaluate(self._index, self._joins.inverted, split, seed, request, progress)
 
+    @question
     def learn_headers(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Learn from the tables of the lake what speaks for a header; from how many it was learnt.
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
-        self._headers.progress = progress
-        return self._headers.model.tables
+        with self._headers.telling(progress):
+            return self._headers.model.tables
 
-    @cached_property
-    def _headers(self) -> HeaderSearch:
-        from lakescope.headers.suggest import HeaderSearch
-
-        return HeaderSearch(self._index, self._joins.inverted)
-
+    @question
     def report(
         self,
         out: str | os.PathLike[str],
@@ -1079,6 +1153,7 @@ class Lake:
 
         return write_report(self, out, form, progress)
 
+    @question
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""
         self._joins.warm()
@@ -1128,17 +1203,20 @@ class Lake:
         compact(self.path, keep_history=keep_history, spark=spark, master=master)
         self._reopen()
 
+    @question
     def history(self, table: str) -> Results[Version]:
         """The versions of a table that the index saw, the present one last: when, how large, which columns."""
         from lakescope.history.versions import history
 
         return history(self._index, table)
 
+    @question
     def versions(self, table: str) -> int:
         """How many versions of a table of the lake the index saw: the last number that :meth:`history` has."""
         self._table(table)
         return int(self._index.past("past", table).num_rows) + 1
 
+    @question
     def drift(
         self, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1
     ) -> Results[Drift]:
@@ -1158,15 +1236,6 @@ class Lake:
         self._reopen()
         return done
 
-    def _reopen(self) -> None:
-        """Answer from what is published now."""
-        index, pool = Index(self._index.location), self._pool
-        self.__dict__.clear()
-        self._index, self._pool = index, None
-        if pool is not None:
-            pool.close()
-            self._pool = _pool(index, pool.size)
-
     @overload
     def verify(self, *, deep: Literal[False] = False) -> None: ...
     @overload
@@ -1178,13 +1247,17 @@ class Lake:
         too, and what is wrong is returned: nothing, if the index is sound.
         """
         if deep:
-            from lakescope.upkeep.deep import deep_check
-
-            return deep_check(self._index, progress)
+            return self._contradictions(progress)
         wrong = self._index.verify()
         if wrong:
             raise IndexDamaged("\n".join(wrong), hint="restore the files, or run `lakescope repair`")
         return None
+
+    @question
+    def _contradictions(self, progress: Steps | None) -> Results[Finding]:
+        from lakescope.upkeep.deep import deep_check
+
+        return deep_check(self._index, progress)
 
     def __repr__(self) -> str:
         summary = self._index.manifest.summary
@@ -1195,6 +1268,60 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+class _Snapshot:
+    """One generation of an index and all that answers from it, for any number of threads at once.
+
+    What is made is made once and only read afterwards; what questions write to is theirs alone while they run.
+    """
+
+    def __init__(self, index: Index, pool: Pool | None) -> None:
+        self.index, self.pool = index, pool
+        if pool is not None:
+            # When nobody asks any more: questions that began before an update are still put to these processes.
+            weakref.finalize(self, pool.close)
+
+    @once
+    def joins(self) -> JoinSearch:
+        if self.pool is None:
+            return JoinSearch(self.index)
+        from lakescope.shards.search import ShardedOverlaps
+
+        return JoinSearch(self.index, partial(ShardedOverlaps, pool=self.pool))
+
+    @once
+    def correlations(self) -> CorrelationSearch:
+        parts = self.index, self.joins.inverted, self.joins.overlaps
+        if self.pool is None:
+            return CorrelationSearch(*parts)
+        from lakescope.shards.search import ShardedCorrelations
+
+        return ShardedCorrelations(*parts, self.pool)
+
+    @once
+    def keys(self) -> KeySearch:
+        # Sketches are compared by kernels that take a while to load: only for who asks.
+        from lakescope.keys.search import KeySearch
+
+        joins = self.joins if self.index.manifest.summary["join"] is not None else None
+        if self.pool is None:
+            return KeySearch(self.index, joins)
+        from lakescope.shards.search import ShardedKeys
+
+        return ShardedKeys(self.index, joins, self.pool)
+
+    @once
+    def headers(self) -> HeaderSearch:
+        from lakescope.headers.suggest import HeaderSearch
+
+        return HeaderSearch(self.index, self.joins.inverted)
+
+    @once
+    def transforms(self) -> TransformSearch:
+        from lakescope.transforms.lake_wide import TransformSearch
+
+        return TransformSearch(self.index, self.joins)
 
 
 def _pool(index: Index, processes: int) -> Pool:
