@@ -645,7 +645,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "demo": {"sources"},
 }
-EVERYBODY = {"errors", "_version", "logs", "processes", "stages", "untrusted"}
+EVERYBODY = {"errors", "_version", "logs", "once", "processes", "stages", "untrusted"}
 
 
 def _imports(path: Path) -> Iterator[tuple[str, str]]:

@@ -622,5 +622,7 @@ def test_kernels_do_not_leave_counts_behind(place: Path, spark: SparkSession) ->
     search = OverlapSearch(index_of_sets(place / "i", sets))
     for algorithm in ALGORITHMS:
         search.top(search.query(np.array(sorted(sets[3]), np.uint64)), 4, [1, 2, 3], algorithm)
-        assert not search.largest._counts.any()
+        assert len(search.largest._scratch._idle) == 1, "it was given back"
+        with search.largest._scratch.borrow() as mine:
+            assert not mine.counts.any()
     assert kernels.EXCLUDED < 0

@@ -22,6 +22,7 @@ from lakescope.store import remote
 from lakescope.store.cache import trim
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
+from lakescope.store.mapped import MappedFiles
 from test_s3 import BUCKET, bucket, endpoint  # noqa: F401 - fixtures
 from test_updates import answers, differing, write_table
 
@@ -133,15 +134,29 @@ def test_blocks_that_were_damaged_or_half_written_are_fetched_again(wide: Path, 
     assert lakescope.open(PLACE).joinable("small0.csv", on="word", k=3).to_dicts() == wanted
 
 
-def test_what_is_written_as_memory_has_its_room_on_the_disk(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("bucket")
+def test_blocks_that_are_cut_off_meanwhile_are_told_and_fetched_again(wide: Path, blocks: Path) -> None:
+    lakescope.open(wide).push(PLACE)
+    lake = lakescope.open(PLACE)
+    wanted = lake.joinable("small0.csv", on="word", k=3).to_dicts()
+    for name in ("*/*.data", "*/*.blocks"):
+        for path in blocks.glob(name):
+            os.truncate(path, path.stat().st_size - 1)
+    with pytest.raises(IndexDamaged, match=r"\.data is damaged"):
+        lake.joinable("small0.csv", on="word", k=3)
+    assert lake.joinable("small0.csv", on="word", k=3).to_dicts() == wanted
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are read in /proc")
+def test_nothing_is_written_as_memory(tmp_path: Path) -> None:
     """What is read may be a hole; a hole that is written to where the disk is full would end the process."""
     file = SegmentFile(path="x", kind="sets", rows=0, size=1 << 30, checksum="0" * 16)
-    remote.CachedFile(remote.Uri(PLACE), tmp_path, file, lambda size: None)
-    (hashes,) = tmp_path.glob("*.blocks")
-    assert hashes.stat().st_size == 8 * (file.size // remote.BLOCK)
-    assert 512 * hashes.stat().st_blocks >= hashes.stat().st_size
+    cached = remote.CachedFile(remote.Uri(PLACE), tmp_path, file, lambda size: None, MappedFiles())
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(tmp_path) in line]
+    assert [each[1] for each in maps] == ["r--s"]
+    assert maps[0][-1].endswith(".data")
     (data,) = tmp_path.glob("*.data")
-    assert 512 * data.stat().st_blocks < data.stat().st_size
+    assert 512 * data.stat().st_blocks < data.stat().st_size == cached.buffer.size
 
 
 @pytest.mark.usefixtures("bucket")

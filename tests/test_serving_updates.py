@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import threading
@@ -16,9 +17,12 @@ from typer.testing import CliRunner
 import lakescope
 from histories import history
 from lakescope.cli.app import app
+from lakescope.errors import IndexDamaged
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.server import service as service_module
 from lakescope.server.service import Service
+from lakescope.store import mapped
+from lakescope.store.manifest import Manifest
 from test_updates import write_table
 
 
@@ -42,6 +46,29 @@ def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) ->
     assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
     assert service.joins(JoinableRequest(query="t1.csv", on="key"))["records"][0]["table"] == "copy.csv"
     assert not service.look()
+    service.close()
+
+
+def test_an_index_that_was_damaged_and_repaired_is_followed(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the server looks first or somebody asks: the catalog is that of the index that answers."""
+    write_table(tmp_path / "lake/new.csv", random.Random(3))
+    lakescope.open(service.lake.path).update()
+    monkeypatch.setattr(mapped, "SMALL", 0)
+    assert service.look()
+    assert "new.csv" in {each["table"] for each in service.tables()[0]}
+    service.joins("t1.csv", "key")
+    index = Path(service.lake.path)
+    newest = [file for file in Manifest.load(index).files if file.kind == "sets"][-1]
+    os.truncate(index / newest.path, newest.size - 1)
+    with pytest.raises(IndexDamaged, match=newest.path):
+        service.joins("t2.csv", "key")
+    lakescope.repair(index)
+    assert "new.csv" not in {each["table"] for each in service.joins("t2.csv", "key")["records"]}
+    assert "new.csv" in {each["table"] for each in service.tables()[0]}
+    assert service.look(), "the question opened it anew, the catalog is still the old one"
+    assert "new.csv" not in {each["table"] for each in service.tables()[0]}
     service.close()
 
 

@@ -427,7 +427,7 @@ def test_an_index_is_not_damaged_because_no_file_may_be_opened(tmp_path: Path, m
     def refuse(_: str) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("lakescope.store.index.pa.memory_map", refuse)
+    monkeypatch.setattr("lakescope.store.mapped.pa.memory_map", refuse)
     with pytest.raises(LakescopeError, match="no more files may be open") as told:
         Index(path)
     assert not isinstance(told.value, IndexDamaged)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.fds.answers import LakeDependency, Nulls
 from lakescope.history.answers import Drift, Version
 from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
+from lakescope.once import once
 from lakescope.profile.view import column_view
 from lakescope.questions.batches import on_spark
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
@@ -95,6 +99,7 @@ CHANCE = LEVEL
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
 _Record = TypeVar("_Record")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +141,33 @@ class TableProfile:
         return profile_html(self.to_dict())
 
 
+def from_one_generation(method: _Method) -> _Method:
+    """A method of a lake that asks it something.
+
+    It is answered from the generation that is there when it begins, whatever is published meanwhile; and not at all if
+    a file that it reads is damaged, before or meanwhile.
+    """
+
+    @wraps(method)
+    def answered(self: Lake, *arguments: Any, **options: Any) -> Any:
+        with self.view() as lake:
+            return method(lake, *arguments, **options)
+
+    return cast("_Method", answered)
+
+
 class Lake:
-    """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`."""
+    """An indexed lake. Open one with :func:`lakescope.open` or build one with :func:`lakescope.index`.
+
+    Any number of threads may ask one lake at the same time, also while it is updated: a question is answered from what
+    was there when it began.
+    """
 
     def __init__(self, index: Index, pool: Pool | None = None) -> None:
-        self._index = index
-        self._pool = pool
+        self._snapshot = _Snapshot(index, pool)
+        #: A lake of one generation, for a question: it never opens another one.
+        self._is_view = False
+        self._opening = threading.Lock()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], processes: int | None = None) -> Lake:
@@ -150,8 +176,8 @@ class Lake:
         return cls(index, None if processes is None else _pool(index, processes))
 
     def newer(self) -> Lake | None:
-        """The lake as it is published now, opened in the same way; None if this is it."""
-        if self._index.published() == self._index.manifest.generation:
+        """The lake as it is published now, opened in the same way; None if this is it, and whole."""
+        if self._index.damage is None and self._index.published() == self._index.manifest.generation:
             return None
         return Lake.open(self._index.location, None if self._pool is None else self._pool.size)
 
@@ -166,9 +192,61 @@ class Lake:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def twin(self) -> Lake:
-        """The same index for another thread: what was read of it is shared, what questions write into is not."""
-        return Lake(self._index, self._pool)
+    @contextmanager
+    def view(self) -> Iterator[Lake]:
+        """The lake as it is now, for one question: whatever is published meanwhile does not change it.
+
+        A file of the index that is damaged, before or meanwhile, is told instead of an answer.
+        """
+        lake = self._now()
+        with lake._index.question():
+            yield lake
+
+    def _now(self) -> Lake:
+        """The lake as it is at this moment, whatever becomes of this one; opened again if a file of it was damaged."""
+        if self._is_view:
+            return self
+        if self._snapshot.index.damage is not None:
+            self._reopen(only=self._snapshot)
+        lake = object.__new__(type(self))
+        lake.__dict__ |= {**self.__dict__, "_is_view": True}
+        return lake
+
+    def _reopen(self, only: _Snapshot | None = None) -> None:
+        """Answer from what is published now; ``only`` if nobody did so since something was found out about that one."""
+        with self._opening:
+            if only in (None, self._snapshot):
+                size = None if self._pool is None else self._pool.size
+                index = Index(self._index.location)
+                self._snapshot = _Snapshot(index, None if size is None else _pool(index, size))
+
+    @property
+    def _index(self) -> Index:
+        return self._snapshot.index
+
+    @property
+    def _pool(self) -> Pool | None:
+        return self._snapshot.pool
+
+    @property
+    def _joins(self) -> JoinSearch:
+        return self._snapshot.joins
+
+    @property
+    def _correlations(self) -> CorrelationSearch:
+        return self._snapshot.correlations
+
+    @property
+    def _keys(self) -> KeySearch:
+        return self._snapshot.keys
+
+    @property
+    def _headers(self) -> HeaderSearch:
+        return self._snapshot.headers
+
+    @property
+    def _transforms(self) -> TransformSearch:
+        return self._snapshot.transforms
 
     @property
     def path(self) -> str:
@@ -181,6 +259,11 @@ class Lake:
         return self._index.location, self._index.manifest.generation
 
     @property
+    def generation(self) -> int:
+        """Which generation of the index answers: each build, update and compaction publishes the next one."""
+        return self._index.manifest.generation
+
+    @property
     def opened_as(self) -> str:
         """The same for another process to open; a URI may hold credentials, which ``path`` does not."""
         return self._index.location
@@ -190,6 +273,7 @@ class Lake:
         """Requests and bytes it took so far to answer, if the index lies on object storage; None if on this machine."""
         return None if self._index.traffic is None else self._index.traffic.copy()
 
+    @from_one_generation
     def push(self, target: str, *, progress: Callable[[int, int], None] | None = None) -> Pushed:
         """Copy the index to a URI (``s3://bucket/lake.idx``), from where it can be opened.
 
@@ -199,6 +283,7 @@ class Lake:
 
         return push(self._index, target, progress)
 
+    @from_one_generation
     def info(self) -> dict[str, Any]:
         """The lake at a glance: sizes, sources, problems, when and by which version it was indexed."""
         manifest = self._index.manifest
@@ -219,10 +304,12 @@ class Lake:
             "index_bytes": sum(file.size for file in manifest.files),
         }
 
+    @from_one_generation
     def timings(self) -> Results[Stage]:
         """Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage."""
         return Results(Stage, [Stage(**each) for each in self._index.manifest.summary.get("stages", [])])
 
+    @from_one_generation
     def tables(self) -> pa.Table:
         """One row per table: name, location, format, size, rows, columns, number of problems."""
         tables = self._index.catalog("tables")
@@ -232,6 +319,7 @@ class Lake:
         column = pa.Array.from_buffers(pa.int64(), counts.size, [None, pa.py_buffer(counts)])
         return tables.append_column("problems", column)
 
+    @from_one_generation
     def columns(
         self,
         table: str | None = None,
@@ -261,10 +349,12 @@ class Lake:
             found = chosen(found, rows)
         return found.select(wanted)
 
+    @from_one_generation
     def problems(self) -> pa.Table:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""
         return self._index.catalog("problems")
 
+    @from_one_generation
     def profile(self, table: str, *, version: int | None = None) -> TableProfile:
         """The profile of one table, or of an earlier ``version`` of it, as :meth:`history` numbers them."""
         if version is not None:
@@ -285,6 +375,7 @@ class Lake:
                 raise
             raise NotFound(f"{name} could not be read: {told[0]['detail']}", hint="mend it and index again") from None
 
+    @from_one_generation
     def joinable(
         self,
         query: Any,
@@ -309,6 +400,7 @@ class Lake:
             query=query, on=on, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         ).ask(self)
 
+    @from_one_generation
     def joinable_stages(
         self, query: Any, on: str | None = None, k: int | None = None, **options: Any
     ) -> Iterator[Results[Joinable]]:
@@ -316,9 +408,10 @@ class Lake:
 
         For those who wait: a page, a notebook. What the first answer holds is estimated, with intervals.
         """
-        yield self.joinable(query, on, k, engine="lsh", **options)
-        yield self.joinable(query, on, k, engine="exact", **options)
+        engines: tuple[Engine, Engine] = "lsh", "exact"
+        return (self.joinable(query, on, k, engine=engine, **options) for engine in engines)
 
+    @from_one_generation
     def joinable_batch(
         self,
         queries: Any = None,
@@ -344,6 +437,7 @@ class Lake:
         listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
         return on_spark(spark, request.batch(self, listed))
 
+    @from_one_generation
     def join_paths(
         self, query: Any, on: str | None = None, *, depth: int = 3, threshold: float = 0.5
     ) -> Results[JoinPath]:
@@ -353,10 +447,12 @@ class Lake:
         """
         return JoinPathsRequest(query=query, on=on, depth=depth, threshold=threshold).ask(self)
 
+    @from_one_generation
     def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
         """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         return join_code(self._code_side(query, found.query_column), self._side(found.table, found.column), dialect)
 
+    @from_one_generation
     def path_code(self, query: Any, found: JoinPath, dialect: str = "duckdb") -> str:
         """Ready code for all joins of a path, one after the other: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
         sides = []
@@ -368,12 +464,14 @@ class Lake:
             sides.append((mine, self._side(*right)))
         return path_code(sides, dialect)
 
+    @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
         from lakescope.search.joined import head
 
         return head(self._place(query), rows)
 
+    @from_one_generation
     def describe(self, query: Any) -> Results[Described]:
         """The columns of a table as the lake sees them: what it knows of them, which is likely a key.
 
@@ -387,6 +485,7 @@ class Lake:
         numbers = {number for column in columns for number in taken(column.name) or ()}
         return Results(Described, guessed(columns, taken), info={"numbers": sorted(numbers)})
 
+    @from_one_generation
     def joined(
         self,
         query: Any,
@@ -403,6 +502,7 @@ class Lake:
         most = MOST_ROWS if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
+    @from_one_generation
     def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
         """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
         from lakescope.search.shared import SharedColumns, shared_columns
@@ -413,6 +513,7 @@ class Lake:
         """What is to be read of a query: of a table of the lake where it lies."""
         return self.location(query) if self._is_table(query) else query
 
+    @from_one_generation
     def location(self, table: str) -> TableLocation:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
         from lakescope.search.reading import located
@@ -475,6 +576,7 @@ class Lake:
             return [columns[_known(on, columns)]], None
         return [column for column in columns.values() if column.plausible or not plausible], None
 
+    @from_one_generation
     def autojoin(
         self,
         query: Any,
@@ -497,6 +599,7 @@ class Lake:
         place = self.location(query) if self._is_table(query) else held(query)
         return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
 
+    @from_one_generation
     def autojoin_batch(
         self, *, spark: SparkSession, k: int = 10, candidates: int = 20, budget: float | None = 60.0
     ) -> DataFrame:
@@ -515,12 +618,7 @@ class Lake:
         task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
 
-    @cached_property
-    def _transforms(self) -> TransformSearch:
-        from lakescope.transforms.lake_wide import TransformSearch
-
-        return TransformSearch(self._index, self._joins)
-
+    @from_one_generation
     def correlated(
         self,
         query: Any,
@@ -577,6 +675,7 @@ class Lake:
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
 
+    @from_one_generation
     def correlated_batch(
         self,
         *,
@@ -609,6 +708,7 @@ class Lake:
         )
         return on_spark(spark, request.batch(self))
 
+    @from_one_generation
     def scatter(
         self,
         query: Any,
@@ -628,6 +728,7 @@ class Lake:
         points = list(zip(x, y, strict=True))
         return scatter_chart(points, title=title, x=target, y=f"{found.table}: {found.column}")
 
+    @from_one_generation
     def scatter_points(
         self,
         query: Any,
@@ -643,6 +744,7 @@ class Lake:
         x, y = self._correlations.sample(keyed, found)
         return pa.table({"x": x, "y": y})
 
+    @from_one_generation
     def correlation_code(
         self,
         query: Any,
@@ -659,6 +761,7 @@ class Lake:
         mine = Keyed(self._code_side(query, target), tuple(side.column for side in sides), aggregate, sides)
         return correlation_code(mine, self._found_side(found), dialect, found.coefficient)
 
+    @from_one_generation
     def augment_code(
         self,
         query: Any,
@@ -686,6 +789,7 @@ class Lake:
         keys = tuple(self._side(found.table, name) for name in found.key_columns)
         return Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, keys)
 
+    @from_one_generation
     def augment(
         self,
         query: Any,
@@ -707,6 +811,7 @@ class Lake:
             write_table(table, out)
         return Results(Added, added, shown=added.shown, notes=found.notes)
 
+    @from_one_generation
     def augmented(
         self, query: Any, key: str | Sequence[str], target: str, found: Sequence[Correlated], *, agg: Aggregate = "mean"
     ) -> tuple[pa.Table, Results[Added]]:
@@ -750,23 +855,7 @@ class Lake:
     def _is_table(self, query: Any) -> bool:
         return query in self._index
 
-    @cached_property
-    def _correlations(self) -> CorrelationSearch:
-        parts = self._index, self._joins.inverted, self._joins.overlaps
-        if self._pool is None:
-            return CorrelationSearch(*parts)
-        from lakescope.shards.search import ShardedCorrelations
-
-        return ShardedCorrelations(*parts, self._pool)
-
-    @cached_property
-    def _joins(self) -> JoinSearch:
-        if self._pool is None:
-            return JoinSearch(self._index)
-        from lakescope.shards.search import ShardedOverlaps
-
-        return JoinSearch(self._index, partial(ShardedOverlaps, pool=self._pool))
-
+    @from_one_generation
     def inclusions(
         self,
         minimum: float = 0.9,
@@ -787,6 +876,7 @@ class Lake:
             minimum=minimum, estimator=estimator, verify=verify, least=least, limit=limit, table=table
         ).ask(self)
 
+    @from_one_generation
     def inclusions_batch(
         self,
         minimum: float = 0.9,
@@ -804,6 +894,7 @@ class Lake:
         request = InclusionsRequest(minimum=minimum, estimator=estimator, verify=verify, least=least)
         return on_spark(spark, request.batch(self))
 
+    @from_one_generation
     def dependencies(
         self,
         nulls: Nulls = "equal",
@@ -834,6 +925,7 @@ class Lake:
         )
         return request.ask(self) if spark is None else request.find(self, spark)
 
+    @from_one_generation
     def dependencies_batch(
         self,
         nulls: Nulls = "equal",
@@ -855,6 +947,7 @@ class Lake:
         )
         return on_spark(spark, request.batch(self))
 
+    @from_one_generation
     def foreign_keys(
         self,
         *,
@@ -875,6 +968,7 @@ class Lake:
             method=method, estimator=estimator, verify=verify, minimum=minimum, withheld=withheld, table=table
         ).ask(self)
 
+    @from_one_generation
     def primary_keys(
         self,
         *,
@@ -886,6 +980,7 @@ class Lake:
         """The key of every table that has one: what others refer to, else what looks most like one."""
         return PrimaryKeysRequest(method=method, estimator=estimator, verify=verify, minimum=minimum).ask(self)
 
+    @from_one_generation
     def key_diagram(
         self,
         form: DiagramForm = "svg",
@@ -900,18 +995,7 @@ class Lake:
             self
         )
 
-    @cached_property
-    def _keys(self) -> KeySearch:
-        # Sketches are compared by kernels that take a while to load: only for who asks.
-        from lakescope.keys.search import KeySearch
-
-        joins = self._joins if self._index.manifest.summary["join"] is not None else None
-        if self._pool is None:
-            return KeySearch(self._index, joins)
-        from lakescope.shards.search import ShardedKeys
-
-        return ShardedKeys(self._index, joins, self._pool)
-
+    @from_one_generation
     def suggest_headers(
         self,
         query: Any,
@@ -947,6 +1031,7 @@ class Lake:
         given = known_headers(nameless, known, keep=keep)
         return self._headers.suggest(nameless, request, known=given, statistics=statistics)
 
+    @from_one_generation
     def suggest_headers_batch(
         self,
         queries: Sequence[str] | None = None,
@@ -983,6 +1068,7 @@ class Lake:
         tasks = batch.SearchPart(asked), batch.NameColumns(asked)
         return over_parts(read, count, tasks[0], batch.FOUND, tasks[1], arrow_schema(batch.BatchHeader))
 
+    @from_one_generation
     def name_columns(
         self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
     ) -> list[str]:
@@ -1006,12 +1092,14 @@ class Lake:
         write_named(place, names, out)
         return names
 
+    @from_one_generation
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
         """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
         from lakescope.headers.check import check_headers
 
         return check_headers(self._index, self._headers, progress)
 
+    @from_one_generation
     def evaluate_headers(
         self,
         split: float = 0.05,
@@ -1027,20 +1115,16 @@ class Lake:
         request = _header_request({"k": k, "m": m})
         return evaluate(self._index, self._joins.inverted, split, seed, request, progress)
 
+    @from_one_generation
     def learn_headers(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Learn from the tables of the lake what speaks for a header; from how many it was learnt.
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
-        self._headers.progress = progress
-        return self._headers.model.tables
+        with self._headers.telling(progress):
+            return self._headers.model.tables
 
-    @cached_property
-    def _headers(self) -> HeaderSearch:
-        from lakescope.headers.suggest import HeaderSearch
-
-        return HeaderSearch(self._index, self._joins.inverted)
-
+    @from_one_generation
     def report(
         self,
         out: str | os.PathLike[str],
@@ -1057,6 +1141,7 @@ class Lake:
 
         return write_report(self, out, form, progress)
 
+    @from_one_generation
     def warm(self) -> None:
         """Load the compiled kernels, so that the first question is answered as fast as all others."""
         self._joins.warm()
@@ -1106,15 +1191,18 @@ class Lake:
         compact(self.path, keep_history=keep_history, spark=spark, master=master)
         self._reopen()
 
+    @from_one_generation
     def history(self, table: str) -> Results[Version]:
         """The versions of a table that the index saw, the present one last: when, how large, which columns."""
         return HistoryRequest(table=table).ask(self)
 
+    @from_one_generation
     def versions(self, table: str) -> int:
         """How many versions of a table of the lake the index saw: the last number that :meth:`history` has."""
         self._table(table)
         return int(self._index.past("past", table).num_rows) + 1
 
+    @from_one_generation
     def drift(
         self, table: str | None = None, *, since: str | int | None = None, minimum: float = 0.1
     ) -> Results[Drift]:
@@ -1133,15 +1221,6 @@ class Lake:
         self._reopen()
         return done
 
-    def _reopen(self) -> None:
-        """Answer from what is published now."""
-        index, pool = Index(self._index.location), self._pool
-        self.__dict__.clear()
-        self._index, self._pool = index, None
-        if pool is not None:
-            pool.close()
-            self._pool = _pool(index, pool.size)
-
     @overload
     def verify(self, *, deep: Literal[False] = False) -> None: ...
     @overload
@@ -1153,13 +1232,17 @@ class Lake:
         too, and what is wrong is returned: nothing, if the index is sound.
         """
         if deep:
-            from lakescope.upkeep.deep import deep_check
-
-            return deep_check(self._index, progress)
+            return self._contradictions(progress)
         wrong = self._index.verify()
         if wrong:
             raise IndexDamaged("\n".join(wrong), hint="restore the files, or run `lakescope repair`")
         return None
+
+    @from_one_generation
+    def _contradictions(self, progress: Steps | None) -> Results[Finding]:
+        from lakescope.upkeep.deep import deep_check
+
+        return deep_check(self._index, progress)
 
     def __repr__(self) -> str:
         summary = self._index.manifest.summary
@@ -1170,6 +1253,60 @@ class Lake:
         from lakescope.report.html import lake_html
 
         return lake_html(self.info())
+
+
+class _Snapshot:
+    """One generation of an index and all that answers from it, for any number of threads at once.
+
+    What is made is made once and only read afterwards; what questions write to is theirs alone while they run.
+    """
+
+    def __init__(self, index: Index, pool: Pool | None) -> None:
+        self.index, self.pool = index, pool
+        if pool is not None:
+            # When nobody asks any more: questions that began before an update are still put to these processes.
+            weakref.finalize(self, pool.close)
+
+    @once
+    def joins(self) -> JoinSearch:
+        if self.pool is None:
+            return JoinSearch(self.index)
+        from lakescope.shards.search import ShardedOverlaps
+
+        return JoinSearch(self.index, partial(ShardedOverlaps, pool=self.pool))
+
+    @once
+    def correlations(self) -> CorrelationSearch:
+        parts = self.index, self.joins.inverted, self.joins.overlaps
+        if self.pool is None:
+            return CorrelationSearch(*parts)
+        from lakescope.shards.search import ShardedCorrelations
+
+        return ShardedCorrelations(*parts, self.pool)
+
+    @once
+    def keys(self) -> KeySearch:
+        # Sketches are compared by kernels that take a while to load: only for who asks.
+        from lakescope.keys.search import KeySearch
+
+        joins = self.joins if self.index.manifest.summary["join"] is not None else None
+        if self.pool is None:
+            return KeySearch(self.index, joins)
+        from lakescope.shards.search import ShardedKeys
+
+        return ShardedKeys(self.index, joins, self.pool)
+
+    @once
+    def headers(self) -> HeaderSearch:
+        from lakescope.headers.suggest import HeaderSearch
+
+        return HeaderSearch(self.index, self.joins.inverted)
+
+    @once
+    def transforms(self) -> TransformSearch:
+        from lakescope.transforms.lake_wide import TransformSearch
+
+        return TransformSearch(self.index, self.joins)
 
 
 def _pool(index: Index, processes: int) -> Pool:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from lakescope.headers.evidence import FAMILIES, FIELDS, terms_of
 from lakescope.headers.names import as_written, normalised
+from lakescope.once import once
 from lakescope.search.josie import kernels_are_loaded
 from lakescope.sources.names import meaningless
 from lakescope.store.arrays import Arrays
@@ -132,7 +133,7 @@ class HeadedColumns:
         """Numbers of the columns of a table."""
         return range(int(self.first[table]), int(self.first[table + 1]))
 
-    @cached_property
+    @once
     def number_of_table(self) -> dict[str, int]:
         return {table: number for number, table in enumerate(self.tables)}
 
@@ -217,7 +218,7 @@ class HeaderCorpus:
     def __len__(self) -> int:
         return int(self.numbers.size)
 
-    @cached_property
+    @once
     def whole(self) -> CorpusPart:
         """All of it as one part."""
         return CorpusPart(self, range(len(self.columns.tables)))

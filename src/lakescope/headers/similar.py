@@ -103,7 +103,7 @@ class Lists:
 
 
 class ValueSearch:
-    """Finds columns that share values with a table. Not for several threads at once: it remembers sizes of tables."""
+    """Finds columns that share values with a table. It remembers sizes of tables."""
 
     def __init__(self, inverted: InvertedIndex, headed: HeadedColumns) -> None:
         self.inverted = inverted

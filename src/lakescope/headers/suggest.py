@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from lakescope.headers.model import FIRST, LEARNT_FROM, SECOND, Clues, Judge, Ju
 from lakescope.headers.names import normalised, schema_form
 from lakescope.headers.reading import lake_table, read_table
 from lakescope.headers.similar import Engine, NamelessTable, Similar, ValueSearch, Weighted, propose
+from lakescope.once import once
 from lakescope.results import Results
 from lakescope.search.inverted import InvertedIndex
 from lakescope.sources.names import meaningless
@@ -210,7 +211,7 @@ class HeaderRequest:
 
 
 class HeaderSearch:
-    """Suggests headers, for one opened index. Not for several threads at once.
+    """Suggests headers, for one opened index.
 
     ``hidden`` tables are treated as if they were not in the lake: neither their headers nor their values are used.
     """
@@ -224,7 +225,8 @@ class HeaderSearch:
         headed: HeadedColumns | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        self.progress = progress
+        #: Whoever wants to be told how far learning is.
+        self._listeners = [progress] if progress else []
         self._index = index
         self._hidden = frozenset(hidden)
         self.columns = headed or HeadedColumns(index)
@@ -232,12 +234,12 @@ class HeaderSearch:
         self.corpus = HeaderCorpus(self.columns, self._hidden)
         self.judge = Judge(self.corpus, self.values)
 
-    @cached_property
+    @once
     def statistics(self) -> SchemaStatistics:
         """Schemata of the tables of the lake."""
         return SchemaStatistics.of_corpus(self.corpus)
 
-    @cached_property
+    @once
     def sketches(self) -> SketchSearch:
         """The thesis' engine."""
         # Sketches are merged by kernels that take a while to load: only for who asks.
@@ -245,7 +247,7 @@ class HeaderSearch:
 
         return SketchSearch(self._index, self.columns)
 
-    @cached_property
+    @once
     def model(self) -> Model:
         """Weights learnt from this lake: those kept beside it, else learnt now and kept."""
         kept = None if self._hidden else self._index.recall(_KEPT)
@@ -265,8 +267,24 @@ class HeaderSearch:
             columns = self.columns.columns_of(number)
             headers = np.where(self.corpus.usable, self.columns.header_of, -1)[columns.start : columns.stop]
             known.append((self.table(number), headers.tolist()))
-        tell = self.progress or (lambda done, total: None)
-        return self.judge.learnt(known, lambda done: tell(done, len(known)))
+
+        def tell(done: int) -> None:
+            for listener in tuple(self._listeners):
+                listener(done, len(known))
+
+        return self.judge.learnt(known, tell)
+
+    @contextmanager
+    def telling(self, progress: Callable[[int, int], None] | None) -> Iterator[None]:
+        """Tell somebody how far learning is, if it is going on meanwhile."""
+        if progress is None:
+            yield
+            return
+        self._listeners.append(progress)
+        try:
+            yield
+        finally:
+            self._listeners.remove(progress)
 
     def table(self, number: int) -> NamelessTable:
         """A table of the lake as if it had no headers."""

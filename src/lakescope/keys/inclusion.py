@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from lakescope.errors import BadRequest
 from lakescope.keys.answers import Estimator
 from lakescope.keys.joint import joint
 from lakescope.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
+from lakescope.once import once
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.overlaps import OverlapSearch
 from lakescope.search.threads import in_parts
@@ -236,7 +236,7 @@ class InclusionSearch:
         in_parts(part, np.full(pairs.shape[0], 2_000))
         return shares, evidence
 
-    @cached_property
+    @once
     def _pyramids(self) -> U8:
         """Registers of every column, folded to each precision up to the paper's largest."""
         made = np.zeros((self.columns.count, 2 << _PYRAMID), np.uint8)

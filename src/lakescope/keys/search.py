@@ -6,7 +6,6 @@ import contextlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
 from lakescope.keys.foreign import Schema, detect
 from lakescope.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
 from lakescope.keys.sketched import SketchedColumns
+from lakescope.once import once
 from lakescope.results import Results
 from lakescope.search.joinable import JoinSearch
 from lakescope.store.index import Index
@@ -47,18 +47,18 @@ class KeySearch:
         self._joins = joins
         self._schemas: dict[tuple[object, ...], Schema] = {}
 
-    @cached_property
+    @once
     def records(self) -> list[dict[str, Any]]:
         """The catalog of columns."""
         return list(self._index.catalog("columns").to_pylist(maps_as_pydicts="strict"))
 
-    @cached_property
+    @once
     def _sizes(self) -> F64:
         if self._joins is not None:
             return self._joins.inverted.sizes.astype(np.float64)
         return np.array([record["distinct"] for record in self.records], np.float64)
 
-    @cached_property
+    @once
     def pairs(self) -> InclusionSearch:
         """All columns, ready for loops over pairs of them."""
         if self._joins is not None:
@@ -143,7 +143,7 @@ class KeySearch:
 
     # --- keys ---------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def facts(self) -> list[ColumnFacts]:
         return facts_of(self.records, self._sizes.tolist() if self._joins is not None else None)
 
@@ -206,7 +206,7 @@ class KeySearch:
             notes.append(f"{reader.left_out:,} more pairs of columns might be keys: they were not read")
         return Schema(sorted(primary, key=lambda each: each.table), foreign, found.withheld, (*found.notes, *notes))
 
-    @cached_property
+    @once
     def _places(self) -> dict[str, str]:
         from lakescope.search.reading import located
 

@@ -420,9 +420,12 @@ class Request(Generic[Answer]):
     def ask(self, lake: Lake | None = None, watch: Watch = NOBODY) -> Answer:
         """Ask a lake; whoever watches is told what is done, and the answer says what was fetched for it."""
         watch.tell(self.about.doing)
-        before = None if lake is None else lake.fetched
-        found = self.answer(cast(Any, lake), watch)
-        after = None if lake is None else lake.fetched
+        if lake is None:
+            return self.answer(cast(Any, lake), watch)
+        with lake.view() as seen:
+            before = seen.fetched
+            found = self.answer(seen, watch)
+            after = seen.fetched
         if before is not None and after is not None and isinstance(found, Results):
             spent = after.since(before)
             found.info |= {"requests": spent.requests, "fetched_bytes": spent.bytes}

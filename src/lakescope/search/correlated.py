@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.once import once
 from lakescope.results import Results, maker
 from lakescope.search import estimators, intervals
 from lakescope.search.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
@@ -150,14 +150,14 @@ class CorrelationSearch:
             self.sketches.touch()
             self.search(query_of_pair(self.sketches, 0, "mean"), CorrelationCriteria())
 
-    @cached_property
+    @once
     def _single(self) -> npt.NDArray[np.uint8]:
         """Which keys consist of a set alone."""
         found = np.zeros(self.sketches.count, np.uint8)
         found[self._key_of_set[self._key_of_set >= 0]] = 1
         return found
 
-    @cached_property
+    @once
     def _key_of_set(self) -> npt.NDArray[np.int64]:
         """The key that consists of a set alone; -1 for sets that are none."""
         found = np.full(self._inverted.count, -1, np.int64)
@@ -166,7 +166,7 @@ class CorrelationSearch:
                 found[first] = number
         return found
 
-    @cached_property
+    @once
     def _sets_of_keys(self) -> list[tuple[int, ...]]:
         """The numbers of the sets of every key's columns."""
         ids = self._inverted.ids
@@ -181,7 +181,7 @@ class CorrelationSearch:
             reached += len(sets)
         return found
 
-    @cached_property
+    @once
     def _pairs_of_columns(self) -> npt.NDArray[np.int64]:
         """Keys of two columns: number of the key, number of the first set, number of the second."""
         rows = [(number, *sets) for number, sets in enumerate(self._sets_of_keys) if len(sets) == 2 and min(sets) >= 0]

@@ -8,12 +8,12 @@ own: the words of its sketch as they are on disk.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.once import once
 from lakescope.search.threads import in_parts
 from lakescope.store.inverted import ranges
 
@@ -138,7 +138,7 @@ class _Blocks:
         of_slot = np.repeat(np.arange(self.counts.size), self.counts)
         return slots, (of_slot, self.firsts, self.counts, self.begins), self.words
 
-    @cached_property
+    @once
     def compared(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
         """What is needed to compare them with a query."""
         return self.pairs, self.keys, self.firsts, self.counts, self.begins, self.widths, self.words

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.once import once
 from lakescope.search.inverted import InvertedIndex, Part
 from lakescope.search.reading import batches_of
 from lakescope.sketches.grams import GramSketch
@@ -71,7 +71,7 @@ class GramSearch:
             (part, file) for part in inverted.parts for file in part.segment.part("grams")
         ]
 
-    @cached_property
+    @once
     def _sizes(self) -> I64:
         """Rare q-grams of every column."""
         sizes = np.zeros(self._inverted.count, np.int64)

@@ -7,15 +7,16 @@ know is in a group of each. A set lies in one segment, so that what it shares wi
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest, IndexDamaged
+from lakescope.once import once
 from lakescope.search.dictionary import MOST, Dictionary
 from lakescope.search.josie import Addresses, kernels_are_loaded
 from lakescope.store.index import Index
@@ -41,12 +42,12 @@ class Part:
     first_group: int
     numbers: I32 | None
 
-    @cached_property
+    @once
     def gone(self) -> I64:
         """Sets that are gone, by their number in the segment."""
         return np.empty(0, np.int64) if self.numbers is None else np.flatnonzero(self.numbers < 0)
 
-    @cached_property
+    @once
     def live(self) -> I64:
         """The sets of the segment that are there."""
         numbers = self.numbers
@@ -56,7 +57,7 @@ class Part:
         """Numbers in the lake of sets of the segment; -1 of those that are gone."""
         return sets if self.numbers is None else self.numbers[sets]
 
-    @cached_property
+    @once
     def addresses(self) -> Addresses:
         """Where its files lie, for kernels."""
         return Addresses(self.segment)
@@ -115,7 +116,7 @@ class Part:
         groups = (query.groups[first:last] - self.first_group).astype(np.int32)
         return QueryGroups(groups, query.weights[first:last], query.size)
 
-    @cached_property
+    @once
     def _lost(self) -> tuple[I32, I64]:
         """Groups that sets hold which are gone, and how many of these each."""
         held = [np.empty(0, np.int32), *(self.segment.groups_of_set(number) for number in self.gone.tolist())]
@@ -199,6 +200,7 @@ class InvertedIndex:
         #: Groups over all segments: those of each that such a group is made of, and the number by these.
         self._members: list[tuple[int, ...]] = []
         self._united: dict[tuple[int, ...], int] = {}
+        self._uniting = threading.Lock()
 
     def damaged(self) -> IndexDamaged:
         """What to raise when numbers are met that no index holds: which files are damaged, if any."""
@@ -209,7 +211,7 @@ class InvertedIndex:
         """The one segment that is the whole lake, if it is."""
         return self.parts[0].segment if len(self.parts) == 1 and self.parts[0].numbers is None else None
 
-    @cached_property
+    @once
     def count(self) -> int:
         """Number of sets."""
         return sum(part.live.size for part in self.parts)
@@ -219,12 +221,12 @@ class InvertedIndex:
         """Number of groups."""
         return self._groups
 
-    @cached_property
+    @once
     def sizes(self) -> I64:
         """Number of tokens of every set."""
         return self._of_sets("sizes", np.empty(0, np.int64))
 
-    @cached_property
+    @once
     def ids(self) -> U64:
         """What the column of every set is known by in other parts of the index."""
         return self._of_sets("ids", np.empty(0, np.uint64))
@@ -240,7 +242,7 @@ class InvertedIndex:
             found[part.in_lake(part.live.astype(np.int32))] = getattr(part.segment, name)[part.live]
         return found
 
-    @cached_property
+    @once
     def places(self) -> tuple[I32, I32]:
         """Of every set: its part, and its number there."""
         parts, locals_ = np.empty(self.count, np.int32), np.empty(self.count, np.int32)
@@ -295,7 +297,7 @@ class InvertedIndex:
         if len(small) > 1 and sum(sizes) <= MOST and not any(part.segment.partly for part in self.parts):
             self._dictionary = Dictionary(small)
 
-    @cached_property
+    @once
     def _largest(self) -> int:
         """The part with the most groups."""
         return max(range(len(self.parts)), key=lambda number: int(self.parts[number].segment.group_bounds[-1]))
@@ -343,10 +345,11 @@ class InvertedIndex:
         return QueryGroups(groups, weights[order].astype(np.int32), tokens.size, tokens, found)
 
     def _number_of(self, members: tuple[int, ...]) -> int:
-        number = self._united.setdefault(members, len(self._members))
-        if number == len(self._members):
-            self._members.append(members)
-        return number
+        with self._uniting:
+            number = self._united.setdefault(members, len(self._members))
+            if number == len(self._members):
+                self._members.append(members)
+            return number
 
     def values_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
         """The same of what some sets of the lake hold together."""

@@ -7,13 +7,13 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.once import once
 from lakescope.results import Results
 from lakescope.search.answers import Engine, Joinable, JoinRank
 from lakescope.search.costs import measure_costs, stored_costs
@@ -136,7 +136,7 @@ class _Candidate:
 
 
 class JoinSearch:
-    """Answers which columns join, for one opened index. Not for several threads at once."""
+    """Answers which columns join, for one opened index."""
 
     def __init__(self, index: Index, overlaps: Callable[..., OverlapSearch] = OverlapSearch) -> None:
         self._index = index
@@ -145,7 +145,7 @@ class JoinSearch:
         self.inverted = InvertedIndex(index)
         self.overlaps = overlaps(self.inverted, costs=stored_costs(index))
 
-    @cached_property
+    @once
     def ensemble(self) -> Ensemble:
         """The signatures, in partitions of the sets by size: as they were built, or anew of those that are there."""
         built: list[list[int]] = self._index.manifest.summary["join"]["partitions"]
@@ -154,7 +154,7 @@ class JoinSearch:
             self.inverted, [Partition(*each) for each in built] if alone else partition(self.inverted.sizes)
         )
 
-    @cached_property
+    @once
     def _pairs(self) -> int:
         """Pairs of a value and a column that holds it."""
         return int(self.inverted.sizes.sum())

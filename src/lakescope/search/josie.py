@@ -12,13 +12,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
+from lakescope.once import once
 from lakescope.search.costs import Costs
+from lakescope.search.scratch import Scratch
 from lakescope.store.arrays import Array, Arrays, lazily
 from lakescope.store.inverted import PAGE_WORDS, InvertedSegment, QueryGroups
 
@@ -99,11 +101,16 @@ def kernels_are_loaded() -> bool:
     return _KERNELS in sys.modules
 
 
-class SegmentOverlaps:
-    """Answers exact questions about overlaps with the sets of a segment.
+class _Counting(NamedTuple):
+    """What a question writes to: the overlap of every set, 0 before and after it, those it met, and marks."""
 
-    Not for several threads at once: it counts in memory of its own.
-    """
+    counts: I32
+    touched: I32
+    marks: tuple[Array, ...]
+
+
+class SegmentOverlaps:
+    """Answers exact questions about overlaps with the sets of a segment."""
 
     def __init__(self, index: InvertedSegment, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
@@ -111,27 +118,32 @@ class SegmentOverlaps:
         self._within = within
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
-        self._at: Addresses | None = None
-        self._sizes = np.empty(0, np.int32)
-        self._counts = np.empty(0, np.int32)
-        self._touched = np.empty(0, np.int32)
-        self._marks: tuple[Array, ...] = ()
+        self._scratch = Scratch(self._counting)
 
     def set_costs(self, costs: Costs) -> None:
         """Decide by these costs from now on."""
-        self.costs = costs
-        self._cost_array = costs.as_array()
+        self.costs, self._cost_array = costs, costs.as_array()
+
+    @once
+    def _at(self) -> Addresses:
+        return Addresses(self.index)
+
+    @once
+    def _sizes(self) -> I32:
+        return self.index.sizes.astype(np.int32)
+
+    def _counting(self) -> _Counting:
+        """Memory of one question."""
+        from lakescope.search import kernels
+
+        marks = kernels.room_for_marks(int(self.index.group_bounds[-1]))
+        return _Counting(np.zeros(self._sets, np.int32), np.empty(self._sets, np.int32), marks)
 
     def _prepare(self) -> Any:
         """Load the kernels, and what they need."""
         from lakescope.search import kernels
 
-        if self._at is None:
-            self._at = Addresses(self.index)
-            self._sizes = self.index.sizes.astype(np.int32)
-            self._counts = np.zeros(self._sets, np.int32)
-            self._touched = np.empty(self._sets, np.int32)
-            self._marks = kernels.room_for_marks(int(self.index.group_bounds[-1]))
+        _ = self._at, self._sizes
         return kernels
 
     def load(self) -> None:
@@ -151,10 +163,8 @@ class SegmentOverlaps:
         if not kernels_are_loaded():
             return self.index.query(tokens)
         kernels = self._prepare()
-        at = self._at
-        assert at is not None
         self.index.fetch_tokens(tokens)
-        groups, weights, _ = kernels.find_groups(tokens, *at.of_tokens)
+        groups, weights, _ = kernels.find_groups(tokens, *self._at.of_tokens)
         return QueryGroups(groups, weights, tokens.size)
 
     def top(
@@ -183,25 +193,23 @@ class SegmentOverlaps:
         sets = self._stored()
         read = np.zeros(4, np.int64)
         left_out = np.array(exclude, np.int64)
-        self._counts[left_out] = kernels.EXCLUDED
-        try:
+        with self._scratch.borrow() as mine:
+            mine.counts[left_out] = kernels.EXCLUDED
             if algorithm == "josie":
                 found, overlaps = kernels.josie(
-                    *(_read_only(query.groups), query.weights, places, lengths, *sets),
-                    *(self._marks, self._sizes, self._counts, self._touched, k, least, self._cost_array, read),
+                    *(_read_only(query.groups), query.weights, places, lengths, *sets, mine.marks, self._sizes),
+                    *(mine.counts, mine.touched, k, least, self._cost_array, read),
                 )
             elif algorithm == "probeset":
                 found, overlaps = kernels.probe_sets(
-                    _read_only(query.groups), query.weights, places, lengths, *sets, self._counts, k, read
+                    _read_only(query.groups), query.weights, places, lengths, *sets, mine.counts, k, read
                 )
             else:
                 read[:2] = places.size, entries
-                found, overlaps = self._merge(kernels, places, lengths, query.weights, k, read)
-        finally:
-            self._counts[left_out] = 0
-        if read[kernels.LISTS] < 0:
-            self._counts[:] = 0
-            raise self._damaged()
+                found, overlaps = self._merge(kernels, mine, places, lengths, query.weights, k, read)
+            if read[kernels.LISTS] < 0:
+                raise self._damaged()
+            mine.counts[left_out] = 0
         found, overlaps = kernels.largest(found, overlaps, k)
         return Overlaps(found, overlaps, algorithm, *read.tolist())
 
@@ -214,11 +222,11 @@ class SegmentOverlaps:
         else:
             kernels = self._prepare()
             places, lengths, entries = self._located(query)
-            if not kernels.merge_lists(places, lengths, query.weights, 0, places.size, self._counts):
-                self._counts[:] = 0
-                raise self._damaged()
-            counts = self._counts.copy()
-            self._counts[:] = 0
+            with self._scratch.borrow() as mine:
+                if not kernels.merge_lists(places, lengths, query.weights, 0, places.size, mine.counts):
+                    raise self._damaged()
+                counts = mine.counts.copy()
+                mine.counts[:] = 0
         counts[np.array(exclude, np.int64)] = 0
         found = np.flatnonzero(counts >= max(1, minimum)).astype(np.int32)
         return Overlaps(found, counts[found], "mergelist", query.groups.size, entries, 0, 0)
@@ -232,15 +240,14 @@ class SegmentOverlaps:
         kernels = self._prepare()
         self.index.fetch_sets(sets)
         found = np.empty(sets.size, np.int32)
-        if not kernels.overlaps_of(sets, query.groups, query.weights, *self._stored(), self._marks, least, found):
-            raise self._damaged()
+        with self._scratch.borrow() as mine:
+            if not kernels.overlaps_of(sets, query.groups, query.weights, *self._stored(), mine.marks, least, found):
+                raise self._damaged()
         return found
 
     def _stored(self) -> tuple[I64, U64]:
         """Where the sets lie, for kernels."""
-        at = self._at
-        assert at is not None
-        return at.set_bounds, at.set_files
+        return self._at.set_bounds, self._at.set_files
 
     def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
         return int(query.weights[self.index.held(query.groups, number)].sum())
@@ -249,25 +256,27 @@ class SegmentOverlaps:
         """Read lists as a search does, for the sake of knowing how long it takes."""
         kernels = self._prepare()
         places, lengths, _ = self._located(QueryGroups(groups, groups, 0))
-        kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, self._counts)
+        with self._scratch.borrow() as mine:
+            kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, mine.counts)
 
     def time_sets(self, groups: I32, sets: I32, marked: bool = False) -> None:
         """Read sets as a search does: looking for groups one by one, or beside marks if they can be marked."""
         kernels = self._prepare()
-        marks = self._marks if marked else kernels.room_for_marks(0)
         weights, found = np.ones(groups.size, np.int32), np.empty(sets.size, np.int32)
-        kernels.overlaps_of(sets, groups, weights, *self._stored(), marks, 0, found)
+        with self._scratch.borrow() as mine:
+            marks = mine.marks if marked else kernels.room_for_marks(0)
+            kernels.overlaps_of(sets, groups, weights, *self._stored(), marks, 0, found)
 
     def time_counts(self) -> None:
         """Look at the counts of all sets as a decision does."""
         kernels = self._prepare()
-        kernels.look_at(self._counts, self._touched)
+        with self._scratch.borrow() as mine:
+            kernels.look_at(mine.counts, mine.touched)
 
     def _located(self, query: QueryGroups) -> tuple[U64, I64, int]:
         """Where the lists of a query lie, how long they are, and their entries in all."""
         kernels = self._prepare()
         at = self._at
-        assert at is not None
         self.index.fetch_lists(query.groups)
         groups = _read_only(query.groups)
         places, lengths, entries = kernels.locate(groups, at.group_bounds, at.list_starts, at.list_items, at.list_sizes)
@@ -275,18 +284,20 @@ class SegmentOverlaps:
             entries = kernels.narrow(places, lengths, self._within.start, self._within.stop)
         return places, lengths, entries
 
-    def _merge(self, kernels: Any, places: U64, lengths: I64, weights: I32, k: int, read: I64) -> tuple[I32, I32]:
+    def _merge(
+        self, kernels: Any, mine: _Counting, places: U64, lengths: I64, weights: I32, k: int, read: I64
+    ) -> tuple[I32, I32]:
+        counts, touched, _ = mine
         if read[kernels.ENTRIES] < kernels.FEW * self._sets:
-            n = kernels.note_lists(places, lengths, weights, 0, places.size, self._counts, self._touched, 0)
+            n = kernels.note_lists(places, lengths, weights, 0, places.size, counts, touched, 0)
             read[0] = read[0] if n >= 0 else n
-            found = self._touched[: max(n, 0)].copy()
-            overlaps = self._counts[found]
-            self._counts[found] = 0
+            found = touched[: max(n, 0)].copy()
+            overlaps = counts[found]
+            counts[found] = 0
             return found, overlaps
-        if not kernels.merge_lists(places, lengths, weights, 0, places.size, self._counts):
+        if not kernels.merge_lists(places, lengths, weights, 0, places.size, counts):
             read[0] = kernels.DAMAGED
-        sets, counts = kernels.take_largest(self._counts, self._touched, k)
-        return sets, counts
+        return tuple(kernels.take_largest(counts, touched, k))
 
     def _merge_plainly(self, query: QueryGroups, k: int, exclude: Sequence[int] | I64) -> Overlaps:
         """MergeList by numpy alone."""

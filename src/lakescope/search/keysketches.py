@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.errors import IndexDamaged
+from lakescope.once import once
 from lakescope.search.frames import Frames
+from lakescope.search.scratch import Scratch
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.quadrants import ROWS
 from lakescope.store.index import Batch, Index
@@ -69,20 +69,16 @@ class NumberedHashes:
         directory = np.searchsorted(self.known, np.arange(1 << bits, dtype=np.uint64) << shift)
         self.numbers = np.empty(hashes.size, np.uint32)
         kernels.number(hashes, self.known, np.append(directory, self.known.size), shift, self.numbers)
-        self._tables = threading.local()
+        self._tables = Scratch(lambda: np.zeros(max(1, self.known.size), np.uint8))
 
     @contextmanager
     def table_of(self, hashes: U64, sides: npt.NDArray[np.uint8]) -> Iterator[npt.NDArray[np.uint8]]:
-        """A table of a query's sides by number, 0 where it has none; it is this thread's, and cleared after use."""
+        """A table of a query's sides by number, 0 where it has none."""
         at = np.minimum(np.searchsorted(self.known, hashes), max(0, self.known.size - 1))
         found = self.known[at] == hashes if self.known.size else np.zeros(hashes.size, np.bool_)
-        if not hasattr(self._tables, "sides"):
-            self._tables.sides = np.zeros(max(1, self.known.size), np.uint8)
-        table = self._tables.sides
-        table[at[found]] = sides[found]
-        try:
+        with self._tables.borrow() as table:
+            table[at[found]] = sides[found]
             yield table
-        finally:
             table[at[found]] = 0
 
 
@@ -118,7 +114,7 @@ class KeySketches:
         self.owners = whose[self._order]
         self.pair_starts = np.searchsorted(self.owners, np.arange(self.count + 1))
 
-    @cached_property
+    @once
     def keys_of_table(self) -> dict[str, list[int]]:
         """Numbers of the keys of each table."""
         found: dict[str, list[int]] = {}
@@ -142,12 +138,12 @@ class KeySketches:
     def pairs(self) -> int:
         return int(self.owners.size)
 
-    @cached_property
+    @once
     def frames(self) -> Frames:
         """The sketches by frames, by which questions are answered."""
         return Frames(self, self.__dict__.get("numbered") or self._numbered())
 
-    @cached_property
+    @once
     def numbered(self) -> NumberedHashes:
         """The hashes as numbers: 4 bytes of memory for each, for the papers' ways to find."""
         return self._numbered()
@@ -159,17 +155,17 @@ class KeySketches:
             sizes[self.within.start : self.within.stop] = self.sizes[self.within.start : self.within.stop]
         return NumberedHashes(self.hashes.places, sizes)
 
-    @cached_property
+    @once
     def sides(self) -> U64:
         """Where the words of every pair lie."""
         return self._sides.places[self._order]
 
-    @cached_property
+    @once
     def numbers(self) -> U64:
         """Where the numbers of every pair lie."""
         return self._values.places[self._order]
 
-    @cached_property
+    @once
     def aggregates(self) -> I64:
         """How many kinds of numbers every pair has: one, or one for each aggregate."""
         sizes = self.sizes[np.minimum(self.owners, max(0, self.count - 1))]
@@ -191,21 +187,21 @@ class KeySketches:
         """Where the numbers of rows of every key lie."""
         return self._rows.places
 
-    @cached_property
+    @once
     def sets(self) -> list[tuple[int, ...]]:
         """What the columns of every key are known by."""
         return [tuple(each) for each in self._keys.all_of("sets")]
 
-    @cached_property
+    @once
     def tables(self) -> list[str]:
         """The table of every key."""
         return self._keys.all_of("table")
 
-    @cached_property
+    @once
     def _number_of_table(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(sorted(set(self.tables)))}
 
-    @cached_property
+    @once
     def table_numbers(self) -> I64:
         """The table of every key as a number, in order of their names, in which segments do not lie."""
         return np.array([self._number_of_table[name] for name in self.tables], np.int64)
@@ -219,22 +215,22 @@ class KeySketches:
         starts = self.pair_starts[keys]
         return ranges(starts, self.pair_starts[keys + 1] - starts)
 
-    @cached_property
+    @once
     def columns(self) -> list[tuple[str, ...]]:
         """The columns of every key."""
         return [tuple(each) for each in self._keys.all_of("columns")]
 
-    @cached_property
+    @once
     def names(self) -> list[str]:
         """The columns of every key as they are told."""
         return [", ".join(each) for each in self.columns]
 
-    @cached_property
+    @once
     def saturated(self) -> npt.NDArray[np.bool_]:
         """Which tables have more keys than their sketch."""
         return np.array(self._keys.all_of("saturated"), np.bool_)
 
-    @cached_property
+    @once
     def thresholds(self) -> U64:
         """Keys up to this hash are all in the sketch."""
         last = np.full(self.count, _LAST_HASH)
@@ -260,7 +256,7 @@ class KeySketches:
         batch, row = self._pairs.locate(int(self._order[number]))
         return {name: batch.column(name)[row].as_py() for name in ("table", "column", "position", "cells", "numbers")}
 
-    @cached_property
+    @once
     def _columns_at(self) -> Callable[[list[int]], list[str]]:
         return self._pairs.texts("column")
 
@@ -275,7 +271,7 @@ class KeySketches:
         names, codes = self._coded_columns
         return [names[code] for code in codes[pairs].tolist()]
 
-    @cached_property
+    @once
     def _coded_columns(self) -> tuple[list[str], npt.NDArray[np.int32]]:
         """The names of all numeric columns, and which of them every pair has."""
         columns = [batch.records.column("column").take(pa.array(batch.live)) for batch in self._pairs.batches]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.josie import addresses, kernels_are_loaded
+from lakescope.search.scratch import Scratch
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import Partition
 from lakescope.store.inverted import InvertedSegment
@@ -196,7 +197,7 @@ class _Forest:
     def __init__(self, segment: InvertedSegment) -> None:
         self._segment = segment
         self._sets = int(segment.set_bounds[-1])
-        self._workspace: tuple[I32, I32, U64] | None = None
+        self._scratch = Scratch(self._workspace)
 
     def agreements(self, signature: U32) -> tuple[I32, U64]:
         """Sets of the segment that agree with a signature somewhere, and in which positions, a bit each."""
@@ -204,23 +205,21 @@ class _Forest:
             return self._agreements_plainly(signature)
         from lakescope.search import kernels
 
-        if self._workspace is None:
-            words = PERMUTATIONS // 64
-            self._workspace = (
-                np.full(self._sets, -1, np.int32),
-                np.empty(self._sets, np.int32),
-                np.empty((self._sets, words), np.uint64),
-            )
-        slots, found, masks = self._workspace
         forest = self._segment.forest
         bounds = np.array([0, *(int(file["range"][1]) for file in forest)], np.int64)
-        n = kernels.agreements(
-            *(signature, bounds, addresses(forest, "values"), addresses(forest, "sets"), self._sets),
-            *(slots, found, masks),
-        )
-        if n < 0:
-            raise self._segment.damaged()
-        return found[:n].copy(), masks[:n].copy()
+        with self._scratch.borrow() as (slots, found, masks):
+            n = kernels.agreements(
+                *(signature, bounds, addresses(forest, "values"), addresses(forest, "sets"), self._sets),
+                *(slots, found, masks),
+            )
+            if n < 0:
+                raise self._segment.damaged()
+            return found[:n].copy(), masks[:n].copy()
+
+    def _workspace(self) -> tuple[I32, I32, U64]:
+        """Memory of one question: the slot of every set that agrees somewhere, these sets, and where they do."""
+        masks = np.empty((self._sets, PERMUTATIONS // 64), np.uint64)
+        return np.full(self._sets, -1, np.int32), np.empty(self._sets, np.int32), masks
 
     def _agreements_plainly(self, signature: U32) -> tuple[I32, U64]:
         """The same by numpy alone."""

@@ -6,11 +6,11 @@ A set lies in one segment, so that the best of all are among the best of each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.once import once
 from lakescope.search.costs import Costs
 from lakescope.search.inverted import InvertedIndex, Part
 from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps, kernels_are_loaded
@@ -26,7 +26,7 @@ _Asked = tuple[Part, SegmentOverlaps, QueryGroups]
 
 
 class OverlapSearch:
-    """Answers exact questions about overlaps. Not for several threads at once: it counts in memory of its own."""
+    """Answers exact questions about overlaps."""
 
     def __init__(self, index: InvertedIndex, costs: Costs | None = None, within: range | None = None) -> None:
         self.index = index
@@ -36,12 +36,12 @@ class OverlapSearch:
             for part in index.parts
         ]
 
-    @cached_property
+    @once
     def largest(self) -> SegmentOverlaps:
         """The search of the segment that holds most."""
         return max(self._searches, key=lambda search: int(search.index.sizes.sum()))
 
-    @cached_property
+    @once
     def _small(self) -> Together | None:
         """All segments but the largest, if they can be searched at once."""
         if self._within is not None or len(self._searches) < 2 or any(each.index.partly for each in self._searches):

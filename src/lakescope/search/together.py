@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from lakescope.search.inverted import Part
 from lakescope.search.josie import Overlaps
+from lakescope.search.scratch import Scratch
 from lakescope.store.inverted import QueryGroups
 
 I32 = npt.NDArray[np.int32]
@@ -24,10 +25,7 @@ _PREPARED = 50_000
 
 
 class Together:
-    """Merges the lists of some segments, whose sets are numbered as in the lake.
-
-    Not for several threads at once: it counts in memory of its own.
-    """
+    """Merges the lists of some segments, whose sets are numbered as in the lake."""
 
     def __init__(self, parts: Sequence[Part], sets: int) -> None:
         at = [part.addresses for part in parts]
@@ -52,8 +50,8 @@ class Together:
             np.uint64,
         )
         self._parts = list(parts)
-        self._counts = np.zeros(sets, np.int32)
-        self._met = np.empty(sets, np.int32)
+        #: The overlap of every set, 0 before and after a question, and those it met.
+        self._scratch = Scratch(lambda: (np.zeros(sets, np.int32), np.empty(sets, np.int32)))
 
     def top(self, query: QueryGroups, k: int, exclude: I64, least: int) -> Overlaps | None:
         """The ``k`` best sets of these segments; some may lack below ``least``. None if lists are too long for it."""
@@ -61,22 +59,20 @@ class Together:
 
         groups, weights = self._known(query, least)
         read = np.zeros(4, np.int64)
-        self._counts[exclude] = kernels.EXCLUDED
-        try:
+        with self._scratch.borrow() as (counts, met):
+            counts[exclude] = kernels.EXCLUDED
             n = kernels.merge_files(
                 *(groups, weights, self._bounds, self._files, _PREPARED * len(self._parts)),
-                *(self._counts, self._met, read),
+                *(counts, met, read),
             )
-        finally:
-            self._counts[exclude] = 0
-        if n == kernels.DAMAGED:
-            self._counts[:] = 0
-            raise self._parts[0].segment.damaged()
+            counts[exclude] = 0
+            if n == kernels.DAMAGED:
+                raise self._parts[0].segment.damaged()
+            found = met[: max(n, 0)].copy()
+            overlaps = counts[found]
+            counts[found] = 0
         if n == kernels.TOO_MANY:
             return None
-        found = self._met[:n].copy()
-        overlaps = self._counts[found]
-        self._counts[found] = 0
         good = np.flatnonzero(overlaps >= max(least, 1))
         sets, overlaps = kernels.largest(found[good], overlaps[good], k)
         return Overlaps(sets, overlaps, "mergelist", *read.tolist())

@@ -8,12 +8,11 @@ located: ``table:`` and the name of a table of the lake, or ``upload:`` and the 
 from __future__ import annotations
 
 import gc
-import queue
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from http import HTTPStatus
@@ -113,6 +112,7 @@ class Service:
         self.uploads = Uploads(largest)
         self.jobs = Jobs(lake.opened_as, memory, lambda: self.places)
         self._counting = threading.Lock()
+        self._lanes = threading.BoundedSemaphore(_AT_ONCE)
         self._take(lake)
         self.ready = threading.Event()
         self._ended = threading.Event()
@@ -121,11 +121,8 @@ class Service:
 
     def _take(self, lake: Lake) -> None:
         """Answer from a lake; whoever is being answered from another one goes on with that."""
-        lanes: queue.LifoQueue[Lake] = queue.LifoQueue()
-        for _ in range(_AT_ONCE):
-            lanes.put(lake.twin())
         with self._counting:
-            self.lake, self._lanes = lake, lanes
+            self.lake, self._generation = lake, lake.generation
             self.places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
             self.__dict__.pop("_catalog", None)
             # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
@@ -141,8 +138,12 @@ class Service:
     def look(self) -> bool:
         """Take the lake that is published now, if it is another one; whether it was."""
         old, newer = self.lake, self.lake.newer()
-        if newer is None:
+        if newer is None and old.generation == self._generation:
             return False
+        if newer is None:  # a question that met damage opened it anew
+            self._take(old)
+            self.jobs.renew()
+            return True
         if self.ready.is_set():
             newer.warm()
         self._take(newer)
@@ -172,15 +173,10 @@ class Service:
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
     def _warm_lanes(self) -> None:
-        """Every lane is warm before the first is free: the one that was used last is taken first.
-
-        Where the kernels were never compiled the first lane takes a minute: meanwhile the others answer.
-        """
+        """Where the kernels were never compiled this takes one lane a minute: meanwhile the others answer."""
         with self._lane() as lake:
-            _warm_lane(lake)
-        with ExitStack() as lanes:
-            for _ in range(_AT_ONCE):
-                _warm_lane(lanes.enter_context(self._lane()))
+            lake.warm()
+            lake.joinable({"value": ["x"]}, on="value", k=1)
 
     def close(self) -> None:
         """End all work, forget all files."""
@@ -193,14 +189,10 @@ class Service:
 
     @contextmanager
     def _lane(self) -> Iterator[Lake]:
-        """A view of the lake that no other thread uses meanwhile."""
+        """The lake, for so many questions at the same time: each takes memory while it runs."""
         prepare()
-        lanes = self._lanes
-        lake = lanes.get()
-        try:
-            yield lake
-        finally:
-            lanes.put(lake)
+        with self._lanes:
+            yield self.lake
 
     @property
     def catalog(self) -> Catalog:
@@ -524,12 +516,6 @@ def _joined_in(query: Query, table: str, names: Names) -> tuple[Held, ...]:
 def _forms(text: str) -> list[str]:
     """A text as it is, and as it may be written elsewhere: with capitals, without, in capitals alone."""
     return list(dict.fromkeys((text, text[:1].upper() + text[1:], text.title(), text.lower(), text.upper())))
-
-
-def _warm_lane(lake: Lake) -> None:
-    """Get a view of the lake ready for questions."""
-    lake.warm()
-    lake.joinable({"value": ["x"]}, on="value", k=1)
 
 
 def keys_of(answer: Record, table: str) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,11 +47,11 @@ Adding = Callable[[Lake, Any, Watch, str, Sequence[Held]], Answer]
 
 
 def answerer(index: str) -> Answerer:
-    """Answers questions about one index, which is opened once."""
-    lake = Lake.open(index)
+    """Answers questions about one index, which is opened once; that it is damaged is an answer, too."""
+    opened = cache(partial(Lake.open, index))
 
     def answer(question: str, parameters: dict[str, Any], progress: Progress) -> Answer:
-        answered: Answer = plain(_TASKS[question](lake, progress, **parameters))
+        answered: Answer = plain(_TASKS[question](opened(), progress, **parameters))
         return answered
 
     return answer

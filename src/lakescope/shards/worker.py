@@ -137,7 +137,8 @@ def main() -> None:
             try:
                 shard = shard or Shard(**given.fields)  # type: ignore[union-attr]
                 answer: Callable[[Message], Answer] = getattr(shard, asked.fields["question"])
-                fields, arrays = answer(asked)
+                with shard.index.question():
+                    fields, arrays = answer(asked)
             except Exception as error:
                 known = isinstance(error, LakescopeError)
                 fields = {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import stat
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache, cached_property, lru_cache, partial
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-from lakescope.errors import BadRequest, IndexDamaged, LakescopeError, NotFound
+from lakescope.errors import IndexDamaged, NotFound
+from lakescope.once import once
 from lakescope.sources.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.kept import Kept
-from lakescope.store.manifest import Manifest, SegmentFile
+from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
+from lakescope.store.mapped import LocalFiles
 from lakescope.store.segment import (
     MAPPED,
     OF_THE_SCAN,
@@ -80,12 +82,6 @@ class Batch(NamedTuple):
     live: I64
 
 
-def _mapped(path: Path) -> pa.Buffer:
-    """A file as it lies in memory. It stays open to nobody: an index of many files takes no handle for each."""
-    with pa.memory_map(str(path)) as source:
-        return source.read_buffer()
-
-
 def _schema(kind: str, fields: Sequence[str] | None = None) -> pa.Schema:
     """The fields of a kind, or some of them."""
     return SCHEMAS[kind] if fields is None else pa.schema([SCHEMAS[kind].field(name) for name in fields])
@@ -115,16 +111,17 @@ class Index:
         #: Once the tables are known: the segment of each.
         self._segments: list[str] = []
         self._remote: RemoteFiles | None = None
+        self._files: LocalFiles | RemoteFiles
         local = local_path(location)
         if local is not None:
             self.path: Path | Uri = Path(local)
-            self.manifest, self._mapped = self._open(Path(local))
+            self.manifest, self._files = self._open(Path(local))
         else:
             # Fetching from elsewhere is for those whose index lies there.
             from lakescope.store.remote import RemoteFiles, Uri
 
             self.path = Uri(location)
-            self._mapped = self._remote = RemoteFiles(self.path)
+            self._files = self._remote = RemoteFiles(self.path)
             self.manifest = self._remote.manifest()
 
     @property
@@ -145,11 +142,24 @@ class Index:
 
         return RemoteFiles(self.path).manifest().generation
 
+    def question(self) -> AbstractContextManager[None]:
+        """A question: raises ``IndexDamaged`` if a file that it reads is cut off, before it or meanwhile."""
+        return self._files.mapped
+
+    def check(self) -> None:
+        """Raise ``IndexDamaged`` if what was read in a question until now may be wrong."""
+        self._files.mapped.check()
+
+    @property
+    def damage(self) -> str | None:
+        """What is wrong with a file that questions have read: the index must be opened anew."""
+        return self._files.mapped.damage
+
     def content(self, file: SegmentFile) -> memoryview:
         """All bytes of a file."""
-        return memoryview(self._mapped[file.path])
+        return memoryview(self._files[file.path])
 
-    def _open(self, path: Path) -> tuple[Manifest, Mapping[str, pa.Buffer]]:
+    def _open(self, path: Path) -> tuple[Manifest, LocalFiles]:
         """Map all files of a manifest; a build published meanwhile means mapping those of the newer one.
 
         What is mapped stays readable when a later build has replaced and removed it.
@@ -157,31 +167,13 @@ class Index:
         for _ in range(_TRIES):
             manifest = Manifest.load(path)
             try:
-                return manifest, {file.path: self._map(path / file.path, file) for file in manifest.files}
+                return manifest, LocalFiles(path, manifest.files)
             except IndexDamaged:
                 if Manifest.load(path).generation == manifest.generation:
                     raise
         raise IndexDamaged(f"{path} changes faster than it can be opened", hint="try again")
 
-    @staticmethod
-    def _map(path: Path, file: SegmentFile) -> pa.Buffer:
-        hint = "restore the file, or run `lakescope repair`"
-        try:
-            found = _mapped(path)
-        except FileNotFoundError:
-            raise IndexDamaged(f"{path} is missing", hint=hint) from None
-        except PermissionError as error:
-            raise BadRequest(f"cannot read {path}: {error.strerror}", hint="ask for the right to read it") from error
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-                hint = "close some, or allow more (ulimit -n)"
-                raise LakescopeError(f"cannot open {path}: no more files may be open", hint=hint) from error
-            raise IndexDamaged(f"cannot read {path}: {error}", hint=hint) from error
-        if found.size != file.size:
-            raise IndexDamaged(f"{path} is damaged: {found.size} bytes instead of {file.size}", hint=hint)
-        return found
-
-    @cached_property
+    @once
     def _dead(self) -> dict[str, frozenset[str]]:
         """Tables of each segment that were removed or replaced since."""
         found: dict[str, set[str]] = {}
@@ -199,7 +191,7 @@ class Index:
         kept = [row for row, table in enumerate(tables.to_pylist()) if table not in dead]
         return None if len(kept) == len(tables) else np.array(kept, np.int64)
 
-    @cached_property
+    @once
     def numbers(self) -> dict[str, I32 | None]:
         """Of every segment: the row in the catalog of each of its columns, -1 of those that are gone.
 
@@ -274,7 +266,7 @@ class Index:
         groups = sum(self._groups(place)[0].num_row_groups for place in range(len(self.manifest.of_kind("columns"))))
         return bool(self._read_bytes[names] / max(1, read) * groups <= _MOST_BYTES)
 
-    @cached_property
+    @once
     def _rows_of_columns(self) -> tuple[I32, I64]:
         """Of every column: which file of the catalog its record is in, and its row there."""
         found, files, rows = [], list[I32](), list[I64]()
@@ -304,7 +296,7 @@ class Index:
             at += count
         return together(found, _schema("columns", names))
 
-    @cached_property
+    @once
     def _groups(self) -> Callable[[int], tuple[pq.FileMetaData, I64]]:
         """Tells what a file of columns says of its row groups, and after how many rows each of these ends."""
 
@@ -318,7 +310,7 @@ class Index:
 
         return read
 
-    @cached_property
+    @once
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
         """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
         kept = Kept(_KEPT_BYTES)
@@ -337,19 +329,21 @@ class Index:
         """A file to be read in pieces."""
         if self._remote is not None:
             return self._remote.file(file.path).opened()
-        return pa.BufferReader(self._mapped[file.path])
+        return pa.BufferReader(self._files[file.path])
 
     def catalog(self, kind: str) -> pa.Table:
         """Everything of one kind (``tables``, ``columns``, ``problems``), ordered by table."""
         if kind not in self._cache:
-            if kind == "tables":
-                self._cache[kind] = self._tables()
-            elif kind == "problems":
-                every = pa.concat_tables([self._read(kind), self._read("notices")])
-                self._cache[kind] = ordered(every, _ORDERS[kind])
-            else:
-                self._cache[kind] = ordered(self._read(kind), _ORDERS[kind])
+            with self._reading:
+                if kind not in self._cache:
+                    self._cache[kind] = self._read_all(kind)
         return self._cache[kind]
+
+    def _read_all(self, kind: str) -> pa.Table:
+        if kind == "tables":
+            return self._tables()
+        rows = self._read(kind)
+        return ordered(pa.concat_tables([rows, self._read("notices")]) if kind == "problems" else rows, _ORDERS[kind])
 
     def _tables(self) -> pa.Table:
         """All tables, in order; where each is gets known."""
@@ -367,7 +361,7 @@ class Index:
         first, end = rows_range(self._cache["tables"], table)
         return self._segments[first] if first < end else None
 
-    @cached_property
+    @once
     def column_names(self) -> tuple[list[str], list[str]]:
         """Of every column: its table and its name."""
         columns = self.fields("columns", ("table", "column"))
@@ -429,7 +423,7 @@ class Index:
         with self._noticed(file):
             if self._remote is not None and any(what is not None for what in which.values()):
                 return read_parts(self._opened(file), **which)
-            return read_catalog(self._mapped[file.path], file, **which)
+            return read_catalog(self._files[file.path], file, **which)
 
     @contextlib.contextmanager
     def _noticed(self, file: SegmentFile) -> Iterator[None]:
@@ -446,7 +440,7 @@ class Index:
         """Whether there is a table of this name; looked up once for each."""
         return isinstance(table, str) and self._holds(table)
 
-    @cached_property
+    @once
     def _holds(self) -> Callable[[str], bool]:
         return lru_cache(_KEPT_TABLES)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
 
@@ -454,7 +448,7 @@ class Index:
         """The record of one table."""
         return dict(self._table(name))
 
-    @cached_property
+    @once
     def _table(self) -> Callable[[str], dict[str, Any]]:
         """Finds records of tables; those of answers are asked for again and again."""
 
@@ -481,7 +475,7 @@ class Index:
         """The records of a file that is mapped, gone ones too."""
         self._check_moderate(file)
         try:
-            source = pa.ipc.open_file(self._mapped[file.path])
+            source = pa.ipc.open_file(self._files[file.path])
             if not source.schema.equals(SCHEMAS[file.kind]):
                 raise pa.ArrowInvalid("it has other fields")
             batches = [source.get_batch(number) for number in range(source.num_record_batches)]
@@ -525,7 +519,7 @@ class Index:
                     return dict(found.slice(names.index(column), 1).to_pylist()[0])
         raise NotFound.among("column", column, self.columns_of(table)["column"].to_pylist())
 
-    @cached_property
+    @once
     def _sketched(self) -> list[tuple[frozenset[str], str, str, pa.RecordBatch]]:
         """The batches of sketches, mapped, with the tables that are gone, the first and the last table of each."""
         found = []
@@ -548,12 +542,12 @@ class Index:
             cached.need(np.zeros(1, np.int64), np.array([min(HEAD_BYTES, file.size)]))
             return PartArrays(located_arrays(cached.buffer, str(self.path / file.path)), cached.need)
         self._check_moderate(file)
-        return read_arrays(self._mapped[file.path], str(self.path / file.path))
+        return read_arrays(self._files[file.path], str(self.path / file.path))
 
     def _check_moderate(self, file: SegmentFile) -> None:
         """Compare the checksum of a file that is not too large to be read whole."""
         if file.size <= CHECKED_BYTES:
-            found = xxhash.xxh64_hexdigest(memoryview(self._mapped[file.path]))
+            found = xxhash.xxh64_hexdigest(memoryview(self._files[file.path]))
             if found != file.checksum:
                 hint = "restore the file, or run `lakescope repair`"
                 raise IndexDamaged(f"{self.path / file.path} is damaged: its checksum does not match", hint=hint)
@@ -601,7 +595,7 @@ class Index:
         """Arrays that were kept beside the segment, as they lie in memory, if they are there and whole."""
         target = self._beside(name, "bin")
         try:
-            return read_arrays(_mapped(target), str(target))
+            return read_arrays(self._files.recalled(target), str(target))
         except (OSError, ValueError, IndexDamaged):
             return None
 
@@ -622,19 +616,21 @@ class Index:
         return newest / f"{name}-{self.manifest.generation}.{suffix}"
 
     def problem(self, file: SegmentFile) -> str | None:
-        """What is wrong with a file; of a generation that was replaced, with what is mapped of it."""
+        """What is wrong with a file as it lies there; of a generation that was replaced, as it was opened."""
         if not isinstance(self.path, Path):
             return self._remote_problem(file)
+        path = self.path / file.path
         try:
-            size = (self.path / file.path).stat().st_size
+            size, checksum = path.stat().st_size, file_checksum(path)
         except FileNotFoundError:
             if Manifest.load(self.path).generation == self.manifest.generation:
                 return "is missing"
-            size = file.size
+            size, checksum = file.size, xxhash.xxh64_hexdigest(self.content(file))
+        except OSError as error:
+            return f"cannot be read: {error.strerror}"
         if size != file.size:
             return f"is damaged: {size} bytes instead of {file.size}"
-        mapped = memoryview(self._mapped[file.path])
-        return None if xxhash.xxh64_hexdigest(mapped) == file.checksum else "is damaged: its checksum does not match"
+        return None if checksum == file.checksum else "is damaged: its checksum does not match"
 
     def _remote_problem(self, file: SegmentFile) -> str | None:
         """The same of a file that lies elsewhere, which is fetched again."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import IndexDamaged
+from lakescope.once import once
 from lakescope.store.arrays import Array, Arrays, PartArrays, lazily, need
 from lakescope.store.index import Index
 
@@ -92,27 +92,27 @@ class InvertedSegment:
             hint="restore the files, or run `lakescope repair`",
         )
 
-    @cached_property
+    @once
     def forest(self) -> list[Arrays]:
         return self.part("forest")
 
-    @cached_property
+    @once
     def sizes(self) -> I64:
         """Number of tokens of every set."""
         parts = [file["sizes"] for file in self.sets]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
-    @cached_property
+    @once
     def ids(self) -> U64:
         """What the column of every set is known by in other parts of the index."""
         return np.concatenate([np.empty(0, np.uint64), *(file["ids"] for file in self.sets)])
 
-    @cached_property
+    @once
     def group_bounds(self) -> I64:
         """First group of every file of postings, and the number of all groups."""
         return _bounds(self.postings)
 
-    @cached_property
+    @once
     def set_bounds(self) -> I64:
         """First set of every file of sets, and the number of all sets."""
         return _bounds(self.sets)

@@ -57,6 +57,7 @@ def _pushed(index: Index, target: str, progress: Callable[[int, int], None] | No
         sent += file.size
         if progress:
             progress(sent, total)
+    index.check()  # what is published was whole while it was sent
     files.write(files.child(target, MANIFEST), manifest.dump().encode())
     named = {file.path for each in (manifest, before) if each for file in each.files} | {MANIFEST}
     old = [path for path in there if before is not None and path.startswith(_SEGMENTS) and path not in named]

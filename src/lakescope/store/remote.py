@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ import pyarrow as pa
 import xxhash
 
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
+from lakescope.once import once
 from lakescope.sources import files
 from lakescope.store.cache import blocks_bytes, blocks_folder, trim
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
+from lakescope.store.mapped import MappedFile, MappedFiles, recalled
 
 I64 = npt.NDArray[np.int64]
 
@@ -75,7 +77,9 @@ class Traffic:
 class CachedFile:
     """One file of a remote index as far as it was fetched."""
 
-    def __init__(self, uri: Uri, folder: Path, file: SegmentFile, count: Callable[[int], None]) -> None:
+    def __init__(
+        self, uri: Uri, folder: Path, file: SegmentFile, count: Callable[[int], None], mapped: MappedFiles
+    ) -> None:
         self.uri, self.file = uri, file
         self._count = count
         self._lock = threading.Lock()
@@ -86,29 +90,27 @@ class CachedFile:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._handle = os.open(self._data, os.O_RDWR | os.O_CREAT, 0o600)
             os.ftruncate(self._handle, file.size)
-            self.buffer = pa.py_buffer(mmap.mmap(self._handle, file.size, access=mmap.ACCESS_READ))
-            self._hashes = self._mapped_hashes(blocks)
+            # Shared: what is fetched later must be seen.
+            shared = mmap.mmap(self._handle, file.size, access=mmap.ACCESS_READ)
+            self.buffer = mapped.use(MappedFile(self._data, pa.py_buffer(shared)))
+            self._hashes = self._opened_hashes(blocks)
         except OSError as error:
             raise _unwritable(folder, error) from error
 
     def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            os.close(self._handle)
+        for name in ("_handle", "_hashes"):
+            if hasattr(self, name):
+                os.close(getattr(self, name))
 
-    def _mapped_hashes(self, blocks: int) -> npt.NDArray[np.uint64]:
-        """The hash of every block that is here, 0 of the others; what is written into them other processes see."""
+    def _opened_hashes(self, blocks: int) -> int:
+        """The file with the hash of every block that is here, 0 of the others; what is written other processes see.
+
+        Read and written, not mapped: whoever cuts it off has blocks fetched again, and does no harm.
+        """
         handle = os.open(self._data.with_suffix(".blocks"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            # Written, not only said to be so long: where the disk is full, a hole that is written to as memory would
-            # be the end of the process, and not an error.
-            missing = 8 * blocks - os.fstat(handle).st_size
-            if missing > 0:
-                os.pwrite(handle, bytes(missing), 8 * blocks - missing)
-            os.ftruncate(handle, 8 * blocks)
-            os.utime(handle)
-            return np.frombuffer(mmap.mmap(handle, 8 * blocks), np.uint64)
-        finally:
-            os.close(handle)
+        os.ftruncate(handle, 8 * blocks)
+        os.utime(handle)
+        return handle
 
     @property
     def name(self) -> str:
@@ -135,15 +137,15 @@ class CachedFile:
 
     def forget(self) -> None:
         """Fetch all of it again when it is next needed."""
-        self._hashes[:] = 0
+        os.ftruncate(self._hashes, 0)
         self._known[:] = False
 
     def _bytes(self, number: int) -> memoryview:
         return memoryview(self.buffer)[number * BLOCK : (number + 1) * BLOCK]
 
     def _is_here(self, number: int) -> bool:
-        kept = int(self._hashes[number])
-        return kept != 0 and _hash(self._bytes(number)) == kept
+        known = os.pread(self._hashes, 8, 8 * number)
+        return any(known) and _hash(self._bytes(number)).to_bytes(8, sys.byteorder) == known
 
     def _fetch(self, missing: list[int]) -> None:
         runs = list(_runs(missing))
@@ -168,16 +170,15 @@ class CachedFile:
             hint = "push the index again"
             raise IndexDamaged(f"{self.uri} is damaged: it ends before {end:,} bytes", hint=hint)
         self._count(len(content))
+        hashes = (_hash(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK))
         try:
+            # The bytes first, then the word that they are there.
             os.pwrite(self._handle, content, begin)
+            os.pwrite(self._hashes, b"".join(each.to_bytes(8, sys.byteorder) for each in hashes), 8 * run.start)
         except OSError as error:
             raise _unwritable(self._data.parent, error) from error
-        # The bytes first, then the word that they are there.
-        for number in run:
-            at = (number - run.start) * BLOCK
-            self._hashes[number] = _hash(content[at : at + BLOCK])
 
-    @cached_property
+    @once
     def _source(self) -> Any:
         self._count(0)
         return files.open_random(self.uri.location)
@@ -231,6 +232,7 @@ class RemoteFiles(Mapping[str, pa.Buffer]):
         self._lock = threading.Lock()
         self._trimmed = 0
         self.traffic = Traffic()
+        self.mapped = MappedFiles()
 
     def manifest(self) -> Manifest:
         """The manifest as it is published now."""
@@ -253,13 +255,18 @@ class RemoteFiles(Mapping[str, pa.Buffer]):
         """A file, as far as it was fetched."""
         with self._lock:
             if path not in self._opened:
-                self._opened[path] = CachedFile(self._path / path, self._folder, self._files[path], self._count)
+                file = self._files[path]
+                self._opened[path] = CachedFile(self._path / path, self._folder, file, self._count, self.mapped)
             return self._opened[path]
 
     @property
     def folder(self) -> Path:
         """Where what is found out about the index may be kept."""
         return self._folder
+
+    def recalled(self, path: Path) -> pa.Buffer:
+        """A file that is kept beside the blocks."""
+        return recalled(path, self.mapped)
 
     def _count(self, size: int) -> None:
         with self._lock:

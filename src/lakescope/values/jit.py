@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from lakescope.once import once
+
 #: Bytes that are read sooner than kernels are loaded. Either was measured to take 0.3 s: a byte takes 0.5 microseconds,
 #: with many words and dates up to 0.9.
 PATIENCE = 640 * 1024
@@ -54,12 +56,12 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         return (self.compiled if loaded() else self.plain)(*arguments)
 
-    @functools.cached_property
+    @once
     def plain(self) -> Callable[..., Any]:
         """The function as it is written; the kernels that it calls are, too."""
         return self._calling("plain")
 
-    @functools.cached_property
+    @once
     def compiled(self) -> Any:
         """The function compiled, or what numba kept of it."""
         from numba import njit
@@ -98,11 +100,11 @@ class _Pointer(Kernel):
     def __init__(self) -> None:
         super().__init__(memoryview)
 
-    @functools.cached_property
+    @once
     def plain(self) -> Callable[..., Any]:
         return memoryview
 
-    @functools.cached_property
+    @once
     def compiled(self) -> Any:
         from lakescope.values.kernels import pointer
 
