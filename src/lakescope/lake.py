@@ -150,7 +150,7 @@ def from_one_generation(method: _Method) -> _Method:
 
     @wraps(method)
     def answered(self: Lake, *arguments: Any, **options: Any) -> Any:
-        with self.view() as lake:
+        with self._view() as lake:
             return method(lake, *arguments, **options)
 
     return cast("_Method", answered)
@@ -193,7 +193,7 @@ class Lake:
         self.close()
 
     @contextmanager
-    def view(self) -> Iterator[Lake]:
+    def _view(self) -> Iterator[Lake]:
         """The lake as it is now, for one question: whatever is published meanwhile does not change it.
 
         A file of the index that is damaged, before or meanwhile, is told instead of an answer.

@@ -422,7 +422,7 @@ class Request(Generic[Answer]):
         watch.tell(self.about.doing)
         if lake is None:
             return self.answer(cast(Any, lake), watch)
-        with lake.view() as seen:
+        with lake._view() as seen:
             before = seen.fetched
             found = self.answer(seen, watch)
             after = seen.fetched
