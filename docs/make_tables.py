@@ -46,7 +46,7 @@ def meaning(option: Option) -> str:
 def command_table(name: str) -> str:
     """Arguments and options of a command."""
     options = {**options_of(declared(COMMANDS[name]), "cli"), **options_of(PRINTINGS[name], "cli")}
-    rows = [["`INDEX`", "Directory of the index."]]
+    rows = [["`INDEX`", "Directory of the index."]] if declared(COMMANDS[name]).about.indexed else []
     arguments = [each for each in options.values() if each.names and each.names[0].isupper()]
     for option in (*arguments, *(each for each in options.values() if each not in arguments and each.offered)):
         names = option.names or (f"--{option.name.replace('_', '-')}",)

@@ -11,7 +11,8 @@ from typing import Any
 
 #: Characters that move a cursor, ring, colour or erase (C0, C1), end a line elsewhere, or set the direction of others;
 #: and halves of surrogate pairs, which are none.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+#: Characters that steer a terminal, turn the order of others, or are halves of one.
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -72,12 +73,12 @@ def visible(text: str) -> str:
     Line breaks and tabs stay. What is data for programs keeps all it says (``\x1b``), unlike what :func:`printable`
     makes of a cell that a person reads.
     """
-    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
+    return STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def json_text(value: Any, **options: Any) -> str:
     """JSON in letters that can be read; characters that steer a terminal are its escapes, so that nothing is lost."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, **options))
+    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False, **options))
 
 
 def _seen(char: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
+from lakescope.report.text import STEERING
 from lakescope.search.code import as_sql
 from lakescope.search.reading_code import Reader, text_reader
 from lakescope.transforms.evaluate import BETWEEN
@@ -127,9 +129,19 @@ def _identifier(name: str, dialect: str) -> str:
 
 
 def _literal(text: str, dialect: str) -> str:
+    """A text in SQL; characters that no terminal shows are written by their numbers, so that code can be printed."""
     if dialect == "spark":
-        text = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-        return f"'{text}'"
+        text = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+        return "'" + STEERING.sub(lambda found: f"\\u{ord(found[0]):04X}", text) + "'"
+    shown, hidden = STEERING.split(text), STEERING.findall(text)
+    parts = [
+        part for pair in zip_longest(map(_quoted, shown), (f"CHR({ord(each)})" for each in hidden)) for part in pair
+    ]
+    written = [part for part in parts if part and (part != "''" or not hidden)]
+    return written[0] if len(written) == 1 else f"({' || '.join(written)})"
+
+
+def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
