@@ -18,9 +18,10 @@ from cells import text_column
 from lakescope.pipeline.correlations import Keyed, TableSketches
 from lakescope.pipeline.scan import TableScan
 from lakescope.search.estimators import Samples, estimate
+from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.correlation_kernels import pair_hash
-from lakescope.sketches.quadrants import ABOVE, AGGREGATES, OVER, PRESENT, UNDER, balanced_cut, sides
+from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_cut, sides
 from lakescope.sources.model import Batch
 from lakescope.values.cells import understand
 from lakescope.values.hashing import hash_text

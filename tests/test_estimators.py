@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakescope.search import estimators, intervals
+from lakescope.search.answers import MEASURES
 from lakescope.search.estimators import Samples
 
 F64 = npt.NDArray[np.float64]
@@ -105,7 +106,7 @@ def test_compiled_and_plain_sizes_of_joins_agree() -> None:
 def test_samples_do_not_disturb_each_other() -> None:
     pairs = [drawn(n, 0.4, n) for n in (3, 17, 64, 200)]
     together = Samples.of(pairs)
-    for measure in estimators.MEASURES:
+    for measure in MEASURES:
         alone = [estimators.estimate(measure, one(*pair))[0] for pair in pairs]
         assert estimators.estimate(measure, together) == pytest.approx(alone, abs=1e-12)
 

@@ -174,7 +174,7 @@ def test_work_that_is_begun_and_cancelled_again_and_again_is_forgotten(
 
 @pytest.mark.parametrize("crowd", CROWDS)
 def test_strangers_are_answered_and_their_files_are_taken(crowd: str, gate: Gate, demo_index: Lake) -> None:
-    app = create_app(demo_index.twin(), Rules(largest=200_000), memory=1 << 30)
+    app = create_app(demo_index, Rules(largest=200_000), memory=1 << 30)
 
     def client(address: str) -> TestClient:
         return TestClient(app, "http://127.0.0.1", client=(address, 1))

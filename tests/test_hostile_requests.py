@@ -45,7 +45,7 @@ OURS = {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-de
 
 @pytest.fixture(scope="module")
 def client(demo_index: Lake) -> Iterator[TestClient]:
-    app = create_app(demo_index.twin(), Rules(largest=LARGEST), memory=2_000_000_000)
+    app = create_app(demo_index, Rules(largest=LARGEST), memory=2_000_000_000)
     with TestClient(app, BASE) as client:
         yield client
 
@@ -190,7 +190,7 @@ def test_only_files_are_large(client: TestClient) -> None:
     ],
 )  # fmt: skip
 def test_who_comes_with_the_token_stays_here(path: str, demo_index: Lake) -> None:
-    client = TestClient(create_app(demo_index.twin(), Rules(token=TOKEN)), BASE, follow_redirects=False)
+    client = TestClient(create_app(demo_index, Rules(token=TOKEN)), BASE, follow_redirects=False)
     response = client.get(BASE + path, params={"token": TOKEN, "q": "a b"})
     assert response.status_code == 303
     location = response.headers["location"]
@@ -222,7 +222,7 @@ def test_who_comes_with_the_token_stays_here(path: str, demo_index: Lake) -> Non
 def test_only_the_proxy_that_was_named_says_who_asks(
     proxy: str | None, peer: str, said: str, address: str, demo_index: Lake
 ) -> None:
-    app = create_app(demo_index.twin(), Rules(largest=LARGEST, proxy=proxy), memory=1 << 30)
+    app = create_app(demo_index, Rules(largest=LARGEST, proxy=proxy), memory=1 << 30)
     client = TestClient(app, BASE, client=(peer, 1))
     sent = client.post(f"{API}/uploads", files={"file": ("a.csv", b"a\n1\n")}, headers={"x-forwarded-for": said})
     assert sent.status_code == 201

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -164,6 +165,9 @@ def test_the_tool_passes_every_option_on(demo_index: Lake, arrived: list[Request
 @pytest.fixture(scope="module")
 def client(demo_index: Lake) -> Iterator[TestClient]:
     with TestClient(create_app(demo_index), base_url="http://127.0.0.1") as made:
+        # While it gets ready it asks questions of its own.
+        while not made.get("/api/v1/lake").json()["data"]["ready"]:
+            time.sleep(0.1)
         yield made
 
 

@@ -58,14 +58,15 @@ def test_an_index_that_was_damaged_and_repaired_is_followed(
     monkeypatch.setattr(mapped, "SMALL", 0)
     assert service.look()
     assert "new.csv" in {each["table"] for each in service.tables()[0]}
-    service.joins("t1.csv", "key")
+    service.joins(JoinableRequest(query="t1.csv", on="key"))
     index = Path(service.lake.path)
     newest = [file for file in Manifest.load(index).files if file.kind == "sets"][-1]
     os.truncate(index / newest.path, newest.size - 1)
     with pytest.raises(IndexDamaged, match=newest.path):
-        service.joins("t2.csv", "key")
+        service.joins(JoinableRequest(query="t2.csv", on="key"))
     lakescope.repair(index)
-    assert "new.csv" not in {each["table"] for each in service.joins("t2.csv", "key")["records"]}
+    found = service.joins(JoinableRequest(query="t2.csv", on="key"))["records"]
+    assert "new.csv" not in {each["table"] for each in found}
     assert "new.csv" in {each["table"] for each in service.tables()[0]}
     assert service.look(), "the question opened it anew, the catalog is still the old one"
     assert "new.csv" not in {each["table"] for each in service.tables()[0]}

@@ -120,7 +120,7 @@ def served(index: Path) -> dict[str, Any]:
         ways = {
             "joinable": {"query": table, "on": "key"},
             "correlated": {"query": table, "key": "key", "target": "number"},
-            "file": {"on": "key", "budget": 60},
+            "file": {"on": "key", "wait": 60},
         }
 
         def ask(name: str) -> Any:
