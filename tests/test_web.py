@@ -65,6 +65,8 @@ def serving(index: str, *options: str) -> Iterator[tuple[int, str]]:
             except OSError:
                 pass
             time.sleep(0.2)
+        else:
+            pytest.fail("the server does not get ready")
         yield process.pid, found[1]
     finally:
         process.terminate()

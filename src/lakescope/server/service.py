@@ -8,6 +8,7 @@ located: ``table:`` and the name of a table of the lake, or ``upload:`` and the 
 from __future__ import annotations
 
 import gc
+import logging
 import threading
 import time
 import weakref
@@ -22,6 +23,7 @@ from typing import Any, BinaryIO, cast
 
 from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
+from lakescope.logs import log
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Meaning, Request, options_of
 from lakescope.server import tasks
@@ -161,9 +163,11 @@ class Service:
 
     def _warm(self) -> None:
         self.jobs.start()
-        with suppress(LakescopeError):
+        try:
             self.catalog.warm()
             self._warm_lanes()
+        except Exception as error:  # whoever asks is told; a server that waits for ever tells nobody
+            log("failed", level=logging.ERROR, error=error, doing="getting ready")
         for lane in LANES:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)

@@ -269,7 +269,8 @@ class Index:
     @once
     def _rows_of_columns(self) -> tuple[I32, I64]:
         """Of every column: which file of the catalog its record is in, and its row there."""
-        found, files, rows = [], list[I32](), list[I64]()
+        # An index of no table has no file of columns.
+        found, files, rows = [], [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         for place, file in enumerate(self.manifest.of_kind("columns")):
             records = self._checked(file, fields=_ORDER)
             live = self._live(file, records["table"])
@@ -277,7 +278,7 @@ class Index:
             found.append(chosen(records, numbers))
             files.append(np.full(numbers.size, place, np.int32))
             rows.append(numbers)
-        order = order_of(pa.concat_tables(found), _ORDER)
+        order = order_of(together(found, _schema("columns", _ORDER)), _ORDER)
         return np.concatenate(files)[order], np.concatenate(rows)[order]
 
     def _rows_within(self, numbers: range, names: tuple[str, ...]) -> pa.Table:
