@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from lakescope.errors import BadRequest
 from lakescope.fds.answers import (
@@ -34,33 +34,43 @@ _OF_A_FILE = (
     NotOn("rest", "web", "agents", why="it is for studying a table, and takes as long as it takes"),
     NotOn("python", why="the module that is named after it is asked directly"),
 )
-_NULLS = "What a missing value equals: equal (all others), distinct (none), or skip such rows."
 _SERVED_SECONDS, _AGENTS_SECONDS = 20.0, 15.0
+
+# Options that several of these questions have.
+_File: TypeAlias = Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+_Nulls: TypeAlias = Annotated[
+    Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."
+]
+_MaxLhs: TypeAlias = Annotated[
+    int | None,
+    "Columns of a left side at most.",
+    Range(0, hint="3 is a good one; None, or 0 on the command line: any number"),
+    On("cli", help="Columns of a left side at most (0: any number)."),
+    On("rest", "web", "agents", default=2, range=Range(1, 4), why="somebody waits"),
+]
+_Missing: TypeAlias = Annotated[tuple[str, ...], "Texts that stand for no value."]
+_Error: TypeAlias = Annotated[
+    float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
+]
+_Budget: TypeAlias = Annotated[
+    float | None,
+    "Seconds after which what was found so far is told; of many tables, for each.",
+    Range(0, hint="60; None: as long as it takes"),
+    On("rest", "web", default=_SERVED_SECONDS, range=Range(1, 120), why="somebody waits"),
+    On("agents", default=_AGENTS_SECONDS, range=Range(1, 30), why="an agent waits"),
+]
+_Seed: TypeAlias = Annotated[int, "Where chance begins."]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DependencyOptions:
-    """How dependencies are found: what all questions about those of a table have in common."""
+    """How dependencies are found: what most questions about those of a table have in common."""
 
-    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
-    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
-        "equal"
-    )
-    max_lhs: Annotated[
-        int | None,
-        "Columns of a left side at most.",
-        Range(0, hint="3 is a good one; None, or 0 on the command line: any number"),
-        On("cli", help="Columns of a left side at most (0: any number)."),
-        On("rest", "web", "agents", default=2, range=Range(1, 4), why="somebody waits"),
-    ] = 3
-    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
-    budget: Annotated[
-        float | None,
-        "Seconds after which what was found so far is told.",
-        Range(0, hint="60; None: as long as it takes"),
-        On("rest", "web", default=_SERVED_SECONDS, range=Range(1, 120), why="somebody waits"),
-        On("agents", default=_AGENTS_SECONDS, range=Range(1, 30), why="an agent waits"),
-    ] = 60.0
+    query: _File
+    nulls: _Nulls = "equal"
+    max_lhs: _MaxLhs = 3
+    missing: _Missing = ()
+    budget: _Budget = 60.0
 
     def located(self, lake: Lake | None) -> Any:
         """What is read: of a table of the lake where it lies."""
@@ -87,9 +97,7 @@ class DependencyOptions:
 class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
     """Which functional dependencies hold in a table (lhs determines rhs), the most telling first. Reads the table."""
 
-    error: Annotated[
-        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
-    ] = 0.0
+    error: _Error = 0.0
     model: Annotated[
         Model,
         "How missing values are filled in to work out how genuine an answer is.",
@@ -168,12 +176,12 @@ class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
 class ViolationsRequest(Request[Results[Violation]]):
     """Which rows break a dependency, and what they might be meant to be."""
 
-    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    query: _File
     dependency: Annotated[str, "The dependency: 'zip, state -> city'.", On("cli", names=("DEPENDENCY",))]
     nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
         "equal"
     )
-    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
+    missing: _Missing = ()
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Violation]:
         from lakescope.fds.violations import parse, violations
@@ -196,9 +204,7 @@ class ViolationsRequest(Request[Results[Violation]]):
 class SplitsRequest(DependencyOptions, Request[Results[Split]]):
     """Which columns to split off into other tables, with the SQL that does it."""
 
-    error: Annotated[
-        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
-    ] = 0.0
+    error: _Error = 0.0
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Split]:
         from lakescope.fds.split import splits
@@ -223,17 +229,12 @@ class SplitsRequest(DependencyOptions, Request[Results[Split]]):
 class ReferenceRequest(Request[Results[Imputed]]):
     """What holds however missing values are filled in: by PMM, RI and QUAD."""
 
-    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
-    max_lhs: Annotated[
-        int | None,
-        "Columns of a left side at most.",
-        Range(0, hint="3 is a good one"),
-        On("cli", help="Columns of a left side at most (0: any number)."),
-    ] = 3
-    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
-    budget: Annotated[float | None, "Seconds after which what was found so far is told.", Range(0)] = 60.0
+    query: _File
+    max_lhs: _MaxLhs = 3
+    missing: _Missing = ()
+    budget: _Budget = 60.0
     bins: Annotated[int, "Intervals to cut numbers into (0: none).", Range(0)] = 0
-    seed: Annotated[int, "Where chance begins."] = 1
+    seed: _Seed = 1
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Imputed]:
         from lakescope.fds.reference import reference
@@ -257,7 +258,7 @@ class ReferenceRequest(Request[Results[Imputed]]):
 class StudyRequest(Request[Results[Effect]]):
     """What missing values do to the dependencies of a table: values are taken out, and what was true is known."""
 
-    query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
+    query: _File
     shares: Annotated[tuple[str, ...], "Shares of values to take out, one after the other."] = (
         *("0.05", "0.1", "0.15", "0.2", "0.3", "0.4"),
     )
@@ -267,7 +268,7 @@ class StudyRequest(Request[Results[Effect]]):
     versions: Annotated[int, "Versions of the table for each share.", Range(1)] = 10
     max_lhs: Annotated[int | None, "Columns of a left side at most.", Range(1)] = None
     missing: Annotated[tuple[str, ...], "Texts that stand for no value already."] = ()
-    seed: Annotated[int, "Where chance begins."] = 1
+    seed: _Seed = 1
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Effect]:
         from lakescope.fds.study import study
@@ -303,17 +304,10 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
     nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
         "equal"
     )
-    max_lhs: Annotated[
-        int | None,
-        "Columns of a left side at most.",
-        Range(0, hint="3 is a good one; None, or 0 on the command line: any number"),
-        On("cli", help="Columns of a left side at most (0: any number)."),
-    ] = 3
-    error: Annotated[
-        float, "Share of rows that may break a dependency.", Range(0, 0.999, hint="0.01: one row in a hundred")
-    ] = 0.0
-    missing: Annotated[tuple[str, ...], "Texts that stand for no value."] = ()
-    budget: Annotated[float | None, "Seconds for a table, after which what was found so far is told.", Range(0)] = 20.0
+    max_lhs: _MaxLhs = 3
+    error: _Error = 0.0
+    missing: _Missing = ()
+    budget: _Budget = 20.0
     limit: Annotated[
         int | None,
         "How many are told at most; all of them are in the file.",
