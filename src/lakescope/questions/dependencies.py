@@ -178,9 +178,7 @@ class ViolationsRequest(Request[Results[Violation]]):
 
     query: _File
     dependency: Annotated[str, "The dependency: 'zip, state -> city'.", On("cli", names=("DEPENDENCY",))]
-    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
-        "equal"
-    )
+    nulls: _Nulls = "equal"
     missing: _Missing = ()
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Violation]:
@@ -301,9 +299,7 @@ class StudyRequest(Request[Results[Effect]]):
 class LakeDependenciesRequest(Request[Results[LakeDependency]]):
     """Which functional dependencies of all tables tell most, found by one job on Spark."""
 
-    nulls: Annotated[Nulls, "What a missing value equals: equal (all others), distinct (none), or skip such rows."] = (
-        "equal"
-    )
+    nulls: _Nulls = "equal"
     max_lhs: _MaxLhs = 3
     error: _Error = 0.0
     missing: _Missing = ()
