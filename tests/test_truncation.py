@@ -64,6 +64,12 @@ def test_a_file_that_was_read_whole_answers_whatever_becomes_of_it(index: Path) 
     assert {kind: of for kind, of in found.items() if of["wrong"] or of["damaged"]} == {}
 
 
+def test_what_is_cut_off_is_not_compacted(index: Path) -> None:
+    """Zeros in place of what is gone would be copied, and have a checksum: nothing is published instead."""
+    segments = len(Manifest.load(index).segments)
+    assert set(read_by(index, "compacted", 0).values()) == {segments}
+
+
 def test_a_server_outlives_files_that_are_cut_off(index: Path) -> None:
     """Its main process, those that search with it, its workers: each tells the file, and answers when it is back."""
     found = read_by(index, "served", 0)

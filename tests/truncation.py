@@ -148,8 +148,31 @@ def served(index: Path) -> dict[str, Any]:
     return found
 
 
+def compacted(index: Path) -> dict[str, Any]:
+    """What becomes of an index whose files are cut off while it is compacted."""
+    found: dict[str, Any] = {}
+    for kind in ("columns", "tokens", "sketches", "keys", "pairs"):
+        copy = Path(shutil.copytree(index, index.with_name(f"compacted-{kind}.idx")))
+        file = next(each for each in Manifest.load(copy).files if each.kind == kind)
+        path = copy / file.path
+        whole = path.read_bytes()
+        meanwhile(partial(os.truncate, path, 0))
+        try:
+            lakescope.open(copy).compact()
+            found[kind] = "compacted"
+        except IndexDamaged as error:
+            found[kind] = file.path in error.message and len(Manifest.load(copy).segments)
+        path.write_bytes(whole)
+        lakescope.open(copy).compact()
+        assert not lakescope.open(copy).verify(deep=True)
+    return found
+
+
 def main(index: Path, moment: str, small: int) -> None:
     mapped.SMALL = small
+    if moment == "compacted":
+        print(json.dumps(compacted(index)))
+        return
     if moment == "served":
         print(json.dumps(served(index)))
         return

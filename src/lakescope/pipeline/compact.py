@@ -76,14 +76,15 @@ def compact(
         if len(before.segments) == 1 and not before.of_kind("tombstones"):
             return before
         if spark is None and master is None and int(before.summary["bytes"]) <= HERE_BYTES:
-            with stages.measure("compact here"):
+            with stages.measure("compact here"), index.question():
                 files, figures = _rewritten(index, keep_history, writer.staging, _run_here, local_exchange)
         else:
             with started(spark, master, stages) as session, few_rows_per_batch(session):
                 step = _steps(session, writer.staging, stages)
                 names = iter(INVERTING)
                 exchange = spark_exchange(session, lambda frame: step(frame, next(names)))
-                files, figures = _rewritten(index, keep_history, writer.staging, _run_on(session, step), exchange)
+                with index.question():
+                    files, figures = _rewritten(index, keep_history, writer.staging, _run_on(session, step), exchange)
         seconds = round(time.monotonic() - began, 3)
         summary = {**before.summary, "join": figures, "seconds": seconds, "stages": stages.records()}
         asked: dict[str, Any] = {"sources": before.sources, "summary": summary, "given": before.given}
@@ -188,7 +189,8 @@ class CopyLive:
             for number in batch.column(0).to_pylist():
                 files = [by_path[path] for path in self.files[number]]
                 arrays = {"tokens": self._tokens, "grams": self._grams}.get(files[0].kind)
-                made = self._records(index, files) if arrays is None else arrays(index, files[0])
+                with index.question():  # zeros in place of what was cut off must not be copied
+                    made = self._records(index, files) if arrays is None else arrays(index, files[0])
                 yield pa.record_batch([[json.dumps(asdict(made))]], schema=RESULT_SCHEMA)
 
     def _records(self, index: Index, files: list[SegmentFile]) -> _Copied:

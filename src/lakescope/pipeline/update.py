@@ -117,15 +117,17 @@ def update(
     with IndexWriter(path) as writer, snapshots.held():
         with stages.measure("compare"):
             index = Index(path)
-            given = _given(index, add, remove)
-            seen, problems = _looked(index, given)
-            again = _wanted_again(given, seen, add)
-            given = _leaving_out(given, {*given.get("left_out", ())} - again)
-            changes = _compare(index, given, Changes(seen=seen, problems=problems), again, retry=retry)
+            with index.question():
+                given = _given(index, add, remove)
+                seen, problems = _looked(index, given)
+                again = _wanted_again(given, seen, add)
+                given = _leaving_out(given, {*given.get("left_out", ())} - again)
+                changes = _compare(index, given, Changes(seen=seen, problems=problems), again, retry=retry)
         if not changes and given == index.manifest.given:
             return _told(index, changes, began)
         with stages.measure("plan") as stage:
-            plan = _planned(index, changes, given)
+            with index.question():
+                plan = _planned(index, changes, given)
             given = _leaving_out(given, {*given.get("left_out", ()), *changes.emptied})
             stage.bytes = plan.bytes
         outcome = Outcome(None)
