@@ -38,8 +38,9 @@ def meaning(option: Option) -> str:
         said += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
     if option.range is not None and str(option.range):
         said += f" {str(option.range).capitalize()}."
-    if option.default is not UNSET and option.default is not None and option.type is not bool:
-        said += f" Default: `{option.default}`."
+    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    if default not in (UNSET, None, "") and option.type is not bool:
+        said += f" Default: `{default}`."
     return said
 
 
@@ -82,6 +83,9 @@ def difference_table() -> str:
 def _differences() -> Iterator[list[str]]:
     for name in QUESTIONS:
         kind = declared(name)
+        for absent in kind.about.absent:
+            faces = ", ".join(FACE_WORDS[face] for face in absent.faces)
+            yield [f"`{name}`", "", faces, "not asked", absent.why]
         for each in fields(kind):  # type: ignore[arg-type]
             by_face = {face: _difference(options_of(kind, face)[each.name]) for face in FACES if _is_on(kind, face)}
             for what, why in dict.fromkeys(found for found in by_face.values() if found):

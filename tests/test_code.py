@@ -340,7 +340,7 @@ def test_any_hit_has_code(run: Run, demo_index: Lake, tmp_path: Path) -> None:
     assert code.strip() == demo_index.join_code("shop/order_lines.parquet", third, "duckdb")
     assert_refused(run(*query, "--code", "duckdb", "--hit", "3000"), 2, "there is no hit 3000")
     assert_refused(run(*query, "--code", "duckdb", "--hit", "0"), 2, "hit must be at least 1, not 0")
-    assert_refused(run(*query, "--hit", "2"), 2, "--hit chooses one of the answer, for nothing")
+    assert_refused(run(*query, "--hit", "2"), 2, "--hit does nothing here")
     path = demo_index.join_paths("shop/order_lines.parquet", "order_id", depth=2)[4]
     code = run("paths", *query[1:], "--depth", "2", "--code", "polars", "--hit", "5").out
     assert code.strip() == demo_index.path_code("shop/order_lines.parquet", path, "polars")
@@ -355,7 +355,7 @@ def test_any_hit_has_code(run: Run, demo_index: Lake, tmp_path: Path) -> None:
     code = run(*query, "--hit", "2", "--code", "sql").out
     assert code.strip() == demo_index.correlation_code(ask[0], ask[1], second, "sql", target=ask[2])
     assert_refused(run(*query, "--hit", "3000", "--code", "sql"), 2, "there is no hit 3000")
-    assert_refused(run(*query, "--hit", "2"), 2, "--hit chooses one of the answer")
+    assert_refused(run(*query, "--hit", "2"), 2, "--hit does nothing here")
 
 
 def test_uploads_go_by_their_own_name() -> None:

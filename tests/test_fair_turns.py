@@ -6,10 +6,16 @@ import asyncio
 import io
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+
+from lakescope.server import api
+from lakescope.server.service import Service
 
 pytest.importorskip("fastapi")
 from hypothesis import given, settings
@@ -360,3 +366,49 @@ def test_who_gives_way_has_more_than_the_newcomer(
 )
 def test_addresses_are_counted_by_what_somebody_is_given(text: str, plain: str, group: str) -> None:
     assert (plain_address(text), address_group(text)) == (plain, group)
+
+
+def test_who_waits_is_there_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who had not been heard of for a while, because the answer was waited for, was taken to have gone."""
+    monkeypatch.setattr(api, "_HEARD", 0.0)
+    job = Job("1", "", "keys", "long", {}, 60.0)
+    job.meet("waits")
+    job.seen["waits"] -= 1_000
+    asyncio.run(api.finished(job, 0.1, "waits"))
+    job.meet("other")
+    assert not job.leave("other")
+
+
+def test_the_next_page_asks_the_same() -> None:
+    scope = {"type": "http", "method": "GET", "path": "/x", "query_string": b"missing=a&missing=b&token=t&limit=5"}
+    page = api.Page(Request({**scope, "headers": []}), 5, 0)
+    assert page.meta(9)["next"] == "/x?missing=a&missing=b&limit=5&offset=5"
+
+
+def test_one_address_takes_a_part_of_the_threads(demo_index: Lake) -> None:
+    service = Service(demo_index, largest=1_000, memory=1 << 30)
+    try:
+        with ExitStack() as asked:
+            service._asking["10.0.0.1"] = 20
+            with pytest.raises(LakescopeError, match="of your address are being answered"):
+                asked.enter_context(service._lane(Visitor("a", "10.0.0.1")))
+            asked.enter_context(service._lane(Visitor("b", "10.0.0.2")))
+        assert service._asking == {"10.0.0.1": 20}
+    finally:
+        service.close()
+
+
+def test_a_file_is_given_up_only_for_one_that_is_kept(tmp_path: Path) -> None:
+    uploads = Uploads(1_000)
+    try:
+        for number in range(20):
+            uploads.add("me", f"{number}.csv", io.BytesIO(b"a\n1\n"))
+        place = uploads.place()
+        place.write_bytes(b"x" * 900)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("lakescope.server.uploads.giving_way", lambda *_, **__: None)
+            with pytest.raises(LakescopeError, match="as many files as it may"):
+                uploads.keep("me", "made.parquet", place, "made")
+        assert len(uploads.of_visitor("me")) == 20
+    finally:
+        uploads.close()

@@ -357,3 +357,22 @@ def test_files_of_a_killed_server_go_with_the_next_one(tmp_path: Path) -> None:
     code = "from lakescope.server.uploads import Uploads; Uploads(1000).close()"
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
     assert not list(tmp_path.iterdir())
+
+
+# Names are not paths --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["{file}", "file://{file}", "http://127.0.0.1:9/x.csv", "{folder}/none.csv", "x.db::t"]
+)
+def test_a_name_is_not_taken_for_a_path(client: TestClient, tmp_path: Path, name: str) -> None:
+    """A page of joins was asked about any path, and read it here."""
+    (tmp_path / "mine.csv").write_text("secret_name,b\n1,2\n2,3\n")
+    name = name.format(file=tmp_path / "mine.csv", folder=tmp_path)
+    for path in ("/table/joins", f"{API}/table/head", f"{API}/table"):
+        found = client.get(path, params={"name": name})
+        assert found.status_code == 404
+        assert "secret_name" not in found.text
+    for path in ("joinable", "correlated", "paths", "dependencies"):
+        found = client.get(f"{API}/{path}", params={"query": f"table:{name}"})
+        assert found.status_code == 404

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import anyio
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from mcp import Client
@@ -25,7 +26,9 @@ from lakescope.cli.asking import command
 from lakescope.cli.printings import PRINTINGS
 from lakescope.errors import BadRequest
 from lakescope.fds import answers
+from lakescope.fds.table import TooLarge
 from lakescope.lake import Lake
+from lakescope.mcp.asking import SUBJECT_HELP
 from lakescope.mcp.server import server
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
 from lakescope.questions.model import (
@@ -41,7 +44,7 @@ from lakescope.questions.model import (
 from lakescope.results import Results
 from lakescope.search.answers import Joinable
 from lakescope.server.app import create_app
-from lakescope.server.asking import json_address, route_of
+from lakescope.server.asking import QUERY_HELP, json_address, route_of
 from lakescope.server.service import Service
 
 Kind = type[Request[Any]]
@@ -258,11 +261,22 @@ def test_tools_have_what_is_declared_and_no_more(demo_index: Lake) -> None:
         assert set(schema["properties"]) - pages == set(options)
         assert set(schema.get("required", ())) == {each for each, option in options.items() if option.required}
         for each, option in options.items():
-            text = str(schema["properties"][each])
-            assert option.help in text
-            assert all(choice in text for choice in option.choices), (name, each)
-            bounds = [] if option.range is None else [option.range.least, option.range.most, option.range.above]
-            assert all(str(bound) in text or str(int(bound)) in text for bound in bounds if bound is not None)
+            said = schema["properties"][each]
+            assert said["description"] == (SUBJECT_HELP if option.meaning is Meaning.TABLE else option.help)
+            assert all(choice in str(said) for choice in option.choices), (name, each)
+            assert ("null" in str(said.get("anyOf"))) == option.nullable, (name, each)
+            check_bounds(said, option)
+
+
+def check_bounds(schema: dict[str, Any], option: Option) -> None:
+    """A schema has the bounds of an option, and no others."""
+    kinds = [schema, *schema.get("anyOf", ())]
+    found = [
+        next((each[name] for each in kinds if name in each), None)
+        for name in ("minimum", "maximum", "exclusiveMinimum")
+    ]
+    within = option.range or Range()
+    assert found == [within.least, within.most, within.above], option.name
 
 
 def test_routes_have_what_is_declared_and_no_more(client: TestClient) -> None:
@@ -272,12 +286,10 @@ def test_routes_have_what_is_declared_and_no_more(client: TestClient) -> None:
         options = {each: option for each, option in options_of(kind, "rest").items() if option.offered}
         assert set(shown) == {*options, "wait", *(("limit", "offset") if kind.about.paged else ())}
         for each, option in options.items():
-            assert shown[each]["description"] == option.help
+            assert shown[each]["description"] == (QUERY_HELP if option.meaning is Meaning.TABLE else option.help)
             assert shown[each].get("required", False) == option.required
             assert all(choice in str(shown[each]["schema"]) for choice in option.choices)
-            bounds = [] if option.range is None else [option.range.least, option.range.most, option.range.above]
-            said = str(shown[each]["schema"])
-            assert all(str(bound) in said or str(int(bound)) in said for bound in bounds if bound is not None)
+            check_bounds(shown[each]["schema"], option)
 
 
 def test_routes_refuse_parameters_that_nothing_reads(client: TestClient) -> None:
@@ -347,8 +359,6 @@ def _asked_about(kind: Kind, folder: Path) -> dict[str, Any]:
 class Silent:
     """Nobody who waits."""
 
-    stopped = False
-
     def tell(self, doing: str, share: float | None = None) -> None:
         assert doing
 
@@ -375,6 +385,48 @@ def test_what_lies_outside_of_bounds_is_refused_with_a_hint(name: str, face: Fac
         with pytest.raises(BadRequest, match=f"{option} must be") as refused:
             kind.of({**required, option: value}, face)
         assert refused.value.hint
+
+
+@pytest.mark.parametrize("name", ["joinable", "inclusions", "dependencies"])
+def test_tools_and_routes_refuse_what_lies_outside_of_bounds(client: TestClient, demo_index: Lake, name: str) -> None:
+    kind = declared(name)
+
+    async def call(arguments: dict[str, Any]) -> Any:
+        async with Client(server(demo_index)) as asking:
+            return await asking.call_tool(name, arguments)
+
+    for option, value in beyond(name, "agents"):
+        subject = {"query": {"table": TABLE}} if "query" in options_of(kind, "agents") else {}
+        assert anyio.run(call, {**subject, option: value}).is_error, option
+    for option, value in beyond(name, "rest"):
+        subject = {"query": f"table:{TABLE}"} if "query" in options_of(kind, "rest") else {}
+        refused = client.get(f"/api/v1{route_of(kind)}", params={**subject, option: value})
+        assert refused.status_code == 422, (option, value)
+
+
+@pytest.mark.parametrize("face", ["rest", "web", "agents"])
+@pytest.mark.parametrize("option", ["k", "max_lhs", "budget"])
+def test_no_value_lifts_no_bound_of_a_face(option: str, face: Face) -> None:
+    kind = declared("joinable" if option == "k" else "dependencies")
+    with pytest.raises(BadRequest, match=f"{option} must be"):
+        kind.of({"query": TABLE, option: None}, face)
+    assert getattr(kind(query=TABLE, **{option: None}), option) is None
+
+
+def test_nobody_who_asks_a_lake_has_spark_started(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: object, **__: object) -> None:
+        raise TooLarge("too large", hint="ask Spark")
+
+    monkeypatch.setattr("lakescope.fds.find.dependencies", too_large)
+    monkeypatch.setattr("lakescope.pipeline.session.spark_session", lambda *_: pytest.fail("Spark was started"))
+    with pytest.raises(TooLarge):
+        declared("dependencies").of({"query": TABLE}, "rest").ask(demo_index)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    asked = declared("joinable")(query="t", k=np.int64(3), threshold=np.float32(0.5), verify=np.True_)
+    assert asked == declared("joinable")(query="t", k=3, threshold=0.5, verify=True)
+    assert [type(each) for each in (asked.k, asked.threshold, asked.verify)] == [int, float, bool]
 
 
 @pytest.mark.parametrize(

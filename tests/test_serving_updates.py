@@ -33,18 +33,18 @@ def service(tmp_path: Path) -> Service:
 
 
 def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) -> None:
-    before = service.joins(JoinableRequest(query="t1.csv", on="key"))
+    before = service.joins("", JoinableRequest(query="t1.csv", on="key"))
     names = {each["table"] for each in service.tables()[0]}
     assert not service.look()
     (tmp_path / "lake/copy.csv").write_bytes((tmp_path / "lake/t1.csv").read_bytes())
     lakescope.open(service.lake.path).update()
-    assert service.joins(JoinableRequest(query="t1.csv", on="key")) == before, "nobody has looked yet"
+    assert service.joins("", JoinableRequest(query="t1.csv", on="key")) == before, "nobody has looked yet"
     old = service.lake
     with service._lane() as lane:
         assert service.look()
         assert lane.info()["generation"] == old.info()["generation"], "who is being answered goes on"
     assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
-    assert service.joins(JoinableRequest(query="t1.csv", on="key"))["records"][0]["table"] == "copy.csv"
+    assert service.joins("", JoinableRequest(query="t1.csv", on="key"))["records"][0]["table"] == "copy.csv"
     assert not service.look()
     service.close()
 
@@ -58,14 +58,14 @@ def test_an_index_that_was_damaged_and_repaired_is_followed(
     monkeypatch.setattr(mapped, "SMALL", 0)
     assert service.look()
     assert "new.csv" in {each["table"] for each in service.tables()[0]}
-    service.joins(JoinableRequest(query="t1.csv", on="key"))
+    service.joins("", JoinableRequest(query="t1.csv", on="key"))
     index = Path(service.lake.path)
     newest = [file for file in Manifest.load(index).files if file.kind == "sets"][-1]
     os.truncate(index / newest.path, newest.size - 1)
     with pytest.raises(IndexDamaged, match=newest.path):
-        service.joins(JoinableRequest(query="t2.csv", on="key"))
+        service.joins("", JoinableRequest(query="t2.csv", on="key"))
     lakescope.repair(index)
-    found = service.joins(JoinableRequest(query="t2.csv", on="key"))["records"]
+    found = service.joins("", JoinableRequest(query="t2.csv", on="key"))["records"]
     assert "new.csv" not in {each["table"] for each in found}
     assert "new.csv" in {each["table"] for each in service.tables()[0]}
     assert service.look(), "the question opened it anew, the catalog is still the old one"
@@ -78,7 +78,7 @@ def test_lakes_that_were_replaced_are_let_go(service: Service, tmp_path: Path, m
     monkeypatch.setattr(service_module, "QUICK", 0.5)
     replaced = []
     for number in range(2):
-        service.joins(JoinableRequest(query="t1.csv", on="key"))
+        service.joins("", JoinableRequest(query="t1.csv", on="key"))
         write_table(tmp_path / f"lake/new{number}.csv", random.Random(number))
         lakescope.open(service.lake.path).update()
         replaced.append(weakref.ref(service.lake._index))

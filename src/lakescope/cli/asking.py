@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from inspect import Parameter, cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,7 +79,9 @@ class Family(typer.core.TyperGroup):
         return None, self.own, args
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, args or ["--help"])
+        if not args:  # what is missing is an argument of the command itself
+            self.own.make_context(ctx.info_name, [], parent=ctx.parent)
+        return super().parse_args(ctx, args)
 
 
 @functools.cache
@@ -105,6 +108,8 @@ def command(name: str) -> Any:
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
+        if index is None:
+            _refuse_index(str(values["query"]))
         from lakescope.cli.opening import open_lake
 
         shown.show(None if index is None else open_lake(index), asked, form)
@@ -176,3 +181,9 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
     for each in printing.gone:
         if given.pop(each.parameter):
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
+
+
+def _refuse_index(path: str) -> None:
+    """Refuse an index where a table is asked about."""
+    if Path(path, "manifest.json").exists():
+        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table, or ask: lakescope fds lake {path}")

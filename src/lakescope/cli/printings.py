@@ -11,9 +11,9 @@ from lakescope.cli.output import Format, print_results, say, write
 from lakescope.cli.progress import watching
 from lakescope.errors import BadRequest, NotFound
 from lakescope.questions.correlated import CorrelatedRequest
-from lakescope.questions.dependencies import DependenciesRequest, LakeDependenciesRequest
+from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.joinable import FOUND, JoinableRequest
-from lakescope.questions.keys import KeyDiagramRequest
+from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest
 from lakescope.questions.model import On, Range, Request
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import aligned, cell_text, printable
@@ -42,7 +42,7 @@ class Gone:
         return bool if self.flag else str | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Printing:
     """How a command prints an answer; below it, commands declare options of their own."""
 
@@ -70,14 +70,14 @@ class Printing:
         print_results(found, form, empty=self.empty.format(**values))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Explained(Printing):
     """Prints an answer, and how it was found."""
 
     explain: Annotated[bool, "Say how the answer was found: what was looked at and read."] = False
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
-        super(Explained, self).print_answer(found, asked, form)
+        super().print_answer(found, asked, form)
         if not self.explain:
             return
         parts = found.info.get("columns", [found.info])
@@ -91,18 +91,20 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Coded(Explained):
+@dataclass(frozen=True, kw_only=True)
+class Coded(Printing):
     """Prints an answer, or ready code for one of its records."""
 
-    code: Annotated[Dialect | None, "Print ready code for the best of the answer instead."] = None
+    code: Annotated[Dialect | None, "Print ready code for one of the answer instead: the best, or --hit."] = None
     hit: Annotated[
-        int, "Which of the answer to print code for or draw, as they are listed.", Range(1, hint="the best one is 1")
+        int, "Which one of the answer, as they are listed, is meant.", Range(1, hint="the best one is 1")
     ] = 1
 
     def check(self) -> None:
         if self.hit != 1 and not self.chooses:
-            raise BadRequest("--hit chooses one of the answer, for nothing", hint=self.choosing)
+            raise BadRequest("--hit does nothing here: it chooses one of the answer", hint=self.choosing)
+        if self.code is not None and getattr(self, "explain", False):
+            raise BadRequest("--explain does not go with --code", hint="leave one of them out")
 
     #: What the options are called that a hit is chosen for.
     choosing: ClassVar[str] = "name --code, too"
@@ -115,14 +117,16 @@ class Coded(Explained):
     def chosen(self, found: Sequence[Record], nothing: str) -> Record:
         """The record that was chosen, counted from 1 as they are printed."""
         if not found:
-            raise NotFound(nothing, hint="ask without --code and --plot to see why")
+            raise NotFound(nothing, hint="ask without --code to see why")
         if self.hit > len(found):
-            raise NotFound(f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --hit to see them")
+            raise NotFound(
+                f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --code to see them"
+            )
         return found[self.hit - 1]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JoinPrinting(Coded):
+@dataclass(frozen=True, kw_only=True)
+class JoinPrinting(Coded, Explained):
     """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
 
     empty = "no column joins"
@@ -132,6 +136,11 @@ class JoinPrinting(Coded):
         Literal[Engine, "hybrid"],
         "auto (by what is cheaper), exact, lsh (estimates), or hybrid: estimates at once, then exactly.",
     ] = "auto"
+
+    def check(self) -> None:
+        super().check()
+        if self.engine == "hybrid" and self.code is not None:
+            raise BadRequest("--engine hybrid does not go with --code", hint="leave one of them out")
 
     def asked(self, values: dict[str, Any]) -> dict[str, Any]:
         found = {**values, "engine": "auto" if self.engine == "hybrid" else self.engine}
@@ -153,7 +162,7 @@ class JoinPrinting(Coded):
         self.print_answer(asked.ask(lake), asked, form)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class PathPrinting(Coded):
     """Prints tables that can be reached, each with its whole path, or code for a path."""
 
@@ -174,10 +183,12 @@ class PathPrinting(Coded):
             write(lake.path_code(asked.query, picked, self.code))
             return
         self.print_answer(found[: self.k], asked, form)
+        if self.k is not None and len(found) > self.k:
+            say(f"({len(found) - self.k:,} more)")
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         if form is not Format.table or not found:
-            super(PathPrinting, self).print_answer(found, asked, form)
+            super().print_answer(found, asked, form)
             return
         # A path is the answer: it is printed whole, however long it is.
         rows = [
@@ -189,24 +200,26 @@ class PathPrinting(Coded):
             say(f"note: {note}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CorrelationPrinting(Coded):
+@dataclass(frozen=True, kw_only=True)
+class CorrelationPrinting(Coded, Explained):
     """Prints columns that correlate, and draws the sample behind one of them, or prints code for its join."""
 
     empty = "no column correlates"
     choosing = "name --plot or --code, too"
     gone = (Gone("--weight", "two options: --weight-join 1 --weight-corr 1"),)
 
-    plot: Annotated[str | None, "Draw the sample of the best one into this SVG file."] = None
+    plot: Annotated[str | None, "Draw the sample behind the best one, or --hit, into this SVG file."] = None
 
     @property
     def chooses(self) -> bool:
         return self.code is not None or self.plot is not None
 
     def check(self) -> None:
-        super(CorrelationPrinting, self).check()
+        super().check()
         if self.plot is not None:
             check_drawing(self.plot)
+        if self.plot is not None and self.code is not None:
+            raise BadRequest("either --plot or --code", hint="ask twice")
 
     def asked(self, values: dict[str, Any]) -> dict[str, Any]:
         # Too small a number is refused, not raised to that of the hit.
@@ -214,7 +227,9 @@ class CorrelationPrinting(Coded):
 
     def show(self, lake: Any, asked: CorrelatedRequest, form: Format) -> None:
         complete = asked.completed(lake)
-        found = asked.ask(lake)
+        found = complete.ask(lake)
+        if complete is not asked:
+            found = found.with_note(complete.guessed)
         picked = self.chosen(found, "no column correlates: there is nothing to draw") if self.chooses else None
         about = {"query_agg": asked.query_agg}
         if self.code is not None:
@@ -236,14 +251,14 @@ def check_drawing(path: str) -> None:
         raise BadRequest(f"cannot write {path}: pictures are SVG", hint="name a file that ends in .svg")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class InclusionPrinting(Explained):
     """Prints pairs of columns of which one is included in the other."""
 
     empty = "no column is included in another to {minimum:.0%}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ReferencePrinting(Explained):
     """Prints references."""
 
@@ -254,15 +269,21 @@ class ReferencePrinting(Explained):
         Gone("--show", "a command: lakescope keys primary INDEX, or an option: lakescope keys INDEX --withheld"),
     )
 
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        if form is Format.table and not found and isinstance(asked, ForeignKeysRequest) and asked.withheld:
+            write("nothing was withheld")
+            return
+        super().print_answer(found, asked, form)
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True)
 class PrimaryKeyPrinting(Printing):
     """Prints the keys of tables."""
 
     empty = "no table has a column that tells its rows apart"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class DiagramPrinting(Printing):
     """Writes a picture of tables and keys, or prints them as text."""
 
@@ -284,14 +305,14 @@ class DiagramPrinting(Printing):
         say(f"{self.out}: drawn")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class DriftPrinting(Printing):
     """Prints columns that changed."""
 
     empty = "nothing drifted"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Listed(Printing):
     """Prints so many records, those that come first."""
 
@@ -300,12 +321,16 @@ class Listed(Printing):
     ] = 50
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
-        super(Listed, self).print_answer(found[: self.limit] if self.limit else found, asked, form)
+        super().print_answer(found[: self.limit] if self.limit else found, asked, form)
         if self.limit and len(found) > self.limit:
             say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+#: Options that `fds` had for its study alone.
+_OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class DependencyPrinting(Listed):
     """Prints dependencies of a table."""
 
@@ -317,15 +342,12 @@ class DependencyPrinting(Listed):
         Gone("--all", "a command: lakescope fds lake INDEX", flag=True),
         Gone("--study", "a command: lakescope fds study TABLE --shares 0.05,0.1", flag=True),
         Gone("--reference", "a command: lakescope fds reference TABLE", flag=True),
+        *(Gone(name, "an option of lakescope fds study TABLE") for name in _OF_A_STUDY),
+        Gone("--bins", "an option of lakescope fds reference TABLE"),
     )
 
-    def show(self, lake: Any, asked: DependenciesRequest, form: Format) -> None:
-        if Path(asked.query, "manifest.json").exists():
-            raise BadRequest(f"{asked.query} is an index, not a table", hint=f"lakescope fds lake {asked.query}")
-        self.print_answer(asked.ask(lake), asked, form)
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparisonPrinting(Listed):
     """Prints what became of dependencies, and how many of each kind there are."""
 
@@ -356,21 +378,21 @@ def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ViolationPrinting(Listed):
     """Prints rows that break a dependency."""
 
     empty = "no row breaks it"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class SplitPrinting(Listed):
     """Prints what to split off a table."""
 
     empty = "nothing to split off"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyPrinting(Printing):
     """Prints what a study found, and writes its report."""
 
@@ -387,7 +409,7 @@ class StudyPrinting(Printing):
             say(f"report: {write_report(self.out, found)}")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
 

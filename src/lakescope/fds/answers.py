@@ -96,7 +96,7 @@ class Violation:
 class Split:
     """Columns to split off: a table of ``key`` and ``columns`` with so many rows; ``saved`` cells less in all.
 
-    ``conflicts`` is the number of rows that contradict it and must be settled before (``--violations`` shows them).
+    ``conflicts`` is the number of rows that contradict it and must be settled before (``fds violations`` shows them).
     ``within`` is the key of the split-off table it is taken out of, empty for the table itself.
     """
 

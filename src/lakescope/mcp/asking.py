@@ -13,6 +13,8 @@ from lakescope.mcp.subjects import Subject
 from lakescope.questions.model import Meaning, Option, Range, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
+#: What a table is to an agent.
+SUBJECT_HELP = "What is asked about: an object with exactly one of table, csv and file."
 #: Records of an answer unless more or fewer are asked for.
 _PAGE = 50
 _PAGES = (
@@ -40,7 +42,8 @@ def _parameter(option: Option) -> Parameter:
     """An option as the model of a tool's arguments has it."""
     kind = _kind(option)
     within = option.range or Range()
-    said = Field(description=option.help, ge=within.least, le=within.most, gt=within.above)
+    help = SUBJECT_HELP if option.meaning is Meaning.TABLE else option.help
+    said = Field(description=help, ge=within.least, le=within.most, gt=within.above)
     default = list(option.default) if isinstance(option.default, tuple) else option.default
     return parameter(
         option.name,

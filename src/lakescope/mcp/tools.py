@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import fields
 from functools import wraps
@@ -14,7 +14,6 @@ from lakescope.errors import BadRequest
 from lakescope.mcp.bounds import MOST, Answer, bounded, plain, short
 from lakescope.mcp.queries import Queries
 from lakescope.questions.model import Meaning, Request, options_of
-from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -93,7 +92,7 @@ class LakeTools:
                 if option.meaning is Meaning.TABLE:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
-            found = kind.of(values, "agents").ask(self._lake if about.indexed else None)
+            found = kind.of(values, "agents").ask(self._lake)
         names = about.brief or [each.name for each in fields(found.kind)]
         records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
@@ -144,15 +143,6 @@ class LakeTools:
 
     def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
-
-
-#: Inclusions that are unpacked.
-_MANY = 5_000
-
-
-def _told(name: str, found: Results[Any], fields: Sequence[str], limit: int) -> Answer:
-    records: list[Mapping[str, Any]] = [{field: getattr(each, field) for field in fields} for each in found[:_MANY]]
-    return bounded(name, records, limit=limit, notes=found.notes, paged=False)
 
 
 def _at_most(k: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from lakescope.errors import BadRequest
 from lakescope.questions.model import Batch, Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
@@ -90,7 +90,7 @@ class CorrelatedRequest(Request[Results[Correlated]]):
     agg: Annotated[Aggregate, "How numbers of a repeated key are made one."] = "mean"
     query_agg: Annotated[
         Aggregate | None,
-        "How those of the query are, if otherwise.",
+        "How numbers of a repeated key of the query are made one, if not in the same way.",
         NotOn("batch", why="every column is a query and is found"),
     ] = None
     rank: Annotated[
@@ -110,8 +110,9 @@ class CorrelatedRequest(Request[Results[Correlated]]):
     ] = None
     verify: Annotated[
         bool,
-        "Do the real joins, show the true values.",
+        "Do the real joins, and show the true values.",
         NotOn("batch", why="it would read all tables once for each column"),
+        NotOn("agents", why="it reads tables for as long as it takes"),
     ] = False
     own: Annotated[bool, "Columns of the query's own table, too."] = False
 
@@ -143,10 +144,13 @@ class CorrelatedRequest(Request[Results[Correlated]]):
     def answer(self, lake: Lake, watch: Watch) -> Results[Correlated]:
         complete = self.completed(lake)
         found = complete._found(lake, watch)
-        if complete is self:
-            return found
-        key, target = ", ".join(cast(tuple[str, ...], complete.key)), complete.target
-        return found.with_note(f"asked about {target!r} by the key {key!r}: name others if these are not meant")
+        return found if complete is self else found.with_note(complete.guessed)
+
+    @property
+    def guessed(self) -> str:
+        """What was asked about, where it was not named."""
+        key = ", ".join(self.key or ())
+        return f"asked about {self.target!r} by the key {key!r}: name others if these are not meant"
 
     def completed(self, lake: Lake) -> CorrelatedRequest:
         """The request with the likeliest key and target where none is named."""

@@ -59,7 +59,7 @@ _Budget: TypeAlias = Annotated[
     On("rest", "web", default=_SERVED_SECONDS, range=Range(1, 120), why="somebody waits"),
     On("agents", default=_AGENTS_SECONDS, range=Range(1, 30), why="an agent waits"),
 ]
-_Seed: TypeAlias = Annotated[int, "Where chance begins."]
+_Seed: TypeAlias = Annotated[int, "Seed of what is drawn by chance: another seed, another draw."]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,10 +112,14 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
     ] = None
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Dependency]:
-        return replace(self, query=self.located(lake)).find(None, self.model, spark=self.master is not None)
+        located = replace(self, query=self.located(lake))
+        # Whoever asks through a lake is a visitor or an agent: no Spark is started for them.
+        return located.find(None, self.model, spark=self.master is not None, spill=lake is None)
 
-    def find(self, session: SparkSession | None, model: Model | Custom, *, spark: bool) -> Results[Dependency]:
-        """Find them in memory, or on Spark if that is wanted; of a file that no memory holds on Spark as well.
+    def find(
+        self, session: SparkSession | None, model: Model | Custom, *, spark: bool, spill: bool = True
+    ) -> Results[Dependency]:
+        """Find them in memory, or on Spark if that is wanted; of a file that no memory holds on Spark if it may spill.
 
         ``model`` may be a function that fills in missing values.
         """
@@ -128,7 +132,7 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
             try:
                 return dependencies(*found, model=model, scored=self.scored, **shared)
             except TooLarge:
-                if not isinstance(self.query, str) and not hasattr(self.query, "__fspath__"):
+                if not spill or (not isinstance(self.query, str) and not hasattr(self.query, "__fspath__")):
                     raise
         from lakescope.fds.distributed import dependencies_on
         from lakescope.pipeline.session import spark_session
@@ -264,7 +268,9 @@ class StudyRequest(Request[Results[Effect]]):
     unit: Annotated[Unit | None, "What shares are of: cells (as a rule if evenly) or tuples (as a rule else)."] = None
     target: Annotated[tuple[str, ...], "Target columns: names, most-distinct (as a rule) or least-distinct."] = ()
     versions: Annotated[int, "Versions of the table for each share.", Range(1)] = 10
-    max_lhs: Annotated[int | None, "Columns of a left side at most.", Range(1)] = None
+    max_lhs: Annotated[
+        int | None, "Columns of a left side at most (0: as many as leave 20,000 candidates).", Range(0)
+    ] = None
     missing: Annotated[tuple[str, ...], "Texts that stand for no value already."] = ()
     seed: _Seed = 1
 
@@ -276,7 +282,7 @@ class StudyRequest(Request[Results[Effect]]):
         except ValueError:
             raise BadRequest(f"shares must be numbers, not {', '.join(self.shares)}", hint="0.05,0.1,0.2") from None
         options: dict[str, Any] = {"unit": self.unit, "target": self.target, "versions": self.versions}
-        options |= {"max_lhs": self.max_lhs, "missing": self.missing, "seed": self.seed}
+        options |= {"max_lhs": self.max_lhs or None, "missing": self.missing, "seed": self.seed}
 
         def progress(done: int, total: int) -> None:
             watch.tell("taking values out", done / max(1, total))
@@ -303,7 +309,7 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
     max_lhs: _MaxLhs = 3
     error: _Error = 0.0
     missing: _Missing = ()
-    budget: _Budget = 20.0
+    budget: Annotated[_Budget, On("cli", default=60.0, why="who asks about all tables by hand expects to wait")] = 20.0
     limit: Annotated[
         int | None,
         "How many are told at most; all of them are in the file.",

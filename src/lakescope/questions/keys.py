@@ -24,7 +24,9 @@ class KeyOptions:
         "How shares are estimated: hybrid (lists, then registers), mle, bml (the paper's), bottomk, or exact: counted.",
     ] = "hybrid"
     verify: Annotated[
-        bool, "Count common values instead of estimating them, and read tables to find keys of two columns."
+        bool,
+        "Count common values instead of estimating them, and read tables to find keys of two columns.",
+        NotOn("agents", why="it reads tables for as long as it takes"),
     ] = False
     minimum: Annotated[
         float,
@@ -64,7 +66,7 @@ class ForeignKeysRequest(KeyOptions, Request[Results[ForeignKey]]):
     score the chance that the reference is meant.
     """
 
-    withheld: Annotated[bool, "What was refused instead, and why."] = False
+    withheld: Annotated[bool, "Inclusions that were refused, and why, instead of references."] = False
     table: Annotated[LakeTable | None, "Only references of this table, or to it."] = None
 
     def answer(self, lake: Lake, watch: Watch) -> Results[ForeignKey]:

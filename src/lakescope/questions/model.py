@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from enum import Enum
 from functools import cache
+from numbers import Real
+from operator import index
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -136,13 +138,6 @@ class NotOn:
         self.faces, self.why = faces, why
 
 
-@dataclass(frozen=True, slots=True)
-class Former:
-    """A name that an option had: the command line answers it with the new one."""
-
-    name: str
-
-
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +155,6 @@ class Option:
     meaning: Meaning | None = None
     #: Names on the command line; in capitals it is an argument by its place.
     names: tuple[str, ...] = ()
-    former: tuple[str, ...] = ()
     fixed: Any = UNSET
     absent: bool = False
     #: Why this face has it otherwise.
@@ -185,6 +179,7 @@ class Option:
         if self.type is tuple:
             return self._several(value)
         if self.type is bool:
+            value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
             return self._of_type(value, bool, "true or false")
         if self.type is str:
             return self._chosen(self._of_type(value, str, "a text"))
@@ -208,8 +203,11 @@ class Option:
 
     def _number(self, value: Any) -> Any:
         words = "a whole number" if self.type is int else "a number"
-        if isinstance(value, bool) or not isinstance(value, int if self.type is int else int | float):
-            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good())
+        try:
+            # Whole numbers of numpy are some, too; truth values and texts are not.
+            value = index(_no_truth(value)) if self.type is int else _real(_no_truth(value))
+        except TypeError:
+            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good()) from None
         if self.range is not None and not self.range.holds(value):
             raise BadRequest(f"{self.name} must be {self.range}, not {value:g}", hint=self._good())
         return value
@@ -218,6 +216,21 @@ class Option:
         if self.choices:
             return f"use {' or '.join((', '.join(self.choices[:-1]), self.choices[-1]))}" if self.choices[1:] else None
         return (self.range.hint if self.range is not None else "") or self.help or None
+
+
+def _real(value: Any) -> float:
+    """A number, as whatever it is; of numpy as Python's."""
+    if isinstance(value, int):
+        return value
+    if not isinstance(value, Real):
+        raise TypeError(value)
+    return float(value)
+
+
+def _no_truth(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise TypeError(value)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +245,6 @@ class _Declared:
     choices: tuple[str, ...]
     range: Range | None
     meaning: Meaning | None
-    former: tuple[str, ...]
     otherwise: tuple[On | NotOn, ...]
 
     def on(self, face: Face) -> Option:
@@ -240,7 +252,6 @@ class _Declared:
         values: dict[str, Any] = {
             **{"name": self.name, "type": self.type, "nullable": self.nullable, "default": self.default},
             **{"help": self.help, "choices": self.choices, "range": self.range, "meaning": self.meaning},
-            "former": self.former,
         }
         for each in self.otherwise:
             if face not in each.faces:
@@ -250,6 +261,8 @@ class _Declared:
                 continue
             said = {"names": each.names, "help": each.help, "range": each.range, "why": each.why}
             values |= {name: value for name, value in said.items() if value}
+            if each.default not in (UNSET, None) and face != "cli":
+                values["nullable"] = False  # no value would lift the bounds that the face has
             chosen = {"default": each.default, "fixed": each.fixed}
             values |= {name: value for name, value in chosen.items() if value is not UNSET}
         return Option(**values)
@@ -287,7 +300,6 @@ def _declaration(field: Field[Any], hint: Any) -> _Declared:
         choices,
         next((each for each in said if isinstance(each, Range)), None),
         next((each for each in said if isinstance(each, Meaning)), None),
-        tuple(each.name for each in said if isinstance(each, Former)),
         tuple(each for each in said if isinstance(each, On | NotOn)),
     )
 
@@ -318,20 +330,14 @@ def _bare(hint: Any) -> tuple[Any, bool]:
 
 
 class Watch(Protocol):
-    """Whoever waits for an answer: is told what is done, and may want it no more."""
+    """Whoever waits for an answer and is told what is done."""
 
     def tell(self, doing: str, share: float | None = None) -> None:
         """Say what is done, and the share that is done if it is known."""
 
-    @property
-    def stopped(self) -> bool:
-        """Whether nobody waits any more: what was found so far is the answer."""
-
 
 class _Nobody:
     """Nobody waits, or nobody wants to know."""
-
-    stopped = False
 
     def tell(self, doing: str, share: float | None = None) -> None:
         return

@@ -32,6 +32,8 @@ from lakescope.server.uploads import KEPT, Upload
 PREFIX = "/api/v1"
 #: Seconds between two looks at a job that somebody waits for.
 _LOOK = 0.01
+#: Seconds after which who waits says so again.
+_HEARD = 5.0
 _MOST = 1_000
 #: Characters of a text at most.
 MOST_TEXT = 5_000
@@ -206,7 +208,9 @@ class Page:
         """What is to say about a page of so many records."""
         following = None
         if self.offset + self.limit < total:
-            asked = {**self.request.query_params, "limit": self.limit, "offset": self.offset + self.limit}
+            given = self.request.query_params.multi_items()
+            asked = [(name, value) for name, value in given if name not in ("limit", "offset", "token")]
+            asked += [("limit", str(self.limit)), ("offset", str(self.offset + self.limit))]
             following = f"{self.request.url.path}?{urlencode(asked)}"
         return {"total": total, "limit": self.limit, "offset": self.offset, "next": following}
 
@@ -261,13 +265,16 @@ def refusal(error: LakescopeError) -> JSONResponse:
     return JSONResponse({"error": told(error)}, int(status_of(error)))
 
 
-async def finished(asked: Asked, seconds: float) -> bool:
-    """Whether there is an answer, after waiting for it."""
+async def finished(asked: Asked, seconds: float, visitor: str = "") -> bool:
+    """Whether there is an answer, after waiting for it: the ``visitor`` is there as long."""
     if not isinstance(asked, Job):
         return True
-    deadline = time.monotonic() + seconds
-    pause = _LOOK
-    while not asked.finished.is_set() and time.monotonic() < deadline:
+    now = time.monotonic()
+    deadline, pause, heard = now + seconds, _LOOK, now
+    while not asked.finished.is_set() and (now := time.monotonic()) < deadline:
+        if visitor and now - heard > _HEARD:
+            asked.meet(visitor)
+            heard = now
         await asyncio.sleep(pause)
         pause = min(0.2, pause * 1.3)
     return asked.finished.is_set()
@@ -284,7 +291,7 @@ async def answer_of(
     """An answer in its envelope, or after so many seconds the job that will have it."""
     began = time.perf_counter()
     asked = await run_in_threadpool(ask)
-    if not await finished(asked, wait):
+    if not await finished(asked, wait, visitor):
         assert isinstance(asked, Job)
         response = enveloped(job_record(service, visitor, asked), began, 202)
         response.headers["location"] = f"{PREFIX}/jobs/{asked.id}"

@@ -29,7 +29,7 @@ MEMORY = 3_000_000_000
 _ABOUT = """Every question of a lake as JSON.
 
 Answers are `{"data": ..., "meta": {...}}`, errors `{"error": {"code", "message", "hint"}}`. Lists come in pages: follow
-`meta.next`. What takes longer than its `budget` of seconds is answered by 202 and a job."""
+`meta.next`. What takes longer than `wait` seconds is answered by 202 and a job."""
 
 
 def create_app(

@@ -19,6 +19,8 @@ from lakescope.server.refusals import Refused
 
 #: Texts of one option at most.
 _MOST_TEXTS = 50
+#: What a table is called over REST.
+QUERY_HELP = "`table:NAME` of the lake, or `upload:NUMBER`: a file that was sent."
 _SERVICE = parameter("service", api.Served)
 _VISITOR = parameter("visitor", api.Visitor)
 _PAGE = parameter("page", api.Paged)
@@ -49,7 +51,7 @@ def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
 
     options = [option for option in options_of(kind, "rest").values() if option.offered]
     common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if about.paged else []), _WAIT]
-    known = {"wait", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
+    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
     example = {"records": [about.example]} if about.record is not None else {about.records: "..."}
     router.add_api_route(
         route_of(kind),
@@ -64,7 +66,7 @@ def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
     """Refuse parameters that nothing reads: a slip of the pen would change the answer without a word."""
     for name in request.query_params:
         if name not in known:
-            hint = f"there are {', '.join(sorted(known))}"
+            hint = f"there are {', '.join(sorted(known - {'token'}))}"
             raise Refused(422, "invalid", f"{name}: there is no such parameter", hint=hint)
 
 
@@ -78,7 +80,7 @@ def _annotated(option: Option) -> Any:
     kind: Any = Literal[option.choices] if option.choices else option.type
     within, said = option.range or Range(), option.help
     if option.meaning is Meaning.TABLE:
-        about: Any = Query(max_length=api.MOST_TEXT, openapi_examples=api.QUERIES, description=said)
+        about: Any = Query(max_length=api.MOST_TEXT, openapi_examples=api.QUERIES, description=QUERY_HELP)
         kind = str
     elif option.meaning is Meaning.LAKE_TABLE:
         about = Query(max_length=api.MOST_TEXT, openapi_examples=api.TABLES, description=said)

@@ -93,7 +93,7 @@ class Job:
         self.left[visitor] = None
         if len(self.left) > _REMEMBERED:
             self.left.popitem(last=False)
-        return time.monotonic() - max(self.seen.values(), default=-math.inf) > _GONE_SECONDS
+        return time.monotonic() - max(list(self.seen.values()), default=-math.inf) > _GONE_SECONDS
 
     def state_for(self, visitor: str) -> State:
         """How it stands for somebody: who has left it sees it cancelled, though others may still wait."""

@@ -483,7 +483,7 @@ async def table_joins(request: Request, service: Served, visitor: Visitor, name:
         request,
         service,
         visitor,
-        lambda: service.joins(replace(asked, query=name)),
+        lambda: service.joins(visitor, replace(asked, query=name)),
         "part_table_joins.html",
         "Joins",
         name=name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,9 +36,14 @@ class Places:
 
 
 def _spellings(place: str) -> set[str]:
-    """A place as it may be written; one that is given relative to where the server runs is none that is known."""
+    """A place as it may be written: as a path, or as where its links lead; of a glob what stands before it.
+
+    What is relative is taken from where the server runs.
+    """
     if "://" in place:
         return {place.rstrip("/")}
+    if (wild := re.search(r"[*?\[]", place)) is not None:
+        place = place[: wild.start()].rpartition("/")[0] or "/"
     return {str(Path(place).absolute()), os.path.realpath(place)}
 
 

@@ -26,7 +26,9 @@ def _rebuild(status: int, code: str, message: str, hint: str | None) -> Refused:
 def late(seconds: float) -> Refused:
     """Time was up."""
     message = f"no answer within {seconds:g} seconds"
-    return Refused(HTTPStatus.GATEWAY_TIMEOUT, "late", message, hint="ask for less, or give it a larger budget")
+    return Refused(
+        HTTPStatus.GATEWAY_TIMEOUT, "late", message, hint="ask for less: of fewer columns, or of a smaller file"
+    )
 
 
 def busy(what: str) -> Refused:

@@ -12,9 +12,10 @@ import logging
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from http import HTTPStatus
 from pathlib import Path
@@ -33,8 +34,9 @@ from lakescope.server.held import Held
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.places import Places
 from lakescope.server.plain import plain
-from lakescope.server.refusals import Refused, code_of, status_of
+from lakescope.server.refusals import Refused, busy, code_of, status_of
 from lakescope.server.uploads import Upload, Uploads
+from lakescope.server.visitors import owner_of
 
 Record = dict[str, Any]
 #: An answer, or the job that will have one.
@@ -44,6 +46,8 @@ Names = Sequence[tuple[str, str]]
 
 #: Questions that the index answers, at the same time.
 _AT_ONCE = 4
+#: Such questions of one address that run or wait, each in a thread of the server's, and seconds that one waits.
+_AT_ONCE_EACH, _PATIENCE = 20, 10.0
 #: Answers of the index that are kept: it does not change.
 _KEPT = 512
 #: Rows that a join may have here; for more there is the code.
@@ -62,6 +66,13 @@ _LOOK_SECONDS = 5.0
 #: How often a lake that goes is looked for as garbage: somebody may hold it while the collector passes.
 _LOOKS = 3
 _COLLECTING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Who asks: equal to everybody else, since an answer that is kept is everybody's."""
+
+    visitor: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ class Service:
         self.jobs = Jobs(lake.opened_as, memory, lambda: self.places)
         self._counting = threading.Lock()
         self._lanes = threading.BoundedSemaphore(_AT_ONCE)
+        self._asking: Counter[str] = Counter()
         self._take(lake)
         self.ready = threading.Event()
         self._ended = threading.Event()
@@ -123,9 +135,9 @@ class Service:
 
     def _take(self, lake: Lake) -> None:
         """Answer from a lake; whoever is being answered from another one goes on with that."""
+        places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
         with self._counting:
-            self.lake, self._generation = lake, lake.generation
-            self.places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
+            self.lake, self._generation, self.places = lake, lake.generation, places
             self.__dict__.pop("_catalog", None)
             # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
             self._joins = lru_cache(_KEPT)(self._joins_of)
@@ -192,11 +204,30 @@ class Service:
         self.uploads.close()
 
     @contextmanager
-    def _lane(self) -> Iterator[Lake]:
-        """The lake, for so many questions at the same time: each takes memory while it runs."""
+    def _lane(self, visitor: str = "") -> Iterator[Lake]:
+        """The lake as it is now, for so many questions at the same time: each takes memory while it runs.
+
+        Those of one address take no more than a part of the threads that all share.
+        """
         prepare()
-        with self._lanes:
-            yield self.lake
+        address = owner_of(visitor).address
+        with self._counting:
+            if address and self._asking[address] >= _AT_ONCE_EACH:
+                raise busy(f"{_AT_ONCE_EACH} questions of your address are being answered")
+            self._asking[address] += 1
+        try:
+            if not self._lanes.acquire(timeout=_PATIENCE):
+                raise busy("too many questions are being answered")
+            try:
+                with self.lake._view() as lake:
+                    yield lake
+            finally:
+                self._lanes.release()
+        finally:
+            with self._counting:
+                self._asking[address] -= 1
+                if not self._asking[address]:
+                    del self._asking[address]
 
     @property
     def catalog(self) -> Catalog:
@@ -273,12 +304,13 @@ class Service:
         self.lake.location(name)
         return {"records": self.catalog.like(name), "notes": []}
 
-    def joins(self, asked: JoinableRequest) -> Record:
+    def joins(self, visitor: str, asked: JoinableRequest) -> Record:
         """Tables that join with one of the lake, by its name; answers are kept, since pages of tables show them."""
-        return self._joins(asked)
+        return self._joins(_Asker(visitor), asked)
 
-    def _joins_of(self, asked: JoinableRequest) -> Record:
-        with self._lane() as lake:
+    def _joins_of(self, asker: _Asker, asked: JoinableRequest) -> Record:
+        with self._lane(asker.visitor) as lake:
+            lake.location(asked.query)  # a name of a table: what is none is not taken for a path
             answer: Record = plain(tasks.answered(asked.ask(lake)))
             return answer
 
@@ -341,17 +373,18 @@ class Service:
         ours = all(query.in_lake for query in queries.values())
         parameters: Record = {"question": asked.about.name, "asked": placed.parameters()}
         if ours and asked.lane == "quick":
-            with self._lane() as lake:
+            with self._lane(visitor) as lake:
+                for query in queries.values():
+                    lake.location(query.place)  # it may be gone since: a name is not taken for a path
                 answer: Record = plain(tasks.ask(lake, _nobody, **parameters))
-                return answer
+            return {**answer, "notes": [self.places.hide(note) for note in answer["notes"]]}
         for query in queries.values():
             if not query.in_lake:
                 parameters |= {"name": query.name, "held": _told(query)}
         limit = QUICK if asked.lane == "quick" else LONG
-        called = self.jobs.submit(
-            "" if ours else visitor, "ask", parameters, lane=asked.lane, limit=limit, asker=visitor
+        return self.jobs.submit(
+            "" if ours else visitor, parameters.pop("question"), parameters, lane=asked.lane, limit=limit, asker=visitor
         )
-        return called
 
     def describe(self, visitor: str, reference: str) -> Job:
         """The columns of a query as the lake sees them, and its first rows."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake, renamed
-from lakescope.questions import declared
+from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
@@ -136,9 +136,11 @@ def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, name: str,
     complete = request.completed(lake)
     query, key, target = complete.query, list(complete.key or ()), str(complete.target)
     found = others(
-        *(lambda most: replace(request, k=most).ask(lake, watch), request.k, held),
+        *(lambda most: replace(complete, k=most).ask(lake, watch), request.k, held),
         lambda some, each: some.has_number(each, key),
     )
+    if complete is not request:
+        found = found.with_note(complete.guessed)
     about = {"query_agg": request.query_agg}
     added = []
     for place, record in enumerate(found):
@@ -399,6 +401,9 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 
 _TASKS: dict[str, Callable[..., Answer]] = {
-    each.__name__: each
-    for each in (*(ask, head, describe, join, augment, autojoin, keys, graph, warm, headers, doubts),)
+    **{name: partial(ask, question=name) for name in QUESTIONS},
+    **{
+        each.__name__: each
+        for each in (*(head, describe, join, augment, autojoin, keys, graph, warm, headers, doubts),)
+    },
 }

@@ -163,8 +163,7 @@ class Uploads:
     def _check_room(self, visitor: str) -> None:
         """Refuse a file of a visitor who has as many as one may: none that was sent goes without being asked."""
         if len(self.of_visitor(visitor)) >= MOST:
-            message = f"you have {MOST} files here, which is as many as one may have"
-            raise Refused(HTTPStatus.CONFLICT, "too-many-files", message, hint="forget one of your files first")
+            raise _too_many()
 
     def _keep(
         self, visitor: str, name: str, place: Path, made: str, holds: tuple[Held, ...] = ()
@@ -175,18 +174,22 @@ class Uploads:
             self._expire()
             mine = [each for each in self._files.values() if each.visitor == visitor]
             gone = None
+            if len(mine) >= MOST and not made:  # another one was sent meanwhile
+                raise _too_many()
             if len(mine) >= MOST:  # results first: they can be made again
                 gone = min(mine, key=lambda each: (not each.made, self._used[each.id]))
+            self._make_room(upload, gone)
+            if gone is not None and gone.id in self._files:
                 self._drop(gone)
-            self._make_room(upload)
             self._files[upload.id] = upload
             self._used[upload.id] = time.time()
         return upload, gone
 
-    def _make_room(self, new: Upload) -> None:
-        """Forget files of whoever has most, if it is more than the owner of a new one will have."""
+    def _make_room(self, new: Upload, gone: Upload | None) -> None:
+        """Forget files of whoever has most, if it is more than the owner of a new one will have, who gives one up."""
         room = _ALL * self.largest
-        by_use = sorted(self._files.values(), key=lambda each: self._used[each.id])
+        there = [each for each in self._files.values() if each is not gone]
+        by_use = sorted(there, key=lambda each: self._used[each.id])
         claims = [Claim((each.owner,), _taken_up(each, room), each) for each in by_use]
         going = giving_way(claims, Claim((new.owner,), _taken_up(new, room), None), room=room, each=room)
         if going is None:
@@ -212,6 +215,11 @@ class Uploads:
 def _taken_up(upload: Upload, room: int) -> int:
     """What a file counts for: its bytes, or what a file costs that has hardly any."""
     return max(upload.size, int(room * _SMALLEST))
+
+
+def _too_many() -> Refused:
+    message = f"you have {MOST} files here, which is as many as one may have"
+    return Refused(HTTPStatus.CONFLICT, "too-many-files", message, hint="forget one of your files first")
 
 
 def _is_binary(place: Path) -> bool:

@@ -142,10 +142,10 @@ class _Native:
     """The native code of the handler, and its installation by ``sigaction``."""
 
     def __init__(self, head: int) -> None:
+        self._head = head
         self._libc = libc = ctypes.CDLL(None, use_errno=True)
-        #: ``struct sigaction``, which begins with the handler: the one before, and the one that is there.
+        #: ``struct sigaction``, which begins with the handler: the one before.
         self._before = ctypes.create_string_buffer(256)
-        self._now = ctypes.create_string_buffer(256)
         self._lock = threading.Lock()
         called = {name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in _CALLED}
         self._engine, self._address = _compiled(head, ctypes.addressof(self._before), called)
@@ -153,13 +153,16 @@ class _Native:
 
     def install(self) -> None:
         """Handle the signal; whoever did so until now is told of what is not ours."""
-        self._libc.sigaction(signal.SIGBUS, None, self._now)
-        if ctypes.c_uint64.from_buffer(self._now).value == self._address:
+        there = ctypes.create_string_buffer(256)
+        self._libc.sigaction(signal.SIGBUS, None, there)
+        if ctypes.c_uint64.from_buffer(there).value == self._address:
             return
         with self._lock:
-            self._libc.sigaction(signal.SIGBUS, self._ours, self._now)
-            if ctypes.c_uint64.from_buffer(self._now).value != self._address:
-                self._before.raw = self._now.raw
+            self._libc.sigaction(signal.SIGBUS, self._ours, there)
+            if ctypes.c_uint64.from_buffer(there).value != self._address:
+                self._before.raw = there.raw
+                # Whoever was handed a fault before may have gone on: it is asked first again.
+                ctypes.c_uint64.from_address(self._head + 8 * _LEFT).value = 0
 
     def _action(self) -> Any:
         action = ctypes.create_string_buffer(256)
