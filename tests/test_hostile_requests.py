@@ -362,9 +362,7 @@ def test_files_of_a_killed_server_go_with_the_next_one(tmp_path: Path) -> None:
 # Names are not paths --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["{file}", "file://{file}", "http://127.0.0.1:9/x.csv", "{folder}/none.csv", "x.db::t"]
-)
+@pytest.mark.parametrize("name", ["{file}", "file://{file}", "http://127.0.0.1:9/x.csv", "{folder}/no.csv", "x.db::t"])
 def test_a_name_is_not_taken_for_a_path(client: TestClient, tmp_path: Path, name: str) -> None:
     """A page of joins was asked about any path, and read it here."""
     (tmp_path / "mine.csv").write_text("secret_name,b\n1,2\n2,3\n")

@@ -132,7 +132,9 @@ def test_the_command_passes_every_option_on(
     demo_index: Lake, arrived: list[Request[Any]], monkeypatch: pytest.MonkeyPatch, name: str, option: str
 ) -> None:
     kind = declared(name)
-    given = given_to(kind, "cli", option)
+    # What is not named is guessed first, and then asked about.
+    named = {"key": (KEY, TARGET), "target": TARGET} if name == "correlated" else {}
+    given = {**given_to(kind, "cli", option), **named}
     words = [*next(each for each, asked in COMMANDS.items() if asked == name).split()]
     words += [demo_index.path] if kind.about.indexed else []
     for each, value in given.items():

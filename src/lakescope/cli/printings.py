@@ -348,6 +348,13 @@ class DependencyPrinting(Listed):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReferenceSetPrinting(Listed):
+    """Prints what holds after imputations."""
+
+    empty = "no dependency was found"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ComparisonPrinting(Listed):
     """Prints what became of dependencies, and how many of each kind there are."""
 
@@ -454,7 +461,7 @@ PRINTINGS: dict[str, type[Printing]] = {
     "fds compare": ComparisonPrinting,
     "fds violations": ViolationPrinting,
     "fds split": SplitPrinting,
-    "fds reference": DependencyPrinting,
+    "fds reference": ReferenceSetPrinting,
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
     "drift": DriftPrinting,
