@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -297,7 +298,8 @@ def test_units_that_follow_each_other_share_a_connection(postgres: Server) -> No
                 processes.add(open_here() - before)
             # One for tables; another one for views, which have less time, and that one broke.
             assert processes == {0, 1}
-        assert open_here() == before
+        # The server takes a moment to see that a connection has ended.
+        assert any(open_here() == before or time.sleep(0.05) for _ in range(200))
 
 
 def test_partitions_are_one_table_and_children_are_others(postgres: Server) -> None:

@@ -150,6 +150,8 @@ def from_one_generation(method: _Method) -> _Method:
 
     @wraps(method)
     def answered(self: Lake, *arguments: Any, **options: Any) -> Any:
+        if self._is_view:  # asked by another question, which looks at the files when it ends
+            return method(self, *arguments, **options)
         with self._view() as lake:
             return method(lake, *arguments, **options)
 
@@ -167,6 +169,8 @@ class Lake:
         self._snapshot = _Snapshot(index, pool)
         #: A lake of one generation, for a question: it never opens another one.
         self._is_view = False
+        #: Columns as sides of code, of one question: it writes code in several dialects.
+        self._sides: dict[tuple[str, str], Side] = {}
         self._opening = threading.Lock()
 
     @classmethod
@@ -198,6 +202,9 @@ class Lake:
 
         A file of the index that is damaged, before or meanwhile, is told instead of an answer.
         """
+        if self._is_view:
+            yield self
+            return
         lake = self._now()
         with lake._index.question():
             yield lake
@@ -209,7 +216,7 @@ class Lake:
         if self._snapshot.index.damage is not None:
             self._reopen(only=self._snapshot)
         lake = object.__new__(type(self))
-        lake.__dict__ |= {**self.__dict__, "_is_view": True}
+        lake.__dict__ |= {**self.__dict__, "_is_view": True, "_sides": {}}
         return lake
 
     def _reopen(self, only: _Snapshot | None = None) -> None:
@@ -522,6 +529,13 @@ class Lake:
 
     def _side(self, table: str, column: str) -> Side:
         """A column of the lake as one side of code, with what the index knows of how its values are written."""
+        if not self._is_view:
+            return self._side_of(table, column)
+        if (table, column) not in self._sides:
+            self._sides[table, column] = self._side_of(table, column)
+        return self._sides[table, column]
+
+    def _side_of(self, table: str, column: str) -> Side:
         names = {self._joins.name_of(number): number for number in self._joins.columns_of(table)}
         fields = ("kinds", "source_type", "patterns", "empty", "markers", "top", "sample", "minimum", "maximum")
         record = self._index.column(names[_known(column, names)], (*fields, "data_class", "distinct", "infinite"))
