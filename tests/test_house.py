@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -117,6 +118,11 @@ def test_every_room_is_in_the_plan() -> None:
     there = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert there - EVERYBODY - {"__init__", "__main__"} == set(ROOMS)
     assert {path.name for path in (ROOT / "engines").iterdir() if (path / "__init__.py").exists()} == set(FIELDS)
+
+
+def test_contributing_lists_the_rooms_in_their_order() -> None:
+    page = (ROOT.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == ROOMS
 
 
 @pytest.mark.parametrize("room", ROOMS)
