@@ -33,13 +33,13 @@ from common import Aim, Json, Spread
 from lakescope.pipeline.correlations import Keyed, records
 from lakescope.pipeline.inverted import build_inverted, local_exchange
 from lakescope.pipeline.tokens import TokenBuffer, TokenCut
-from lakescope.report.charts import line_chart
 from lakescope.search import estimators, intervals
 from lakescope.search.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
 from lakescope.search.estimators import Samples
 from lakescope.search.inverted import InvertedIndex
 from lakescope.search.keyed import KeyedQuery
 from lakescope.search.overlaps import OverlapSearch
+from lakescope.show.charts import line_chart
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index

@@ -48,7 +48,7 @@ from lakescope.headers.model import Model
 from lakescope.headers.similar import propose
 from lakescope.headers.suggest import MODES, HeaderRequest
 from lakescope.lake import Lake
-from lakescope.report.charts import line_chart
+from lakescope.show.charts import line_chart
 
 Section = tuple[str, Json, list[Aim]]
 SEEDS = (0, 1, 2, 3, 4)

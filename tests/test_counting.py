@@ -18,7 +18,7 @@ import pytest
 import lakescope
 from lakescope.counting.study import _Run, gee_errors, study, write_report
 from lakescope.errors import BadRequest, NotFound
-from lakescope.report.charts import line_chart
+from lakescope.show.charts import line_chart
 from lakescope.sketches.design import BY_NAME
 
 if TYPE_CHECKING:

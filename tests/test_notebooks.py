@@ -18,10 +18,10 @@ from nbclient import NotebookClient
 
 import lakescope
 from lakescope.lake import Lake
-from lakescope.report.charts import Svg, histogram_chart, scatter_chart
-from lakescope.report.html import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.results import Results
 from lakescope.search.answers import Joinable
+from lakescope.show.charts import Svg, histogram_chart, scatter_chart
+from lakescope.show.notebook import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 import lakescope
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.report import pages, site
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.summary import sizes_of
+from lakescope.show import pages, site
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.summary import sizes_of
 from needs import left_out
 
 if TYPE_CHECKING:

@@ -38,17 +38,17 @@ from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
 from lakescope.keys.answers import ForeignKey
 from lakescope.lake import CHANCE, Lake
-from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
 from lakescope.server.catalog import Catalog, Names
 from lakescope.server.downloads import csv_pieces, guarded, plain_name
-from lakescope.server.graph import lake_map, short_names
 from lakescope.server.jobs import Jobs
 from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
 from lakescope.server.service import Service
 from lakescope.server.worker import Worker
+from lakescope.show.lake_map import lake_map, short_names
+from lakescope.show.text import printable, shorten_inside
 from test_history import three_versions
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 import lakescope
 from lakescope.errors import BadRequest, IndexDamaged
-from lakescope.report.site import MARKER, is_report
+from lakescope.show.site import MARKER, is_report
 from lakescope.sources.discover import discover
 from lakescope.store.manifest import FORMAT_VERSION, MANIFEST, Manifest
 from lakescope.transforms.plan import Plan

@@ -30,7 +30,6 @@ from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.paths import JoinPathsRequest
-from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.answers import (
     Correlated,
@@ -63,6 +62,7 @@ from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed,
 from lakescope.search.paths import split_join
 from lakescope.search.query import QueryColumn, range_of
 from lakescope.search.significance import LEVEL
+from lakescope.show.text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -81,10 +81,10 @@ if TYPE_CHECKING:
     from lakescope.keys.search import KeySearch
     from lakescope.pipeline.progress import Listener
     from lakescope.pipeline.update import Update
-    from lakescope.report.site import Report
     from lakescope.search.joined import Described, JoinedRows
     from lakescope.search.shared import SharedColumns
     from lakescope.shards.pool import Pool
+    from lakescope.show.site import Report
     from lakescope.sources.locations import TableLocation
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
@@ -136,7 +136,7 @@ class TableProfile:
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import profile_html
+        from lakescope.show.notebook import profile_html
 
         return profile_html(self.to_dict())
 
@@ -733,7 +733,7 @@ class Lake:
         query_agg: Aggregate | None = None,
     ) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
-        from lakescope.report.charts import scatter_chart
+        from lakescope.show.charts import scatter_chart
 
         x, y = (
             column.to_pylist() for column in self.scatter_points(query, key, target, found, query_agg=query_agg).columns
@@ -1151,7 +1151,7 @@ class Lake:
         ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
         is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
         """
-        from lakescope.report.site import write_report
+        from lakescope.show.site import write_report
 
         return write_report(self, out, form, progress)
 
@@ -1264,7 +1264,7 @@ class Lake:
         return f"Lake({self.path!r}: {sizes})"
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import lake_html
+        from lakescope.show.notebook import lake_html
 
         return lake_html(self.info())
 

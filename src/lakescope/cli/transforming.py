@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakescope.cli.output import Format, print_record, print_records, print_results, say, write
 from lakescope.cli.progress import TextLine
 from lakescope.errors import BadRequest, NotFound
-from lakescope.report.text import aligned, shorten
+from lakescope.show.text import aligned, shorten
 from lakescope.transforms.clock import Clock
 
 if TYPE_CHECKING:

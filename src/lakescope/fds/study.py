@@ -22,9 +22,9 @@ from lakescope.fds.compare import candidates_of
 from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import beyond_chance, score_all
 from lakescope.fds.table import CodedTable, read
-from lakescope.report.charts import line_chart
-from lakescope.report.study import write_study
 from lakescope.results import Results
+from lakescope.show.charts import line_chart
+from lakescope.show.study import write_study
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from lakescope.errors import LakescopeError
 from lakescope.keys.answers import Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
-from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.keys.evidence import Candidate, ColumnFacts, facts_of
 from lakescope.keys.foreign import Schema, detect
 from lakescope.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
@@ -22,6 +21,7 @@ from lakescope.keys.sketched import SketchedColumns
 from lakescope.once import once
 from lakescope.results import Results
 from lakescope.search.joinable import JoinSearch
+from lakescope.show.diagram import Box, Column, Edge
 from lakescope.store.index import Index
 
 F64 = npt.NDArray[np.float64]

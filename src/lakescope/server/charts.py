@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lakescope.report.text import shorten_inside
+from lakescope.show.text import shorten_inside
 
 Record = dict[str, Any]
 _PREPARING = threading.Lock()

@@ -35,7 +35,6 @@ from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.paths import JoinPathsRequest
-from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
 from lakescope.server import charts
 from lakescope.server.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
 from lakescope.server.asking import asked_by, json_address
@@ -45,6 +44,7 @@ from lakescope.server.refusals import FromElsewhere, status_of, told
 from lakescope.server.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.server.service import Query as Asking
 from lakescope.server.uploads import MOST, SUFFIXES, Upload
+from lakescope.show.text import percent, printable, shorten, shorten_inside, size_text
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.untrusted import parsed
 

@@ -19,10 +19,10 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
 from lakescope.results import Results
 from lakescope.search.answers import DIALECTS
-from lakescope.server.graph import lake_map
 from lakescope.server.held import Held, Told, others
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
+from lakescope.show.lake_map import lake_map
 
 if TYPE_CHECKING:
     from lakescope.search.answers import Joinable

@@ -20,11 +20,11 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from lakescope.errors import BadRequest, NotFound
-from lakescope.report.text import printable, shorten, size_text
 from lakescope.server.folders import OwnFolder
 from lakescope.server.held import Held
 from lakescope.server.refusals import Refused, busy, too_large
 from lakescope.server.visitors import NOBODY, Claim, Owner, giving_way, owner_of
+from lakescope.show.text import printable, shorten, size_text
 
 #: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
 SUFFIXES = {

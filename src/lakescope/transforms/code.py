@@ -13,9 +13,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from lakescope.errors import BadRequest
-from lakescope.report.text import STEERING
 from lakescope.search.code import as_sql
 from lakescope.search.reading_code import Reader, text_reader
+from lakescope.show.text import STEERING
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (

@@ -1,6 +1,6 @@
 """The pages of a report as HTML: no inline script or style, nothing from the network, every text escaped.
 
-A page is made of elements (:mod:`lakescope.report.markup`); how they look is in ``assets/report.css``, what little
+A page is made of elements (:mod:`lakescope.show.markup`); how they look is in ``assets/report.css``, what little
 moves in ``assets/report.js``. Links between tables are made by a function that knows the name of a table's page.
 """
 
@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lakescope.report.charts import histogram_chart
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.text import cell_text, percent, shorten, shorten_inside, size_text
+from lakescope.show.charts import histogram_chart
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.text import cell_text, percent, shorten, shorten_inside, size_text
 
 Summary = Mapping[str, Any]
 #: The address of a table's page as seen from the page that is written; None for a table without one.

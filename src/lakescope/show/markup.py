@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from lakescope.report.text import printable
+from lakescope.show.text import printable
 
 _VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakescope.report.markup import text as html_text
+from lakescope.show.markup import text as html_text
 
 Points = Sequence[tuple[float, float]]
 

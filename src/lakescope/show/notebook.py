@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakescope.report.charts import histogram_chart
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.text import percent, shorten, size_text
+from lakescope.show.charts import histogram_chart
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.text import percent, shorten, size_text
 
 _FRAME = "font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto"
 _HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1px solid #8886;white-space:nowrap"
