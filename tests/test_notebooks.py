@@ -20,8 +20,8 @@ import lakescope
 from lakescope.lake import Lake
 from lakescope.results import Results
 from lakescope.search.answers import Joinable
-from lakescope.show.charts import Svg, histogram_chart, scatter_chart
-from lakescope.show.notebook import bar_html, plan_html, profile_html, results_html, words_html
+from lakescope.show.charts import Svg, histogram_chart, scatter_chart, share_bar
+from lakescope.show.notebook import plan_html, profile_html, results_html, words_html
 from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -137,7 +137,7 @@ def test_no_text_escapes(hostile: str, counts: list[int]) -> None:
 @settings(deadline=None)
 @given(st.floats(allow_nan=False))
 def test_a_bar_stays_in_its_place(share: float) -> None:
-    drawn = bar_html(share, 50)
+    drawn = share_bar(share, width=50)
     check(drawn)
     whole, filled = (float(width) for width in re.findall(r'<rect width="([^"]+)"', drawn))
     assert 0 <= filled <= whole == 50

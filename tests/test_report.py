@@ -156,7 +156,7 @@ def test_pictures_say_what_they_show(demo_site: Path) -> None:
     }
     status, total = cards["status"], cards["total"]
     assert 'class="ends"><span>the 6 most frequent values, from the left</span></div>' in status
-    assert 'aria-label="Most frequent values"' in status
+    assert 'aria-label="Most frequent values of status"' in status
     assert 'class="ends"><span>2.21</span>' in total
     assert 'class="filled"' not in total
     assert 'class="filled"' in cards["note"]

@@ -19,7 +19,7 @@ from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.server.visitors import plain_address
 
-_NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart", "altair", "vl_convert")
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart")
 
 
 #: Signs of a token.

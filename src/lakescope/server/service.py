@@ -29,7 +29,6 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Meaning, Request, options_of
 from lakescope.server import tasks
 from lakescope.server.catalog import SORTS, Catalog
-from lakescope.server.charts import prepare, script
 from lakescope.server.held import Held
 from lakescope.server.jobs import LANES, Job, Jobs, Lane
 from lakescope.server.places import Places
@@ -184,7 +183,6 @@ class Service:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
-        script()
         _collect()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
@@ -209,7 +207,6 @@ class Service:
 
         Those of one address take no more than a part of the threads that all share.
         """
-        prepare()
         address = owner_of(visitor).address
         with self._counting:
             if address and self._asking[address] >= _AT_ONCE_EACH:

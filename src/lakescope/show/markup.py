@@ -10,9 +10,12 @@ _VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is HTML already, for templates too."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
 
 
 def text(value: object) -> Html:
