@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 
 import lakescope
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.transforms.program import Expression, Piece, Program
 from lakescope.lake import Lake
 from lakescope.results import Results
-from lakescope.search.answers import Joinable
 from lakescope.show.charts import Svg, histogram_chart, scatter_chart, share_bar
 from lakescope.show.notebook import plan_html, profile_html, results_html, words_html
-from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
