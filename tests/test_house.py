@@ -18,8 +18,8 @@ ROOT = Path(lakescope.__file__).parent
 
 #: The rooms, in the order in which data flows. A room uses rooms above it, and none below.
 ROOMS = (
-    *("values", "sketches", "profile", "sources", "report", "results", "store", "build", "tables"),
-    *("engines", "studies", "server", "search", "keys", "transforms", "questions", "lake", "demo", "faces"),
+    *("values", "sketches", "profile", "sources", "show", "results", "store", "build", "tables"),
+    *("engines", "studies", "search", "transforms", "questions", "lake", "demo", "faces"),
 )
 #: The fields of the engines: each uses only those that are named, whatever rooms above it has.
 FIELDS: dict[str, set[str]] = {
@@ -40,7 +40,7 @@ WITHOUT = {
     "demo": set(ROOMS) - {"sources", "demo"},
 }
 #: Modules on their way to rooms of their own.
-MOVING = {"engines": {"keys", "transforms"}}
+MOVING = {"engines": {"transforms"}}
 #: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
 EVERYBODY = {
     *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),
