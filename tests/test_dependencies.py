@@ -109,11 +109,11 @@ def test_minimal_dependencies_equal_brute_force(relation: CodedTable, nulls: str
     found = discover(codes, most)
     assert found.complete
     wanted = brute(codes, most)
-    assert [set(sides) for sides in found.found] == wanted
+    assert [set(sides) for sides in found.left_sides] == wanted
     # As if it were a sample, which every answer is checked against.
     search = Discovery(codes, most, Budget(None))
     search.whole_table = False
-    assert [set(sides) for sides in search.run().found] == wanted
+    assert [set(sides) for sides in search.run().left_sides] == wanted
 
 
 @settings(deadline=None, max_examples=30)
@@ -128,12 +128,12 @@ def test_sampling_finds_what_comparing_all_pairs_does(seed: int, nulls: str) -> 
     found = discover(relation.under(nulls))  # type: ignore[arg-type]
     wide = relation.under(nulls)  # type: ignore[arg-type]
     scorer = Scorer(wide)
-    for rhs, sides in enumerate(found.found):
+    for rhs, sides in enumerate(found.left_sides):
         for lhs in sides:
             assert scorer.score(lhs, rhs).degree == 0
             for left_out in lhs:
                 assert scorer.score(tuple(c for c in lhs if c != left_out), rhs).degree > 0
-    assert (0, 1) in found.found[4]
+    assert (0, 1) in found.left_sides[4]
 
 
 @settings(deadline=None, max_examples=60)
@@ -171,8 +171,8 @@ def test_more_than_sixty_four_columns() -> None:
     codes = dice.integers(0, 3, (130, 60)).astype(np.int32)
     codes[129] = codes[0] * 3 + codes[70]
     found = discover(codes, 2)
-    assert (0, 70) in found.found[129]
-    assert (129,) in found.found[0]
+    assert (0, 70) in found.left_sides[129]
+    assert (129,) in found.left_sides[0]
 
 
 def test_a_budget_of_time_ends_it_with_what_holds() -> None:
@@ -180,7 +180,7 @@ def test_a_budget_of_time_ends_it_with_what_holds() -> None:
     found = discover(codes, budget=Budget(0.0))
     assert not found.complete
     scorer = Scorer(codes)
-    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.left_sides) for lhs in sides)
 
 
 def test_a_budget_that_ends_while_validating_says_so() -> None:
@@ -225,7 +225,7 @@ def test_when_time_is_up_short_left_sides_have_been_found() -> None:
     found = discover(codes, None, _LateInRound())
     assert not found.complete
     assert found.whole == 2
-    told = {(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides}
+    told = {(lhs, rhs) for rhs, sides in enumerate(found.left_sides) for lhs in sides}
     assert told >= {((3,), 7), ((199,), 150), ((199,), 160), ((150, 160), 199)}
     scorer = Scorer(codes)
     for lhs, rhs in told:
@@ -240,10 +240,10 @@ def test_single_columns_of_wide_tables_need_no_sample() -> None:
     codes[59] = 4
     found = discover(codes, 1)
     assert found.complete
-    assert {rhs for rhs, sides in enumerate(found.found) if (0,) in sides} == set(range(1, 7))
-    assert found.found[7] == found.found[8] == found.found[59] == [()]
+    assert {rhs for rhs, sides in enumerate(found.left_sides) if (0,) in sides} == set(range(1, 7))
+    assert found.left_sides[7] == found.left_sides[8] == found.left_sides[59] == [()]
     scorer = Scorer(codes)
-    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.left_sides) for lhs in sides)
 
 
 def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -426,4 +426,4 @@ def test_tokens_of_sets_are_found_again(small: Lake) -> None:
         tokens = segment.tokens_of_set(number)
         assert part.tokens_of_set(number).tolist() == np.sort(tokens).tolist()
         assert np.unique(tokens).size == segment.sizes[number]
-        assert segment.held(segment.groups_of_tokens(tokens), number).all()
+        assert segment.holds_groups(segment.groups_of_tokens(tokens), number).all()

@@ -49,7 +49,7 @@ _NO_DIGITS = (1 << 30, 0)
 
 
 @dataclass(slots=True)
-class Keyed:
+class BuiltSketch:
     """The sketch of one key while pieces of the table come in.
 
     Of each of its columns: whether it leads the table, the fewest and the most digits of its whole numbers. ``sides``
@@ -61,7 +61,7 @@ class Keyed:
     digits: list[tuple[int, int]]
     sides: list[KeySketch] = field(default_factory=list)
 
-    def judge(self, columns: Sequence[Column]) -> None:
+    def judge(self, columns: Sequence[KeyColumn]) -> None:
         """Refuse the key if a cell says that it is none."""
         self.digits = [_span(mine, each.digits) for mine, each in zip(self.digits, columns, strict=True)]
         if any(each.has_decimals for each in columns):
@@ -73,7 +73,7 @@ class Keyed:
             if most and not leading and (fewest != most or most == 1):
                 self.sketch.refuse()
 
-    def merge(self, other: Keyed) -> None:
+    def merge(self, other: BuiltSketch) -> None:
         self.digits = [_span(mine, theirs) for mine, theirs in zip(self.digits, other.digits, strict=True)]
         self.leading = [mine and theirs for mine, theirs in zip(self.leading, other.leading, strict=True)]
         self.sketch.merge(other.sketch)
@@ -99,7 +99,7 @@ class Keyed:
         return codec.pack(_NAME, _VERSION, fields)
 
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> Keyed:
+    def from_bytes(cls, data: bytes | memoryview) -> BuiltSketch:
         fields = codec.unpack(data, _NAME, _VERSION)
         sketches = [KeySketch.from_bytes(fields[f"s{number}"]) for number in range(fields["sides"] + 1)]
         return cls(sketches[0], fields["leading"], [tuple(each) for each in fields["digits"]], sketches[1:])
@@ -115,7 +115,7 @@ def hopeless(alone: Sequence[float], filled: int) -> bool:
 
 
 @dataclass
-class Column:
+class KeyColumn:
     """A column of a batch, as keys and numbers see it."""
 
     name: str
@@ -181,7 +181,7 @@ class Column:
 class _Batch:
     """Some rows of a table; ``positioned`` if the order of its columns is that of the table."""
 
-    columns: list[Column]
+    columns: list[KeyColumn]
     order: int
     positioned: bool
 
@@ -191,7 +191,7 @@ class _Batch:
         width = len(self.columns) if self.positioned else _VERY_WIDE
         return KEYS if width <= _WIDE else (KEYS // 4 if width <= _VERY_WIDE else KEYS // 8)
 
-    def candidates(self) -> Iterator[tuple[Column, ...]]:
+    def candidates(self) -> Iterator[tuple[KeyColumn, ...]]:
         """Columns, and pairs of the first ones, that may be keys."""
         wide = self.positioned and is_wide(len(self.columns))
         able = self.columns[:WIDE_KEYS] if wide else self.columns
@@ -212,13 +212,13 @@ class TableSketches:
     """
 
     def __init__(self) -> None:
-        self.keys: dict[Key, Keyed] = {}
+        self.keys: dict[Key, BuiltSketch] = {}
         self._waiting: _Batch | None = None
         self._batches = 0
 
     def add(self, columns: Sequence[tuple[str, Cells]], order: int, *, positioned: bool = True) -> None:
         """Add a batch of rows. Without ``positioned`` the order of columns says nothing (JSON)."""
-        seen = [Column(name, cells, positioned and i < _LEADING) for i, (name, cells) in enumerate(columns)]
+        seen = [KeyColumn(name, cells, positioned and i < _LEADING) for i, (name, cells) in enumerate(columns)]
         batch = _Batch(seen, order, positioned)
         if self._waiting is not None:
             self._sketch(self._waiting, alone=False)
@@ -229,7 +229,7 @@ class TableSketches:
         else:
             self._sketch(batch, alone=False)
 
-    def finish(self, *, whole: bool) -> dict[Key, Keyed]:
+    def finish(self, *, whole: bool) -> dict[Key, BuiltSketch]:
         """The sketches of all that was added; of a ``whole`` table that was one batch, those that may be worth it."""
         if self._waiting is not None:
             self._sketch(self._waiting, alone=whole)
@@ -243,19 +243,19 @@ class TableSketches:
                 self._add(key, batch.limit, values, batch.order)
 
     @staticmethod
-    def _worth_it(key: Sequence[Column]) -> bool:
+    def _worth_it(key: Sequence[KeyColumn]) -> bool:
         """Whether a key of a whole table might be kept."""
         if not all(column.may_be_key for column in key):
             return False
         filled = min(column.filled for column in key)
         return len(key) == 1 or not hopeless([column.counted.distinct for column in key], filled)
 
-    def _add(self, columns: Sequence[Column], limit: int, values: list[Column], order: int) -> None:
+    def _add(self, columns: Sequence[KeyColumn], limit: int, values: list[KeyColumn], order: int) -> None:
         key = tuple(column.name for column in columns)
         keyed = self.keys.get(key)
         if keyed is None:
             leading = [column.leading for column in columns]
-            keyed = self.keys[key] = Keyed(KeySketch(limit), leading, [_NO_DIGITS for _ in columns])
+            keyed = self.keys[key] = BuiltSketch(KeySketch(limit), leading, [_NO_DIGITS for _ in columns])
             keyed.sides = [KeySketch(_COUNTED) for _ in columns] if len(columns) > 1 else []
         keyed.judge(columns)
         if keyed.sketch.refused:
@@ -273,7 +273,7 @@ class TableSketches:
             side.merge(column.counted)
 
 
-def records(table: str, key: Key, keyed: Keyed, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:
+def records(table: str, key: Key, keyed: BuiltSketch, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:
     """The record of a key and those of its numeric columns; None if it is not worth keeping."""
     if not keyed.worth_keeping:
         return None

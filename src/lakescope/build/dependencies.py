@@ -341,7 +341,7 @@ def likelihoods(table: HashedRows, fds: Sequence[tuple[Side, int, str]]) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DependencySummary:
     """What is told of the dependencies of many tables: the best rows, rows of tables that have none, and how many."""
 
     best: list[list[Any]]
@@ -350,7 +350,7 @@ class Told:
     tables: int
 
 
-def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | None) -> Told:
+def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | None) -> DependencySummary:
     """The rows with the highest scores and no flag, and those with a flag of these; all are written to ``out``."""
     from pyspark.sql import functions as f
 
@@ -362,6 +362,6 @@ def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | Non
         strange = kept.where(f.arrays_overlap("flags", f.array(*map(f.lit, unknown)))).orderBy("table")
         counts = kept.agg(f.count("*"), f.countDistinct("table")).collect()[0]
         best, rest = ([list(row) for row in part.collect()] for part in (first, strange))
-        return Told(best, rest, counts[0], counts[1])
+        return DependencySummary(best, rest, counts[0], counts[1])
     finally:
         kept.unpersist()

@@ -23,7 +23,7 @@ import pyarrow as pa
 from lakescope.array_types import I32, I64, U64
 from lakescope.errors import BuildFailed
 from lakescope.build.kernels import bitmaps_of, directory_of, sort_lists, sort_rows, unite_pairs
-from lakescope.build.lists import Lists, group
+from lakescope.build.lists import SetLists, group
 from lakescope.build.shipping import Shipped
 from lakescope.build.tokens import TokenCut, raw_buckets
 from lakescope.store.ids import column_id
@@ -362,7 +362,7 @@ class ListTokens:
         out.close()
         yield from _rows(iter([(0, _NOTE, 0, json.dumps(note).encode())]))
 
-    def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, Lists]:
+    def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, SetLists]:
         """Tokens of a bucket in order and the sets that hold each; what the catalog does not know is left out."""
         found = [raw for file in files for raw in raw_buckets(file, bucket)]
         owners = [_set_numbers(numbers, raw.keys)[raw.owners] for raw in found]
@@ -371,7 +371,7 @@ class ListTokens:
             every, sets = found[0].hashes, owners[0]
             # Numbers of sets need not come in the order of their keys.
             sort_lists(starts, sets)
-            return every, Lists.of(starts, sets)
+            return every, SetLists.of(starts, sets)
         repeated = [np.repeat(raw.hashes, raw.lengths) for raw in found]
         every = np.concatenate([np.empty(0, np.uint64), *repeated])
         sets = np.concatenate([np.empty(0, np.int32), *owners])
@@ -379,9 +379,9 @@ class ListTokens:
         order = kept[np.argsort(every[kept])]
         every, sets = every[order], sets[order]
         tokens, pairs, starts = unite_pairs(every, sets)
-        return every[:tokens], Lists.of(starts, sets[:pairs])
+        return every[:tokens], SetLists.of(starts, sets[:pairs])
 
-    def _emit(self, bucket: int, lists: Lists, widths: I64) -> Iterator[_Row]:
+    def _emit(self, bucket: int, lists: SetLists, widths: I64) -> Iterator[_Row]:
         shard = (lists.hashes >> np.uint64(65 - self.shards.bit_length())) if self.shards > 1 else lists.hashes * 0
         for number in range(self.shards):
             local = np.flatnonzero(shard == number)
@@ -406,7 +406,7 @@ class MergeLists:
 
     def _merge(self, rows: list[_Row]) -> dict[str, Any]:
         parts = [(bucket, _unpack(payload)) for _, part, bucket, payload in rows if part == _LISTS]
-        lists = Lists.concatenate([Lists(each["starts"], each["sets"], each["hashes"]) for _, each in parts])
+        lists = SetLists.concatenate([SetLists(each["starts"], each["sets"], each["hashes"]) for _, each in parts])
         groups, first = group(lists)
         members = np.argsort(groups, kind="stable")
         whole = lists.take(first)
@@ -621,10 +621,10 @@ class Finish:
             PARTS[POSTINGS],
             {"starts": np.int64, "sets": np.int32, "widths": np.int32, "range": np.int64},
         )
-        lists = [Lists(each["starts"], each["sets"], np.zeros(each["groups"].size, np.uint64)) for each in parts]
+        lists = [SetLists(each["starts"], each["sets"], np.zeros(each["groups"].size, np.uint64)) for each in parts]
         groups = np.concatenate([np.empty(0, np.int32), *(each["groups"] for each in parts)])
         order = np.argsort(groups)
-        ordered = Lists.concatenate(lists).take(order) if lists else Lists.of(np.zeros(1, np.int64), groups)
+        ordered = SetLists.concatenate(lists).take(order) if lists else SetLists.of(np.zeros(1, np.int64), groups)
         widths = np.concatenate([np.empty(0, np.int64), *(each["widths"] for each in parts)])
         out.append(starts=ordered.starts, sets=ordered.sets, widths=widths[order], range=np.array([begin, end]))
         return out.close()

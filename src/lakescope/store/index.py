@@ -25,7 +25,6 @@ from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
 from lakescope.sources.io.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
-from lakescope.store.kept import Kept
 from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
 from lakescope.store.mapped import LocalFiles
 from lakescope.store.segment import (
@@ -35,6 +34,7 @@ from lakescope.store.segment import (
     ROWS_PER_WRITE,
     SCHEMAS,
     chosen,
+    concatenated,
     order_of,
     ordered,
     read_catalog,
@@ -42,8 +42,8 @@ from lakescope.store.segment import (
     read_parts,
     rows_of,
     rows_range,
-    together,
 )
+from lakescope.store.table_cache import TableCache
 from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ _TELLING = ("tables", "problems", "failures")
 CHECKED_BYTES = 32 * 1024 * 1024
 
 
-class Batch(NamedTuple):
+class LiveRecords(NamedTuple):
     """Records as they lie in memory, and the numbers of those whose table is still there."""
 
     records: pa.RecordBatch
@@ -211,7 +211,7 @@ class Index:
     def _columns_of_segment(self, segment: str) -> pa.Table:
         """Tables and positions of all columns of a segment, gone ones too, in order."""
         parts = [self._checked(file, fields=_ORDER) for file in self.manifest.of_kind("columns", segment)]
-        return ordered(together(parts, _schema("columns", _ORDER)), _ORDER)
+        return ordered(concatenated(parts, _schema("columns", _ORDER)), _ORDER)
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
@@ -227,16 +227,16 @@ class Index:
 
     def fields(self, kind: str, names: Sequence[str]) -> pa.Table:
         """Some fields of everything of one kind, in the same order; no others are read."""
-        known = self._known(kind, tuple(names))
+        known = self._in_memory(kind, tuple(names))
         if known is None:
             with self._reading:  # or each of many threads would read them, and all they read would be kept
-                if self._known(kind, tuple(names)) is None:
+                if self._in_memory(kind, tuple(names)) is None:
                     read = list(dict.fromkeys([*_ORDERS[kind], *names]))
                     self._partly.setdefault(kind, []).append(ordered(self._read(kind, fields=read), _ORDERS[kind]))
-            known = self._known(kind, tuple(names))
+            known = self._in_memory(kind, tuple(names))
         return known
 
-    def _known(self, kind: str, names: tuple[str, ...]) -> pa.Table | None:
+    def _in_memory(self, kind: str, names: tuple[str, ...]) -> pa.Table | None:
         """Some fields of everything of one kind, if they are in memory."""
         if (kind, names) not in self._views:
             every = [self._cache[kind]] if kind in self._cache else self._partly.get(kind, [])
@@ -249,7 +249,7 @@ class Index:
     def column(self, number: int, names: Sequence[str]) -> dict[str, Any]:
         """Some fields of the record of a column, by its number: from memory, else of its row group alone."""
         wanted = tuple(names)
-        known = self._known("columns", wanted)
+        known = self._in_memory("columns", wanted)
         if known is None and self._remote is None and self._pays(wanted):
             known = self.fields("columns", wanted)
         if known is None:
@@ -277,7 +277,7 @@ class Index:
             found.append(chosen(records, numbers))
             files.append(np.full(numbers.size, place, np.int32))
             rows.append(numbers)
-        order = order_of(together(found, _schema("columns", _ORDER)), _ORDER)
+        order = order_of(concatenated(found, _schema("columns", _ORDER)), _ORDER)
         return np.concatenate(files)[order], np.concatenate(rows)[order]
 
     def _rows_within(self, numbers: range, names: tuple[str, ...]) -> pa.Table:
@@ -294,7 +294,7 @@ class Index:
             first = int(rows[at] - (ends[group - 1] if group else 0))
             found.append(self._group(int(places[at]), group, names).slice(first, count))
             at += count
-        return together(found, _schema("columns", names))
+        return concatenated(found, _schema("columns", names))
 
     @once
     def _groups(self) -> Callable[[int], tuple[pq.FileMetaData, I64]]:
@@ -313,7 +313,7 @@ class Index:
     @once
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
         """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
-        kept = Kept(_KEPT_BYTES)
+        kept = TableCache(_KEPT_BYTES)
 
         def read(place: int, group: int, names: tuple[str, ...]) -> pa.Table:
             file = self.manifest.of_kind("columns")[place]
@@ -348,7 +348,7 @@ class Index:
     def _tables(self) -> pa.Table:
         """All tables, in order; where each is gets known."""
         parts = list(self._live_rows("tables"))
-        every = together([rows for _, rows in parts], SCHEMAS["tables"]).drop_columns(list(OF_THE_SCAN))
+        every = concatenated([rows for _, rows in parts], SCHEMAS["tables"]).drop_columns(list(OF_THE_SCAN))
         order = order_of(every, _ORDERS["tables"])
         segments = [name for file, rows in parts for name in [file.segment] * rows.num_rows]
         self._segments = [segments[row] for row in order.tolist()]
@@ -372,20 +372,20 @@ class Index:
         return list(self._read(kind).to_pylist())
 
     def state(self, table: str) -> dict[str, Any] | None:
-        """The same of one table that is there."""
+        """The record of one table, with what tells a later state of its files; None if it is not there."""
         found = self._read("tables", table).to_pylist()
         return dict(found[0]) if found else None
 
     def past(self, kind: str, table: str | None = None) -> pa.Table:
         """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
         found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
-        return ordered(together(found, SCHEMAS[kind]), _ORDERS[kind])
+        return ordered(concatenated(found, SCHEMAS[kind]), _ORDERS[kind])
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
         if "columns" in self._cache:
             return rows_of(self._cache["columns"], table)
-        names = self._known("columns", ("table",))
+        names = self._in_memory("columns", ("table",))
         if names is None:
             return ordered(self._read("columns", table), ["position"])
         first, end = rows_range(names, table)
@@ -399,12 +399,12 @@ class Index:
 
     def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of one kind, or those of one table, or some fields of all."""
-        return together([rows for _, rows in self._live_rows(kind, table, fields)], _schema(kind, fields))
+        return concatenated([rows for _, rows in self._live_rows(kind, table, fields)], _schema(kind, fields))
 
     def _live_rows(
         self, kind: str, table: str | None = None, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[SegmentFile, pa.Table]]:
-        """The same, a file at a time."""
+        """All records of one kind, or those of one table, or some fields of all; a file at a time."""
         for file in self.manifest.of_kind(kind, None if table is None else self._segment_with(table)):
             rows = self._checked(file, table=table, fields=fields)
             live = self._live(file, rows["table"])
@@ -462,13 +462,13 @@ class Index:
 
         return find
 
-    def batches(self, kind: str) -> list[Batch]:
+    def batches(self, kind: str) -> list[LiveRecords]:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
             for batch in self.records(file):
                 live = self._live(file, batch.column("table"))
-                found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
+                found.append(LiveRecords(batch, np.arange(batch.num_rows) if live is None else live))
         return found
 
     def records(self, file: SegmentFile) -> list[pa.RecordBatch]:
@@ -577,7 +577,7 @@ class Index:
         return kept if isinstance(kept, dict) else None
 
     def remember_arrays(self, name: str, arrays: Arrays) -> None:
-        """The same for flat arrays, which are mapped when they are recalled."""
+        """Keep arrays beside the segment, if that can be; they are mapped when they are recalled."""
         target = self._beside(name, "bin")
         file = ArrayFile(target.parent, name, {field: array.dtype for field, array in arrays.items()})
         draft = target.with_name(file.name)
@@ -633,7 +633,7 @@ class Index:
         return None if checksum == file.checksum else "is damaged: its checksum does not match"
 
     def _remote_problem(self, file: SegmentFile) -> str | None:
-        """The same of a file that lies elsewhere, which is fetched again."""
+        """What is wrong with a file of a remote index, which is fetched again."""
         assert self._remote is not None
         cached = self._remote.file(file.path)
         cached.forget()

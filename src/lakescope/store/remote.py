@@ -83,7 +83,7 @@ class CachedFile:
         self._lock = threading.Lock()
         self._data = folder / f"{file.checksum}-{file.size}.data"
         blocks = -(-file.size // BLOCK)
-        self._known = np.zeros(blocks, np.bool_)
+        self._present = np.zeros(blocks, np.bool_)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._handle = os.open(self._data, os.O_RDWR | os.O_CREAT, 0o600)
@@ -117,26 +117,26 @@ class CachedFile:
 
     def whole(self) -> pa.Buffer:
         """All of the file."""
-        if not self._known.all():
+        if not self._present.all():
             self.need(np.zeros(1, np.int64), np.array([self.file.size]))
         return self.buffer
 
     def need(self, begins: I64, ends: I64) -> None:
         """Have some ranges of bytes here."""
         wanted = _blocks(begins, ends)
-        wanted = wanted[~self._known[wanted]]
+        wanted = wanted[~self._present[wanted]]
         if not wanted.size:
             return
         with self._lock:
             missing = [number for number in wanted.tolist() if not self._is_here(number)]
             if missing:
                 self._fetch(missing)
-            self._known[wanted] = True
+            self._present[wanted] = True
 
     def forget(self) -> None:
         """Fetch all of it again when it is next needed."""
         os.ftruncate(self._hashes, 0)
-        self._known[:] = False
+        self._present[:] = False
 
     def _bytes(self, number: int) -> memoryview:
         return memoryview(self.buffer)[number * BLOCK : (number + 1) * BLOCK]

@@ -105,7 +105,7 @@ class _Run:
         self._name, self._size = name, size
         self._design = design(name, error=error, n_max=size)
         self._errors: list[float] = []
-        self._held = 0
+        self._covered = 0
         self._seconds = 0.0
         self._bytes = self._design.bytes
         self._note = self._left_out()
@@ -131,7 +131,7 @@ class _Run:
         estimate = counter.estimate()
         self._seconds += time.process_time() - began
         low, high = counter.interval()
-        self._held += low <= self._size <= high
+        self._covered += low <= self._size <= high
         self._errors.append(estimate / self._size - 1)
         used = -(-counter.memory_bits // 8)
         self._bytes = max(self._bytes, used) if len(self._errors) > 1 else used
@@ -146,7 +146,7 @@ class _Run:
         errors = np.array(self._errors)
         return Trial(
             *(self._name, self._size, n, float(np.abs(errors).mean()), float(np.abs(errors).max())),
-            *(float(errors.mean()), self._held / n, 1e9 * self._seconds / n / self._size),
+            *(float(errors.mean()), self._covered / n, 1e9 * self._seconds / n / self._size),
             *(self._bytes, parameters, self._note),
         )
 

@@ -61,10 +61,10 @@ class FindDependencies:
         tables = _tables(self.path, self.generation)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                records = [asdict(each) for each in self._found(*tables[number])]
+                records = [asdict(each) for each in self._dependencies_of(*tables[number])]
                 yield pa.RecordBatch.from_pylist(records, schema=arrow_schema(LakeDependency))
 
-    def _found(self, table: str, location: str) -> list[LakeDependency]:
+    def _dependencies_of(self, table: str, location: str) -> list[LakeDependency]:
         try:
             coded = read(location, self.missing, texts=True, most_cells=WORKER_CELLS)
             found = dependencies(coded, scored=_SCORED, **self.options)

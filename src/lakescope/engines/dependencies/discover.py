@@ -45,7 +45,7 @@ class Discovered:
     many to keep rather than too little time.
     """
 
-    found: list[list[Side]]
+    left_sides: list[list[Side]]
     complete: bool
     whole: int
     full: bool
@@ -81,7 +81,7 @@ class Discovery:
         while size < 2 * self.rows:
             size *= 2
         self.slots = np.empty(size, np.int32)
-        self.known: dict[Side, set[int]] = {}
+        self.confirmed: dict[Side, set[int]] = {}
 
     def _mask(self, columns: range | tuple[int, ...] | list[int]) -> U64:
         mask = np.zeros(self.words, np.uint64)
@@ -251,7 +251,7 @@ class Discovery:
         learnt: list[U64] = []
         checked = 0
         for side, held, masks in self._checked(wanted):
-            self.known.setdefault(side, set()).update(held)
+            self.confirmed.setdefault(side, set()).update(held)
             failed.update(column for column in wanted[side] if column not in held)
             learnt.append(masks)
             checked += 1
@@ -276,7 +276,7 @@ class Discovery:
                 break
 
     def _holds(self, side: Side, column: int) -> bool:
-        return column in self.known.get(side, ())
+        return column in self.confirmed.get(side, ())
 
 
 def _by_size(side: Side) -> tuple[int, tuple[int, ...]]:

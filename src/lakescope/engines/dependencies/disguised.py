@@ -46,7 +46,7 @@ def disguised(query: Any, missing: tuple[str, ...] = ()) -> Results[Disguised]:
 
 
 def disguised_in(table: CodedTable) -> list[Disguised]:
-    """The same of a table that has been read, with its texts."""
+    """Values that may stand for missing ones, the most frequent first, of a table that was read with its texts."""
     found = [each for column in range(table.columns) for each in _of_column(table, column)]
     return sorted(found, key=lambda each: (-each.count, each.column, each.value))
 

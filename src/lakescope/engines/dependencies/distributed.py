@@ -27,7 +27,7 @@ from lakescope.build.dependencies import (
 from lakescope.engines.dependencies.answers import NULLS, Dependency, Nulls, Order
 from lakescope.engines.dependencies.budget import Budget
 from lakescope.engines.dependencies.discover import Discovered, Discovery, Side
-from lakescope.engines.dependencies.find import Judge
+from lakescope.engines.dependencies.find import DependencyRanker
 from lakescope.engines.dependencies.scores import Likelihood, Scorer
 from lakescope.engines.dependencies.table import CodedTable, marked
 from lakescope.errors import BadRequest
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 #: Cells of the sample that the driver holds, and its rows at most.
 _CELLS, _ROWS = 4_000_000, 200_000
 #: Candidates that are checked or scored by one aggregation.
-_TOGETHER = 200
+_PER_AGGREGATION = 200
 #: Chance of dropping an approximate dependency by its degree in the sample alone.
 _RISK = 1e-9
 
@@ -70,7 +70,9 @@ def dependencies_on(
     scores = _scores(table, found, time)
     different = different_rows(table, nulls)
     notes = [f"on Spark, with a sample of {sampled.shape[1]:,} of {table.rows:,} rows; genuineness is not worked out"]
-    return Judge(table.names, nulls, scores, table.missing, different).results(found, by, 0, Budget(None), notes)
+    return DependencyRanker(table.names, nulls, scores, table.missing, different).results(
+        found, by, 0, Budget(None), notes
+    )
 
 
 def _hashed(spark: SparkSession, query: Any, missing: Sequence[int]) -> HashedRows:
@@ -93,9 +95,9 @@ def _coded(rows: U64, names: tuple[str, ...]) -> CodedTable:
     return CodedTable(names, codes)
 
 
-def _together(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _in_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Items, as many at a time as one aggregation serves."""
-    return (items[begin : begin + _TOGETHER] for begin in range(0, len(items), _TOGETHER))
+    return (items[begin : begin + _PER_AGGREGATION] for begin in range(0, len(items), _PER_AGGREGATION))
 
 
 class _OnSpark(Discovery):
@@ -115,7 +117,7 @@ class _OnSpark(Discovery):
                 left[side] = held
             else:
                 yield side, [], masks
-        for sides in _together(sorted(left)):
+        for sides in _in_batches(sorted(left)):
             asked = [(side, tuple(left[side])) for side in sides]
             for (side, columns), pairs in zip(asked, broken(self.table, asked, self.nulls), strict=True):
                 # A column that no pair shows broken may still be: it is asked again, without those that are.
@@ -147,47 +149,47 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
             and not any(set(lhs).issuperset(known) for known in found[rhs])
             and scorer.score(lhs, rhs).degree <= (error + slack) * scorer.rows + 1e-9
         ]
-        for together in _together(asked):
+        for batch in _in_batches(asked):
             if budget.late:
                 return Discovered(found, False, size - 1, False, size, validated, exact=False)
-            for (lhs, rhs, _), sums in zip(together, likelihoods(table, together), strict=True):
+            for (lhs, rhs, _), sums in zip(batch, likelihoods(table, batch), strict=True):
                 validated += 1
                 if sums[4] - sums[0] <= int(error * sums[4] + 1e-9):
                     found[rhs].append(lhs)
     return Discovered(found, True, most, False, most, validated, exact=False)
 
 
-class _Known:
+class _SparkScores:
     """Likelihoods that were worked out on Spark."""
 
-    def __init__(self, rows: int, known: dict[tuple[Side, int], Likelihood]) -> None:
-        self.rows, self._known = rows, known
+    def __init__(self, rows: int, likelihoods: dict[tuple[Side, int], Likelihood]) -> None:
+        self.rows, self._likelihoods = rows, likelihoods
 
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
-        return self._known[tuple(lhs), rhs]
+        return self._likelihoods[tuple(lhs), rhs]
 
     def knows(self, lhs: Sequence[int], rhs: int) -> bool:
         """Whether it was worked out before time was up."""
-        return (tuple(lhs), rhs) in self._known
+        return (tuple(lhs), rhs) in self._likelihoods
 
 
-def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls, _Known]:
+def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls, _SparkScores]:
     """Scores of what was found, and of empty left sides, under every semantics; those that are the same once."""
     fds: list[tuple[Side, int]] = [((), rhs) for rhs in range(len(table.names))]
-    fds += [(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
+    fds += [(lhs, rhs) for rhs, sides in enumerate(found.left_sides) for lhs in sides]
     different = NULLS if any(table.missing) else ("equal",)
     # Empty left sides first: without them nothing else can be told.
     asked = [(lhs, rhs, each) for lhs, rhs in dict.fromkeys(fds) for each in different]
     known: dict[str, dict[tuple[Side, int], Likelihood]] = {each: {} for each in different}
     rows = dict.fromkeys(different, 0)
-    for together in _together(asked):
+    for batch in _in_batches(asked):
         if budget.late and all(rows.values()):
             break
-        for (lhs, rhs, each), sums in zip(together, likelihoods(table, together), strict=True):
+        for (lhs, rhs, each), sums in zip(batch, likelihoods(table, batch), strict=True):
             known[each][lhs, rhs] = _likelihood(*sums)
             rows[each] = max(rows[each], sums[4])
-    made = {each: _Known(rows[each], known[each]) for each in different}
+    made = {each: _SparkScores(rows[each], known[each]) for each in different}
     return {each: made.get(each, made["equal"]) for each in NULLS}
 
 

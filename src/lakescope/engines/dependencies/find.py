@@ -55,11 +55,11 @@ def dependencies(
         _ready()
     time = Budget(budget)
     scorers = {each: Scorer(table.under(each)) for each in NULLS}
-    found = _found(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
+    found = _discovered(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
     different = scorers[nulls].different_rows()
     genuineness = GenuinenessScorer(table, model)
     genuineness.budget = time
-    judge = Judge(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
+    judge = DependencyRanker(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
     return judge.results(found, by, scored, time, notes_on_missing(table))
 
 
@@ -72,7 +72,7 @@ def _ready() -> None:
     scorer.score((1,), 0)
 
 
-def _found(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
+def _discovered(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
     if error:
         return discover_approximate(scorer, columns, columns if most is None else most, error, budget)
     return discover(scorer.codes, most, budget)
@@ -112,7 +112,7 @@ class Scores(Protocol):
         """Whether the score can be told."""
 
 
-class Judge:
+class DependencyRanker:
     """Puts what was found in order, with scores and doubts."""
 
     def __init__(
@@ -147,9 +147,9 @@ class Judge:
     def _all_judged(self, found: Discovered, budget: Budget, by: Order) -> list[Judged]:
         """What was found with its scores, in order; what time does not suffice for comes last."""
         # In order of left sides: rows are grouped by each once.
-        sides = sorted((lhs, rhs) for rhs, each in enumerate(found.found) for lhs in each)
+        sides = sorted((lhs, rhs) for rhs, each in enumerate(found.left_sides) for lhs in each)
         judged = [
-            self._unscored(lhs, rhs, found) if budget.late or not self._known(lhs, rhs) else self._judged(lhs, rhs)
+            self._unscored(lhs, rhs, found) if budget.late or not self._has_scores(lhs, rhs) else self._judged(lhs, rhs)
             for lhs, rhs in sides
         ]
 
@@ -160,7 +160,7 @@ class Judge:
 
         return sorted(judged, key=order)
 
-    def _known(self, lhs: tuple[int, ...], rhs: int) -> bool:
+    def _has_scores(self, lhs: tuple[int, ...], rhs: int) -> bool:
         return all(each.knows(lhs, rhs) for each in self.scores.values())
 
     def _unscored(self, lhs: tuple[int, ...], rhs: int, found: Discovered) -> Judged:

@@ -172,7 +172,7 @@ class GenuinenessScorer:
             return Genuineness(1.0, 1.0, 1.0, possible=True)
         if lacking.size > _SCREENED:
             few = np.sort(np.random.default_rng(self.seed).choice(lacking, _SCREENED, replace=False))
-            held, drawn = self._held(sides, codes[:, few], few, certain, _SCREENING)
+            held, drawn = self._count_holding(sides, codes[:, few], few, certain, _SCREENING)
             if not held:
                 # What breaks with some of the rows filled in breaks with all.
                 return Genuineness(0.0, 0.0, 1 - _RISK ** (1 / drawn), possible=None)
@@ -245,16 +245,16 @@ class GenuinenessScorer:
 
     def _drawn(self, sides: list[int], rows: I32, numbers: I64, certain: I32) -> Genuineness:
         """The share of worlds in which it holds, with Hoeffding's bound, after a first look whether it ever does."""
-        held, drawn = self._held(sides, rows, numbers, certain, _SCREENING)
+        held, drawn = self._count_holding(sides, rows, numbers, certain, _SCREENING)
         if held in (0, drawn):
             bound = 1 - _RISK ** (1 / drawn)
             return Genuineness(float(held > 0), 1 - bound if held else 0.0, 1.0 if held else bound, bool(held) or None)
-        held, drawn = self._held(sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - _RISK))
+        held, drawn = self._count_holding(sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - _RISK))
         share = held / drawn
         bound = math.sqrt(math.log(2 / _RISK) / (2 * drawn))
         return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound), bool(held) or None)
 
-    def _held(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
+    def _count_holding(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
         """In how many worlds it holds, of how many that were drawn."""
         dice = np.random.default_rng([self.seed, wanted, *sides])
         batch = max(1, min(wanted, _DRAWN // max(1, rows.size)))

@@ -18,7 +18,7 @@ from lakescope.array_types import F64
 from lakescope.engines.history.answers import Drift
 from lakescope.engines.history.versions import (
     Record,
-    State,
+    VersionState,
     check_since,
     number_of,
     past_names,
@@ -37,7 +37,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class DriftDistance:
     """How far two distributions are apart."""
 
     measure: str
@@ -79,7 +79,7 @@ def drift(
     return Results(Drift, found, shown=shown, notes=notes, info={"tables": len(names), "compared": compared})
 
 
-def _drifted(table: str, before: State, after: State, minimum: float) -> Iterator[Drift]:
+def _drifted(table: str, before: VersionState, after: VersionState, minimum: float) -> Iterator[Drift]:
     times = before.record["scanned"], after.record["scanned"]
     for name in dict.fromkeys([*before.columns, *after.columns]):
         old, new = before.columns.get(name), after.columns.get(name)
@@ -100,7 +100,7 @@ def _record(
     times: tuple[str, str],
     old: Record | None,
     new: Record | None,
-    far: Distance | None,
+    far: DriftDistance | None,
     chance: float | None,
 ) -> Drift:
     return Drift(
@@ -120,7 +120,9 @@ def _record(
     )
 
 
-def _changes(old: Record, new: Record, far: Distance | None, chance: float | None, minimum: float) -> Iterator[str]:
+def _changes(
+    old: Record, new: Record, far: DriftDistance | None, chance: float | None, minimum: float
+) -> Iterator[str]:
     """What is worth a word, in words."""
     if old["type"] != new["type"]:
         yield f"type {old['type']} to {new['type']}"
@@ -163,7 +165,7 @@ def _chance(first: int, second: int) -> float | None:
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
-def distance(old: Record, new: Record) -> Distance | None:
+def distance(old: Record, new: Record) -> DriftDistance | None:
     """How far the values of two versions of a column are apart; None where one has none."""
     if not _filled(old) or not _filled(new):
         return None
@@ -172,7 +174,7 @@ def distance(old: Record, new: Record) -> Distance | None:
     return _counted(old, new)
 
 
-def _ordered(old: Record, new: Record) -> Distance:
+def _ordered(old: Record, new: Record) -> DriftDistance:
     """The largest difference of two distribution functions that are known at their quantiles."""
     quantiles = [np.array(each["quantiles"], np.float64) for each in (old, new)]
     points = np.unique(np.concatenate(quantiles))
@@ -184,7 +186,7 @@ def _ordered(old: Record, new: Record) -> Distance:
     high = float(np.maximum(high_a - low_b, high_b - low_a).max(initial=0.0))
     shares = [_interpolated(each, points) for each in quantiles]
     value = float(np.abs(shares[0] - shares[1]).max(initial=0.0))
-    return Distance("kolmogorov-smirnov", min(max(value, low), high), low, high)
+    return DriftDistance("kolmogorov-smirnov", min(max(value, low), high), low, high)
 
 
 def _bounds(quantiles: F64, points: F64, error: float) -> tuple[F64, F64]:
@@ -208,7 +210,7 @@ def _interpolated(quantiles: F64, points: F64) -> F64:
     return shares
 
 
-def _counted(old: Record, new: Record) -> Distance:
+def _counted(old: Record, new: Record) -> DriftDistance:
     """The share of rows by which the counts of values differ; of values that are not frequent little is known."""
     (low_a, high_a, rest_a), (low_b, high_b, rest_b) = _shares(old), _shares(new)
     values = {*low_a, *low_b}
@@ -219,7 +221,7 @@ def _counted(old: Record, new: Record) -> Distance:
     low, high = max(0.0, 1 - common_most - left), min(1.0, 1 - common_least)
     if _is_complete(old) and _is_complete(new):
         low = high
-    return Distance("total variation", (low + high) / 2, min(low, high), high)
+    return DriftDistance("total variation", (low + high) / 2, min(low, high), high)
 
 
 def _shares(record: Record) -> tuple[dict[str, float], dict[str, float], float]:

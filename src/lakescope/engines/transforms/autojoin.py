@@ -10,13 +10,13 @@ import numpy as np
 
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.evaluate import derived
-from lakescope.engines.transforms.find import Doubt, Finder, Found
+from lakescope.engines.transforms.find import Doubt, Finder, LearnedJoin
 from lakescope.engines.transforms.fuzzy import MOST_ROWS, find_fuzzy
 from lakescope.engines.transforms.keys import Key, keys_of, split_keys_of
 from lakescope.engines.transforms.pairs import TokenIndex
-from lakescope.engines.transforms.plan import Direction, Evidence, Plan, held, join
+from lakescope.engines.transforms.plan import Direction, ExamplePair, Plan, join, rereadable
 from lakescope.engines.transforms.program import Expression, Piece, Program
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.engines.transforms.union import Joined
 
 #: Estimated share of fuzzy joins that must be right after programs.
@@ -47,15 +47,15 @@ def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan
     ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. Time counts once both are read;
     when it is late, what was found so far is told.
     """
-    left, right = held(left), held(right)
+    left, right = rereadable(left), rereadable(right)
     texts = read(left), read(right)
     clock.begin()
     return learnt(*texts, clock, fuzzy=fuzzy).of(left, right)
 
 
 def learnt(
-    left: Texts,
-    right: Texts,
+    left: TextTable,
+    right: TextTable,
     clock: Clock,
     *,
     fuzzy: bool,
@@ -73,7 +73,7 @@ class _Search:
 
     def __init__(
         self,
-        tables: tuple[Texts, Texts],
+        tables: tuple[TextTable, TextTable],
         clock: Clock,
         led: tuple[frozenset[str], frozenset[str]] | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class _Search:
         self.spent = time.process_time()
         self.indexing = 0.0
         self.direction: Direction | None = None
-        self.found: Found | None = None
+        self.best: LearnedJoin | None = None
         self.joined: Joined | None = None
         self.doubts: list[Doubt] = []
         self.keyless: list[str] = []
@@ -110,12 +110,12 @@ class _Search:
                 found = Finder(source, target, known, self.clock).find()
                 self.doubts += found.doubts if not found.programs else []
                 self.complete = self.complete and found.complete
-                if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
-                    self.direction, self.found = direction, found
-            if self.found is not None:
+                if found.programs and (self.best is None or _better(found, source, self.best, self.tables)):
+                    self.direction, self.best = direction, found
+            if self.best is not None:
                 break
 
-    def _sides(self, direction: Direction) -> tuple[Texts, Texts]:
+    def _sides(self, direction: Direction) -> tuple[TextTable, TextTable]:
         return self.tables if direction == "left->right" else (self.tables[1], self.tables[0])
 
     def plan(self, fuzzy: bool) -> Plan:
@@ -126,9 +126,9 @@ class _Search:
             nearly = self._nearly()
             if nearly is not None:
                 return nearly
-        if self.direction is None or self.found is None:
+        if self.direction is None or self.best is None:
             return Plan(None, reason=self._reason(), info={"learning": learning, "complete": self.complete})
-        return self._plan_of(self.found, self.direction, fuzzy, learning, learning_cpu)
+        return self._plan_of(self.best, self.direction, fuzzy, learning, learning_cpu)
 
     def _nearly(self) -> Plan | None:
         """What joins by distance alone, on the columns that share most words; None if that is not most of one side.
@@ -142,13 +142,13 @@ class _Search:
         direction, name, key = best
         source, target = self._sides(direction)
         program = Program((Expression((Piece(name),)),), key.pieces)
-        found = Found(programs=[program], keys={key.pieces: key}, measured=np.arange(source.rows))
-        self.direction, self.found = direction, found
+        found = LearnedJoin(programs=[program], keys={key.pieces: key}, measured=np.arange(source.rows))
+        self.direction, self.best = direction, found
         plan = self._plan_of(found, direction, True, 0.0, 0.0)
         wanted = max(_FEWEST_NEAR, _MOST * min(source.rows, target.rows))
         if plan.fuzzy is not None and self.joined is not None and self.joined.pairs >= wanted:
             return replace(plan, notes=(*plan.notes, "no program joins these: they are nearly equal as they are"))
-        self.direction, self.found, self.joined = None, None, None
+        self.direction, self.best, self.joined = None, None, None
         return None
 
     def _alike(self) -> tuple[Direction, str, Key] | None:
@@ -171,10 +171,12 @@ class _Search:
                         best = shared, direction, name, key
         return None if best is None or best[0] < _FEWEST_NEAR else best[1:]
 
-    def _plan_of(self, found: Found, direction: Direction, fuzzy: bool, learning: float, learning_cpu: float) -> Plan:
+    def _plan_of(
+        self, found: LearnedJoin, direction: Direction, fuzzy: bool, learning: float, learning_cpu: float
+    ) -> Plan:
         """The plan of programs in one direction, measured on the whole tables."""
         source, target = self._sides(direction)
-        evidence = tuple(Evidence(*each) for each in found.evidence)
+        evidence = tuple(ExamplePair(*each) for each in found.evidence)
         plan = Plan(direction, tuple(found.programs), found.single, evidence=evidence)
         joined = join(plan, source, target)
         if fuzzy:
@@ -203,22 +205,22 @@ class _Search:
 
     def _fuzzy(self, joined: Joined) -> Any:
         assert self.direction is not None
-        assert self.found is not None
+        assert self.best is not None
         source, target = self._sides(self.direction)
         if _too_many(source.rows - joined.pairs, target.rows):
             return None
-        texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
-        key = self.found.keys[self.found.programs[0].keys]
-        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.clock)
+        texts = [derived(program.outputs, source).to_pylist() for program in self.best.programs]
+        key = self.best.keys[self.best.programs[0].keys]
+        fuzzy = find_fuzzy(texts, key, target, joined, self.best.single, FUZZY_PRECISION, self.clock)
         self.complete = self.complete and not self.clock.late
         return fuzzy
 
     def _notes(self, joined: Joined, fuzzy: bool) -> tuple[str, ...]:
         assert self.direction is not None
-        assert self.found is not None
+        assert self.best is not None
         source, target = self._sides(self.direction)
         notes = []
-        sampled = self.found.sampled
+        sampled = self.best.sampled
         if sampled is not None and min(sampled.source, sampled.target) < 1:
             notes.append(
                 f"learnt from {sampled.source:.1%} of the source and {sampled.target:.1%} of the target rows"
@@ -256,10 +258,10 @@ def _too_many(left_over: int, keys: int) -> bool:
     return left_over > LEFT_OVER or keys > MOST_ROWS
 
 
-def _better(found: Found, source: Texts, than: Found, tables: tuple[Texts, Texts]) -> bool:
+def _better(found: LearnedJoin, source: TextTable, than: LearnedJoin, tables: tuple[TextTable, TextTable]) -> bool:
     """More rows joined, else simpler programs. Rows that were only measured on a sample count for all."""
 
-    def weight(each: Found, rows: int) -> tuple[float, tuple[int, ...]]:
+    def weight(each: LearnedJoin, rows: int) -> tuple[float, tuple[int, ...]]:
         joined = each.pairs * rows / max(1, each.measured.size)
         ranks = [program.rank for program in each.programs]
         return -joined, (len(ranks), *ranks[0])

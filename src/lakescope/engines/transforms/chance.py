@@ -144,7 +144,7 @@ def rewrites(output: Expression, rows: Sequence[Row]) -> bool:
 
     Numbers may be padded, and months written in another way.
     """
-    if any(map(str.isalnum, output.own)):
+    if any(map(str.isalnum, output.constant_text)):
         return False
     pieces = [
         Piece(each.column, tuple(step for step in each.steps if not isinstance(step, Digits | Month)))
@@ -172,7 +172,7 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
     met = [row for row, target in zip(rows, key.look_up(hashes).tolist(), strict=True) if target >= 0]
     if len(met) < _FEW:
         return None
-    if rewrites(program.together, met):
+    if rewrites(program.concatenated, met):
         return None
     for place, output in enumerate(program.outputs):
         if rewrites(output, met):

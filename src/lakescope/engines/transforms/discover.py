@@ -13,7 +13,7 @@ from lakescope.engines.joins.grams import GramHit, GramSearch, cut_query
 from lakescope.engines.transforms.autojoin import learnt
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.plan import Plan
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.results import Results
 
@@ -52,7 +52,7 @@ class TransformJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TransformCandidate:
     """A table that may join: where it lies, its size, its columns that were found, and by which hits, best first."""
 
     table: str
@@ -67,7 +67,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TransformRequest:
     """How many tables are told, and how many are looked at."""
 
     k: int = 10
@@ -81,9 +81,9 @@ class Request:
 
 def transform_joins(
     query: Any,
-    request: Request,
+    request: TransformRequest,
     search: GramSearch,
-    described: Callable[[str, Sequence[GramHit]], Candidate],
+    described: Callable[[str, Sequence[GramHit]], TransformCandidate],
     table_of: Callable[[GramHit], str],
     own: range,
     clock: Clock,
@@ -113,7 +113,9 @@ def transform_joins(
     return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
 
 
-def _learnt(query: Any, candidates: Sequence[Candidate], clock: Clock) -> tuple[list[TransformJoin], dict[str, str]]:
+def _learnt(
+    query: Any, candidates: Sequence[TransformCandidate], clock: Clock
+) -> tuple[list[TransformJoin], dict[str, str]]:
     """Candidates for which there is a plan, most rows of the query first, and why there is none for others."""
     mine = read(query)
     found: list[TransformJoin] = []
@@ -132,11 +134,11 @@ def _learnt(query: Any, candidates: Sequence[Candidate], clock: Clock) -> tuple[
 
 
 def _sorted_out(
-    candidates: Iterable[Candidate], search: GramSearch, most: int
-) -> tuple[list[Candidate], list[Candidate]]:
+    candidates: Iterable[TransformCandidate], search: GramSearch, most: int
+) -> tuple[list[TransformCandidate], list[TransformCandidate]]:
     """Tables that join as they are, among those before the last one looked at, and tables to look at."""
-    equal: list[Candidate] = []
-    chosen: list[Candidate] = []
+    equal: list[TransformCandidate] = []
+    chosen: list[TransformCandidate] = []
     for candidate in candidates:
         (equal if search.equal_share(candidate.hit) >= _EQUAL else chosen).append(candidate)
         if len(chosen) == most:
@@ -144,7 +146,7 @@ def _sorted_out(
     return equal, chosen
 
 
-def _plan(mine: Texts, candidate: Candidate, clock: Clock) -> Plan | str:
+def _plan(mine: TextTable, candidate: TransformCandidate, clock: Clock) -> Plan | str:
     """What joins a candidate, or why it cannot be told."""
     if candidate.size > _LARGEST:
         return "too large to be read here: give it to lakescope.autojoin by itself"
@@ -156,7 +158,7 @@ def _plan(mine: Texts, candidate: Candidate, clock: Clock) -> Plan | str:
     return learnt(mine, theirs, clock.part(_SECONDS), fuzzy=False, led=led)
 
 
-def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
+def _record(candidate: TransformCandidate, plan: Plan) -> TransformJoin:
     forward = plan.direction == "left->right"
     mine, theirs = (plan.source_coverage, plan.coverage) if forward else (plan.coverage, plan.source_coverage)
     return TransformJoin(
@@ -175,7 +177,7 @@ def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
     )
 
 
-def _notes(equal: list[Candidate], refused: dict[str, str]) -> list[str]:
+def _notes(equal: list[TransformCandidate], refused: dict[str, str]) -> list[str]:
     notes = []
     if equal:
         some = ", ".join(each.table for each in equal[:_TOLD])

@@ -56,7 +56,7 @@ def believed(met: Met, key: Key, program: Program, rows: Sequence[Row], share: f
     hit = sorted({text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0})
     if len(hit) < _FEWEST or max(share, of_keys) < _COMPLETE:
         return False
-    if not carries(program.together, rows) or renames(program, rows):
+    if not carries(program.concatenated, rows) or renames(program, rows):
         return False
     if all(map(_is_period, hit)):
         return True
@@ -75,7 +75,7 @@ def carries(output: Expression, rows: Sequence[Row]) -> bool:
 
     Numbers may be padded and months written in another way. What all rows have in common may be left out.
     """
-    if any(map(str.isdigit, output.own)):
+    if any(map(str.isdigit, output.constant_text)):
         return False
     pieces = [
         Piece(each.column, tuple(step for step in each.steps if not isinstance(step, Digits | Month)))

@@ -16,10 +16,10 @@ from lakescope.engines.transforms.guard import doubt, doubt_of_addition
 from lakescope.engines.transforms.keys import Key
 from lakescope.engines.transforms.learn import Example, Learner
 from lakescope.engines.transforms.literals import memorised
-from lakescope.engines.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
+from lakescope.engines.transforms.pairs import GramColumn, Group, Pair, TokenIndex, folded, gram_pairs, run_together
 from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece, Program, Row
 from lakescope.engines.transforms.sampling import Rates, rates
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.texts import TextTable
 from lakescope.engines.transforms.union import Joined, joined, one_to_one
 
 #: Examples of a set, sets of a group, sets in all; pairs of a group that sets are drawn from.
@@ -73,7 +73,7 @@ class Doubt:
 
 
 @dataclass
-class Found:
+class LearnedJoin:
     """Programs of one direction in order, the key of each, what they join of the rows measured, and why not more."""
 
     programs: list[Program] = field(default_factory=list)
@@ -95,39 +95,39 @@ class Found:
 class Finder:
     """Finds programs from one table to the keys of another."""
 
-    def __init__(self, source: Texts, target: Texts, keys: Sequence[Key], clock: Clock) -> None:
+    def __init__(self, source: TextTable, target: TextTable, keys: Sequence[Key], clock: Clock) -> None:
         self.source, self.target, self.clock = source, target, clock
         self.keys = list(keys)
         self.rng = np.random.default_rng(_SEED)
-        self.found = Found(keys={key.pieces: key for key in keys})
+        self.result = LearnedJoin(keys={key.pieces: key for key in keys})
         every = np.arange(source.rows)
         drawn = every if source.rows <= _ROWS else np.sort(self.rng.choice(every, _ROWS, replace=False))
-        self.found.measured = drawn
+        self.result.measured = drawn
         self.rows = source.at(drawn) if source.rows > _ROWS else source
         #: Rows that chance is tried on.
-        self.some = self.rows.taken(np.sort(self.rng.permutation(self.rows.rows)[:_CHANCE]))
+        self.some = self.rows.records(np.sort(self.rng.permutation(self.rows.rows)[:_CHANCE]))
         self._met: dict[Program, Met] = {}
         self._texts: dict[Piece, list[str | None]] = {}
-        self._told = np.sort(self.rng.permutation(target.rows)[:_TOLD])
+        self._key_rows = np.sort(self.rng.permutation(target.rows)[:_TOLD])
 
-    def find(self) -> Found:
+    def find(self) -> LearnedJoin:
         """The best program, then what adds to it; nothing if no program is believed."""
         for participation in _PARTICIPATION:
             self._first(participation)
-            whole = self.found.sampled is None or min(self.found.sampled.source, self.found.sampled.target) >= 1
-            if self.found.programs or whole or self.clock.late:
+            whole = self.result.sampled is None or min(self.result.sampled.source, self.result.sampled.target) >= 1
+            if self.result.programs or whole or self.clock.late:
                 break
-        while self.found.programs and len(self.found.programs) < PROGRAMS and not self.clock.late:
+        while self.result.programs and len(self.result.programs) < PROGRAMS and not self.clock.late:
             if not self._more():
                 break
-        self.found.complete = not self.clock.late
-        return self.found
+        self.result.complete = not self.clock.late
+        return self.result
 
     # --- the first program, and more ---------------------------------------------------------------------------------
 
     def _first(self, participation: float) -> None:
         drawn = self._rates(self.source.rows, self.target.rows, participation)
-        self.found.sampled = drawn
+        self.result.sampled = drawn
         source = self._sample(np.arange(self.source.rows), drawn.source)
         target = self._sample(np.arange(self.target.rows), drawn.target)
         candidates = self._equal()
@@ -138,22 +138,22 @@ class Finder:
         for program in ranked:
             why = self._doubt(program)
             if why is None:
-                self.found.programs.append(program)
-                self.found.single = one_to_one(self._meet(program).targets)
+                self.result.programs.append(program)
+                self.result.single = one_to_one(self._meet(program).targets)
                 self._settle()
                 break
             self._refuse(program, why)
-        if self.found.programs:
+        if self.result.programs:
             self._add(ranked)
 
     def _doubt(self, program: Program) -> str | None:
-        why = doubt(self._meet(program), self.found.keys[program.keys], program, self.some, self.rows.rows)
+        why = doubt(self._meet(program), self.result.keys[program.keys], program, self.some, self.rows.rows)
         return why or self._memory(program)
 
     def _refuse(self, program: Program, why: str) -> None:
         share = self._coverage(program) / max(1, min(self.rows.rows, self.target.rows))
         columns = frozenset(program.columns), frozenset(piece.column for piece in program.keys)
-        self.found.doubts.append(Doubt(program.words(), share, why, columns))
+        self.result.doubts.append(Doubt(program.words(), share, why, columns))
 
     def _memory(self, program: Program) -> str | None:
         """Whether a program knows by heart what varies among the keys."""
@@ -162,17 +162,17 @@ class Finder:
 
     def _key_texts(self, piece: Piece) -> list[str | None]:
         if piece not in self._texts:
-            some = self.target.chosen([piece.column]).at(self._told)
+            some = self.target.chosen([piece.column]).at(self._key_rows)
             self._texts[piece] = derived([Expression((piece,))], some).to_pylist()
         return self._texts[piece]
 
     def _more(self) -> bool:
         """Learn from rows that are not joined yet; whether that added anything."""
-        assert self.found.joined is not None
-        open_rows = self.found.measured[self.found.joined.targets < 0]
+        assert self.result.joined is not None
+        open_rows = self.result.measured[self.result.joined.targets < 0]
         taken = np.zeros(self.target.rows, bool)
-        if self.found.single:
-            taken[self.found.joined.targets[self.found.joined.targets >= 0]] = True
+        if self.result.single:
+            taken[self.result.joined.targets[self.result.joined.targets >= 0]] = True
         open_targets = np.flatnonzero(~taken)
         if open_rows.size < _ADDED_LEAST or open_targets.size < _ADDED_LEAST:
             return False
@@ -183,13 +183,13 @@ class Finder:
     def _add(self, candidates: Sequence[Program]) -> bool:
         """Add the programs that add most, as long as they are believed."""
         added = False
-        known, keys = set(self.found.programs), self.found.programs[0].keys
+        known, keys = set(self.result.programs), self.result.programs[0].keys
         waiting = [each for each in dict.fromkeys(candidates) if each not in known and each.keys == keys]
         least = max(_ADDED_LEAST, _ADDED * min(self.rows.rows, self.target.rows))
-        while waiting and len(self.found.programs) < PROGRAMS and not self.clock.late:
-            assert self.found.joined is not None
-            before = self.found.joined
-            gains = {each: self._union([*self.found.programs, each]).pairs - before.pairs for each in waiting}
+        while waiting and len(self.result.programs) < PROGRAMS and not self.clock.late:
+            assert self.result.joined is not None
+            before = self.result.joined
+            gains = {each: self._union([*self.result.programs, each]).pairs - before.pairs for each in waiting}
             best = min(waiting, key=lambda each: (-gains[each], each.rank))
             if gains[best] < least:
                 break
@@ -197,10 +197,10 @@ class Finder:
             if gains[best] < best.size:
                 self._refuse(best, "it says more than it joins")
                 continue
-            key = self.found.keys[best.keys]
+            key = self.result.keys[best.keys]
             why = doubt_of_addition(self._meet(best), key, best, self.some, before.targets) or self._memory(best)
             if why is None:
-                self.found.programs.append(best)
+                self.result.programs.append(best)
                 self._settle()
                 added = True
             else:
@@ -208,15 +208,15 @@ class Finder:
         return added
 
     def _settle(self) -> None:
-        self.found.joined = self._union(self.found.programs)
+        self.result.joined = self._union(self.result.programs)
 
     def _union(self, programs: Sequence[Program]) -> Joined:
-        return joined([self._meet(each).targets for each in programs], self.found.single)
+        return joined([self._meet(each).targets for each in programs], self.result.single)
 
     def _meet(self, program: Program) -> Met:
         if program not in self._met:
             texts = derived(program.outputs, self.rows)
-            targets = self.found.keys[program.keys].look_up(hashes_of(texts))
+            targets = self.result.keys[program.keys].look_up(hashes_of(texts))
             self._met[program] = Met(texts.to_pylist(), targets)
         return self._met[program]
 
@@ -251,14 +251,14 @@ class Finder:
     def _learnt(self, source: I64, target: I64) -> list[Program]:
         """Programs learnt from pairs of sampled rows, those that fit most pairs first."""
         names = self.source.names[:_COLUMNS]
-        rows = self.source.chosen(names).taken(source)
+        rows = self.source.chosen(names).records(source)
         cells = {name: [row.get(name) for row in rows] for name in names}
-        columns = {name: Column(column) for name, column in cells.items()}
-        together = [Column(column) for column in run_together(cells)]
+        columns = {name: GramColumn(column) for name, column in cells.items()}
+        together = [GramColumn(column) for column in run_together(cells)]
         target_rows = self.target.at(target)
         ranked: list[tuple[float, int, Group, Key, list[str | None]]] = []
         made = [derived([Expression((piece,)) for piece in key.pieces], target_rows).to_pylist() for key in self.keys]
-        targets = [Column(texts) for texts in made]
+        targets = [GramColumn(texts) for texts in made]
         grams = gram_pairs(columns, targets, self.clock)
         tokens = TokenIndex([list(row.values()) for row in rows])
         others = [gram_pairs({"": each}, targets, self.clock) for each in together]
@@ -288,10 +288,10 @@ class Finder:
         idle = 0
         missed = np.ones(len(pool), bool)
         for chosen in self._sets(pairs, pool, missed):
-            if self.clock.late or idle >= _IDLE or self.found.trials > _TRIALS * (len(self.found.programs) + 1):
+            if self.clock.late or idle >= _IDLE or self.result.trials > _TRIALS * (len(self.result.programs) + 1):
                 break
-            self.found.trials += 1
-            self.clock.tell(f"{key.name}, sets of examples tried: {self.found.trials}")
+            self.result.trials += 1
+            self.clock.tell(f"{key.name}, sets of examples tried: {self.result.trials}")
             idle += 1
             expression = learner.learn([pool[place] for place in chosen])
             program = None if expression is None else program_of(expression, key.pieces)
@@ -303,8 +303,8 @@ class Finder:
             missed &= ~fits
             if found[program] > EXAMPLES:
                 idle = 0
-            if len(self.found.evidence) < 2 * EXAMPLES:
-                self.found.evidence += [(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
+            if len(self.result.evidence) < 2 * EXAMPLES:
+                self.result.evidence += [(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
             if found[program] >= _ENOUGH * len(pool):
                 break
         return found
@@ -340,7 +340,7 @@ class Finder:
         Most rows of a sample have lost their partner and meet a stranger: there the pairs that share most come first.
         """
         shuffled = self.rng.permutation(len(group))
-        drawn = self.found.sampled
+        drawn = self.result.sampled
         sampled = drawn is not None and min(drawn.source, drawn.target) < 1
         weights = group.weights[shuffled] if sampled else np.zeros(len(group))
         order = np.lexsort((-weights, -group.scores[shuffled]))

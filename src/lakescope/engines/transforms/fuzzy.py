@@ -32,7 +32,7 @@ from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
 if TYPE_CHECKING:
     from lakescope.engines.transforms.keys import Key
-    from lakescope.engines.transforms.texts import Texts
+    from lakescope.engines.transforms.texts import TextTable
     from lakescope.engines.transforms.union import Joined
 
 Method = Literal["expected", "constrained"]
@@ -147,7 +147,7 @@ class Distances:
         return float(np.log(1 + self._rows / count))
 
     def without(self, key: str) -> Distances:
-        """The same where a key is none: a word that it has in common with one other is rarer then than with it."""
+        """Distances in the collection without one key: a word that it shares with one other key is rarer there."""
         other = copy(self)
         fewer = {word: self._weight_of(max(1, self._counts[word] - 1)) for word in words_of(key)}
         other._weights = ChainMap(fewer, self._weights)
@@ -181,7 +181,7 @@ class Distances:
         return float(Indel.normalized_distance(plain(a), plain(b)))
 
     def sorted_edits(self, a: str, b: str) -> float:
-        """The same with words in alphabetical order."""
+        """Share of characters to insert or delete, with the words of both texts in alphabetical order."""
         from rapidfuzz.distance import Indel
 
         return float(Indel.normalized_distance(_sorted_words(a), _sorted_words(b)))
@@ -194,7 +194,7 @@ class Distances:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class NamedDistance:
     """A distance by name."""
 
     words: str
@@ -202,14 +202,14 @@ class Distance:
 
 
 DISTANCES = {
-    "grams": Distance("the share of 3-grams not in common", lambda each: each.grams),
-    "words": Distance("the share of words not in common, rare ones weighing more", lambda each: each.words),
-    "contained": Distance(
+    "grams": NamedDistance("the share of 3-grams not in common", lambda each: each.grams),
+    "words": NamedDistance("the share of words not in common, rare ones weighing more", lambda each: each.words),
+    "contained": NamedDistance(
         "the share of words of the shorter text not in the longer, rare ones weighing more", lambda each: each.contained
     ),
-    "edits": Distance("the share of characters to change", lambda each: each.edits),
-    "sorted edits": Distance("the share of characters to change, words sorted", lambda each: each.sorted_edits),
-    "jaro": Distance("Jaro and Winkler's distance", lambda each: each.jaro),
+    "edits": NamedDistance("the share of characters to change", lambda each: each.edits),
+    "sorted edits": NamedDistance("the share of characters to change, words sorted", lambda each: each.sorted_edits),
+    "jaro": NamedDistance("Jaro and Winkler's distance", lambda each: each.jaro),
 }
 
 
@@ -399,18 +399,18 @@ class _Optimiser:
             near = nearest(values, self.neighbours, name, self.clock)
             if not self.clock.late:  # one that is not done knows no second nearest key
                 self.near[name] = near
-        self.found = np.full(len(values), -1)
+        self.places = np.full(len(values), -1)
         self.right = np.zeros(len(values))
         self.rules: list[Rule] = []
         #: The estimated share of what is joined that is meant, since so few values without a partner would be.
-        self.meant = 1.0
+        self.precision = 1.0
 
     def usable(self, name: str, taken: frozenset[int], one_to_one: bool) -> npt.NDArray[np.bool_]:
         """Values whose nearest key is clear and free."""
         near = self.near[name]
-        held = taken | frozenset(self.found[self.found >= 0].tolist()) if one_to_one else taken
+        held = taken | frozenset(self.places[self.places >= 0].tolist()) if one_to_one else taken
         free = np.array([place >= 0 and int(place) not in held for place in near.place.tolist()], bool)
-        return free & (self.found < 0) & (near.first < near.second) & (near.first < 1)
+        return free & (self.places < 0) & (near.first < near.second) & (near.first < 1)
 
     def farthest(self, name: str, away: F64, right: F64, taken: frozenset[int], precision: float) -> float:
         """The largest distance at which both estimates are at least ``precision``; -1 if there is none.
@@ -418,7 +418,7 @@ class _Optimiser:
         ``away`` are the distances of those that may join by this rule, ``right`` the chances that they are meant; the
         other estimate is how many of all that are open meet a key, beside what strangers would.
         """
-        before = int((self.found >= 0).sum())
+        before = int((self.places >= 0).sum())
         ranked, joined, mean = expected(right, away, (float(self.right.sum()), before))
         meant = np.array(
             [
@@ -426,7 +426,7 @@ class _Optimiser:
                 for limit, number in zip(ranked.tolist(), joined.tolist(), strict=True)
             ]
         )
-        together = (self.meant * before + meant * joined) / (before + joined)
+        together = (self.precision * before + meant * joined) / (before + joined)
         good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= _LIKELY))
         return float(ranked[good[-1]]) if good.size else -1.0
 
@@ -435,7 +435,7 @@ class _Optimiser:
 
         Of few keys one more than there were is taken to have another so near.
         """
-        open_values = int((self.found < 0).sum())
+        open_values = int((self.places < 0).sum())
         strangers = self.neighbours.strangers(name, self.clock)
         near = int(np.searchsorted(strangers, limit, side="right"))
         free = 1 - len(taken) / max(1, len(self.neighbours.keys))
@@ -457,15 +457,15 @@ class _Optimiser:
             if rows.size and (best is None or right.sum() > best[0]):
                 within = int((near.first[usable] <= threshold).sum())
                 best = (float(right.sum()), Rule(name, threshold), places, right, within)
-        if best is None or best[0] < min(1.0, 0.01 * self.found.size):
+        if best is None or best[0] < min(1.0, 0.01 * self.places.size):
             return False
         rule, joined = best[1], int((best[2] >= 0).sum())
-        before = int((self.found >= 0).sum())
+        before = int((self.places >= 0).sum())
         # Values that leave a key to a nearer one count, as strangers do that would: what is left is meant rather more.
         meant = self.meant_within(rule.distance, rule.threshold, best[4], taken)
-        self.meant = (self.meant * before + meant * joined) / (before + joined)
+        self.precision = (self.precision * before + meant * joined) / (before + joined)
         self.rules.append(rule)
-        self.found = np.where(self.found >= 0, self.found, best[2])
+        self.places = np.where(self.places >= 0, self.places, best[2])
         self.right += best[3]
         return True
 
@@ -506,11 +506,11 @@ def optimise(
         while len(work.rules) < len(work.near) and not work.clock.late:
             if not work.best(by_expectation, taken, one_to_one):
                 break
-    joined = int((work.found >= 0).sum())
+    joined = int((work.places >= 0).sum())
     if not joined:
-        return None, work.found
-    right = min(float(work.right.sum()) / joined, work.meant)
-    return Fuzzy(tuple(work.rules), method, joined, right, one_to_one), work.found
+        return None, work.places
+    right = min(float(work.right.sum()) / joined, work.precision)
+    return Fuzzy(tuple(work.rules), method, joined, right, one_to_one), work.places
 
 
 def applied(
@@ -525,8 +525,8 @@ def applied(
             rule.threshold,
             one_to_one=one_to_one,
         )
-        work.found = np.where(work.found >= 0, work.found, places)
-    return work.found
+        work.places = np.where(work.places >= 0, work.places, places)
+    return work.places
 
 
 # --- after programs ---------------------------------------------------------------------------------------------------
@@ -540,7 +540,7 @@ def _open(texts: Sequence[Sequence[str | None]], joined: Joined) -> tuple[I64, l
     return rows[kept], [ways[place] for place in kept]
 
 
-def _keys(key: Key, target: Texts) -> tuple[I64, list[str]]:
+def _keys(key: Key, target: TextTable) -> tuple[I64, list[str]]:
     from lakescope.engines.transforms.evaluate import derived
     from lakescope.engines.transforms.program import Expression
 
@@ -552,7 +552,7 @@ def _keys(key: Key, target: Texts) -> tuple[I64, list[str]]:
 def find_fuzzy(
     texts: Sequence[Sequence[str | None]],
     key: Key,
-    target: Texts,
+    target: TextTable,
     joined: Joined,
     single: bool,
     precision: float,
@@ -568,7 +568,7 @@ def find_fuzzy(
 
 
 def fuzzy_targets(
-    fuzzy: Fuzzy, texts: Sequence[Sequence[str | None]], key: Key, target: Texts, joined: Joined, single: bool
+    fuzzy: Fuzzy, texts: Sequence[Sequence[str | None]], key: Key, target: TextTable, joined: Joined, single: bool
 ) -> I64:
     """The target rows that a distance joins, of rows that programs leave; -1 for all others."""
     found = np.full(joined.targets.size, -1)

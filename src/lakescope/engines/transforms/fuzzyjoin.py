@@ -13,8 +13,8 @@ from lakescope.array_types import I64
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.fuzzy import MOST_ROWS, Fuzzy, Method, optimise
 from lakescope.engines.transforms.keys import NEARLY
-from lakescope.engines.transforms.plan import beside, held, rows_of
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.plan import beside, rereadable, rows_of
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest
 
 Reference = Literal["left", "right"]
@@ -95,7 +95,7 @@ def fuzzyjoin(
     """
     clock = Clock.of(budget)
     names = (on, on) if isinstance(on, str) else (on[0], on[1])
-    sides = held(left), held(right)
+    sides = rereadable(left), rereadable(right)
     columns = [_values(read(side), name) for side, name in zip(sides, names, strict=True)]
     reference = reference or _reference(columns)
     if reference not in ("left", "right"):
@@ -133,7 +133,7 @@ def fuzzyjoin(
     )
 
 
-def _values(table: Texts, name: str) -> dict[str, list[int]]:
+def _values(table: TextTable, name: str) -> dict[str, list[int]]:
     """The different values of a column, and their rows."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(table.column(name).to_pylist()):

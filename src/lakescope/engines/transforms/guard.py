@@ -73,7 +73,7 @@ def picks_a_word(program: Program, rows: Sequence[Row]) -> bool:
     Names share words: capitals are called after their country, and plants after their colour. A word that is also a key
     says less than several do, or a number.
     """
-    operators = with_constants(program.together, rows)
+    operators = with_constants(program.concatenated, rows)
     places = [place for place, each in enumerate(operators) if isinstance(each, Piece)]
     varying = operators[places[0] : places[-1] + 1] if places else ()
     columns = {each.column for each in varying if isinstance(each, Piece)}
@@ -84,7 +84,7 @@ def picks_a_word(program: Program, rows: Sequence[Row]) -> bool:
     pairs = [(text, row.get(column, "")) for text, row in zip(texts, rows, strict=True) if text]
     words = sum(len(_WORD.findall(text)) == 1 and not any(map(str.isdigit, text)) for text, _ in pairs)
     whole = sum(len(_WORD.findall(cell)) == 1 for _, cell in pairs)
-    more = whole < len(pairs) or any(map(str.isalnum, program.together.own)) or _split(program)
+    more = whole < len(pairs) or any(map(str.isalnum, program.concatenated.constant_text)) or _split(program)
     return words >= _WORDS * len(pairs) > 0 and more
 
 
@@ -171,10 +171,10 @@ def _strong(met: Met, key: Key, program: Program, rows: Sequence[Row], keys: int
 def doubt_of_chance(met: Met, key: Key, program: Program, rows: Sequence[Row], share: float) -> str | None:
     """Whether chance would make as many texts meet keys as the ``share`` that does."""
     chance = chance_of(met, key, program, rows)
-    digits = any(map(str.isdigit, program.together.own))
+    digits = any(map(str.isdigit, program.concatenated.constant_text))
     if precision_of(share, chance) < PRECISION or (digits and chance > 1 - PRECISION):
         return f"{chance:.0%} of texts made at random from its own would, too"
-    if chance > _DENSE and not rewrites(program.together, rows):
+    if chance > _DENSE and not rewrites(program.concatenated, rows):
         return f"so would {chance:.0%} of texts made at random from its own: its keys are met by anything like them"
     if renames(program, rows) and fills(met, key):
         return "it meets keys that fill a grid, by letters of its own that may tell of another series"

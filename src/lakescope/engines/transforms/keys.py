@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from lakescope.array_types import I64, U64
 from lakescope.engines.transforms.evaluate import derived, hashes_of
 from lakescope.engines.transforms.program import Expression, Piece
-from lakescope.engines.transforms.steps import Split
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.steps import SplitPiece
+from lakescope.engines.transforms.texts import TextTable
 
 #: Share of values that must be different in a column that is nearly a key.
 NEARLY = 0.95
@@ -56,7 +56,7 @@ class Key:
         return np.where((self.hashes[at] == hashes) & (hashes > 0), self.rows[at], -1)
 
 
-def key_of(table: Texts, pieces: Iterable[Piece], texts: pa.ChunkedArray | None = None) -> Key:
+def key_of(table: TextTable, pieces: Iterable[Piece], texts: pa.ChunkedArray | None = None) -> Key:
     """The values of columns as a key, whether they are one or not."""
     pieces = tuple(pieces)
     if texts is None:
@@ -79,7 +79,7 @@ def _running(texts: pa.ChunkedArray) -> bool:
     return bool(len(pc.unique(numbers)) >= DENSE * (largest - smallest + 1))
 
 
-def keys_of(table: Texts) -> list[Key]:
+def keys_of(table: TextTable) -> list[Key]:
     """Keys of a table: single columns that are unique or nearly; where there are none, of two or three columns."""
     singles = [key_of(table, [Piece(name)]) for name in table.names]
     found = [key for key in singles if _unique(key.hashes.size, key.repeated, table.rows)]
@@ -90,7 +90,7 @@ def _unique(once: int, repeated: int, rows: int) -> bool:
     return once + repeated >= _FILLED * rows and once >= NEARLY * (once + repeated) and once > 1
 
 
-def _composite(table: Texts) -> list[Key]:
+def _composite(table: TextTable) -> list[Key]:
     """Minimal keys of two columns, or of three; the columns with most values first."""
     sizes = {name: pc.count_distinct(table.column(name)).as_py() for name in table.names}
     ranked = sorted((name for name in table.names if sizes[name] > 1), key=lambda name: -sizes[name])[:_COMBINED]
@@ -107,7 +107,7 @@ def _composite(table: Texts) -> list[Key]:
     return []
 
 
-def split_keys_of(table: Texts) -> list[Key]:
+def split_keys_of(table: TextTable) -> list[Key]:
     """Pieces of columns that hold several, split where all rows have the same separators (4.5), that are keys."""
     found = []
     for name in table.names:
@@ -118,7 +118,7 @@ def split_keys_of(table: Texts) -> list[Key]:
                 break
             usual, times = _most_frequent(counts)
             if usual and times >= _REGULAR * len(counts):
-                pieces = [Piece(name, (Split(separator, index),)) for index in range(min(usual + 1, _COMBINED))]
+                pieces = [Piece(name, (SplitPiece(separator, index),)) for index in range(min(usual + 1, _COMBINED))]
                 keys = [key_of(table, [piece]) for piece in pieces]
                 found += [key for key in keys if _unique(key.hashes.size, key.repeated, table.rows)]
                 break

@@ -23,7 +23,7 @@ from lakescope.engines.transforms.steps import (
     Month,
     Run,
     Slice,
-    Split,
+    SplitPiece,
     Step,
     Unaccent,
 )
@@ -217,7 +217,7 @@ def _bases(columns: Sequence[str], rows: Sequence[Row]) -> dict[Vector, list[Pie
         levels[0].append((values, Piece(column)))
         for vector, step in _parts(values, _SEPARATORS, _FRONT, _BACK):
             levels[1].append((vector, Piece(column, (step,))))
-            if isinstance(step, Split):
+            if isinstance(step, SplitPiece):
                 for inner, second in _parts(vector, _SECOND, 3, 2):
                     levels[2].append((inner, Piece(column, (step, second))))
         levels[1] += [(vector, Piece(column, (run,))) for vector, run in _runs(values)]
@@ -228,14 +228,14 @@ def _bases(columns: Sequence[str], rows: Sequence[Row]) -> dict[Vector, list[Pie
     return bases
 
 
-def _parts(values: Vector, separators: int, front: int, back: int) -> Iterator[tuple[Vector, Split]]:
+def _parts(values: Vector, separators: int, front: int, back: int) -> Iterator[tuple[Vector, SplitPiece]]:
     for separator in _separators(values)[:separators]:
         pieces = [value.split(separator) for value in values]
         fewest = min(map(len, pieces))
         for index in [*range(min(fewest, front)), *range(-1, -min(fewest, back) - 1, -1)]:
             vector = tuple(each[index] for each in pieces)
             if all(vector):
-                yield vector, Split(separator, index)
+                yield vector, SplitPiece(separator, index)
 
 
 def _runs(values: Vector) -> Iterator[tuple[Vector, Run]]:

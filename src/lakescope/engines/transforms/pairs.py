@@ -163,7 +163,7 @@ class _Sieve:
         return self.there[(hashes >> self.shift).view(np.int64)]
 
 
-class Column:
+class GramColumn:
     """The distinct values of a column, folded, as one text whose q-grams can be hashed at once."""
 
     def __init__(self, values: Sequence[str | None]) -> None:
@@ -227,10 +227,10 @@ def _mixed(hashes: U64) -> U64:
     return (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xC4CEB9FE1A85EC53) + np.uint64(1)
 
 
-class _Best:
+class _RarestGrams:
     """The rarest q-gram of each value of one column that occurs in another: its score, its length and its place."""
 
-    def __init__(self, source: Column) -> None:
+    def __init__(self, source: GramColumn) -> None:
         self.source = source
         self.score = np.zeros(len(source.values))
         self.place = np.full(len(source.values), -1)
@@ -266,7 +266,7 @@ class _Best:
         self.score[owners], self.place[owners], self.q[owners] = scores[better], starts[better], q
         self.begin[owners], self.end[owners] = theirs.begins[at[better]], theirs.begins[at[better] + 1]
 
-    def pairs(self, q: int, target: Column, theirs: I64) -> _Found:
+    def pairs(self, q: int, target: GramColumn, theirs: I64) -> _GramPairs:
         """The pairs of values whose best q-gram has this length; ``theirs`` are the owners of the target's."""
         values = np.flatnonzero((self.q == q) & (self.place >= 0))
         begins = self.begin[values]
@@ -274,10 +274,12 @@ class _Best:
         ends = np.cumsum(counts)
         every = np.repeat(values, counts)
         met = theirs[np.arange(every.size) + np.repeat(begins - ends + counts, counts)]
-        return _Found(self.source.rows[every], target.rows[met], self.score[every], self.place[every], self.q[every])
+        return _GramPairs(
+            self.source.rows[every], target.rows[met], self.score[every], self.place[every], self.q[every]
+        )
 
 
-class _Found(NamedTuple):
+class _GramPairs(NamedTuple):
     """Pairs of rows by column: their scores, and the place and the length of their q-grams in the source."""
 
     sources: I64
@@ -295,7 +297,7 @@ def _smallest(owners: I64, products: I64) -> I64:
 
 
 def gram_pairs(
-    sources: Mapping[str, Column], targets: Sequence[Column], clock: Clock | None = None
+    sources: Mapping[str, GramColumn], targets: Sequence[GramColumn], clock: Clock | None = None
 ) -> list[list[Group]]:
     """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
@@ -303,7 +305,7 @@ def gram_pairs(
     of one length are in memory at a time, of those before only who holds them in the targets. When it is late, those
     that were not looked at yet are left out.
     """
-    bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
+    bests = [{name: _RarestGrams(column) for name, column in sources.items()} for _ in targets]
     ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
     owners: dict[int, list[I64]] = {}
     for q in reversed(ladder):
@@ -323,11 +325,11 @@ def gram_pairs(
     return found
 
 
-def _any(found: _Found) -> bool:
+def _any(found: _GramPairs) -> bool:
     return found.sources.size > 0
 
 
-def _group(name: str, source: Column, parts: Sequence[_Found]) -> Group:
+def _group(name: str, source: GramColumn, parts: Sequence[_GramPairs]) -> Group:
     """Pairs of q-grams of all lengths as a group."""
     scores = np.concatenate([part.scores for part in parts])
     order = np.argsort(-scores, kind="stable")
@@ -373,7 +375,7 @@ def tokens_of(texts: Sequence[str]) -> set[str]:
 
 
 def _tokens(texts: Sequence[str]) -> list[str]:
-    """The same as they come, those that occur several times as often as they do."""
+    """Words and numbers of some cells as :func:`tokens_of` writes them, in order, repeated as often as they occur."""
     text = " ".join(map(folded, texts))
     tokens = _TOKEN.findall(text)
     if _DIGIT.search(text):

@@ -115,7 +115,7 @@ class _Head:
 
     def weighed(self, ahead: int) -> tuple[F64, F64]:
         """How much more likely the first rows are of a preamble, and of a header, than one more like those below."""
-        header, preamble = self.said(ahead, self._lexical(ahead))
+        header, preamble = self.weights_of_cells(ahead, self._lexical(ahead))
         fills = Counter(self.filled[1 : _BODY + 1])
         for row in range(ahead):
             self._weigh_row(row, header, preamble, fills)
@@ -125,7 +125,7 @@ class _Head:
                 fills[self.filled[row + 1 + _BODY]] += 1
         return preamble, header
 
-    def said(self, ahead: int, lexical: F64) -> tuple[F64, F64]:
+    def weights_of_cells(self, ahead: int, lexical: F64) -> tuple[F64, F64]:
         """What the cells of the first rows say for a header, and for a preamble, summed by row."""
         shapes = np.empty(self.cells.kinds.size, np.uint64)
         header_kernel.outlines(self.cells.written, self.cells.wstarts, self.cells.wends, shapes)
