@@ -28,7 +28,7 @@ from lakescope.engines.transforms.fuzzy import Neighbours, constrained, contradi
 from lakescope.engines.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.engines.transforms.learn import Example, Learner
 from lakescope.engines.transforms.literals import memorised
-from lakescope.engines.transforms.pairs import LADDER, GramColumn, TokenIndex, gram_pairs
+from lakescope.engines.transforms.pairs import PAIRING, GramColumn, TokenIndex, gram_pairs
 from lakescope.engines.transforms.plan import Plan
 from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
 from lakescope.engines.transforms.sampling import rates
@@ -289,7 +289,7 @@ def plain_best(source: GramColumn, value: int, target: GramColumn) -> tuple[int,
     """The row of a value, the score of its best q-gram and the length of that."""
     text, best = source.values[value], (0.0, 0)
     for start in range(len(text)):
-        grams = [text[start : start + q] for q in reversed(LADDER) if start + q <= len(text)]
+        grams = [text[start : start + q] for q in reversed(PAIRING.ladder) if start + q <= len(text)]
         longest = next((gram for gram in grams if any(gram in other for other in target.values)), None)
         if longest is not None:
             counts = [sum(longest in each for each in column.values) for column in (source, target)]

@@ -17,13 +17,25 @@ from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.results import Results
 
-#: Seconds for one candidate, at most.
-_SECONDS = 10.0
-#: Share of the values behind a hit that are equal from which on no transformation is needed.
-_EQUAL = 0.9
-#: Bytes of a table that is read to learn a plan for it.
-_LARGEST = 1 << 30
-_TOLD = 3
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryTuning:
+    """How much is looked at to find tables of a lake that join after a transformation."""
+
+    #: Seconds for one candidate, at most. Measured: a query with 10 candidates takes 3.9 s of CPU
+    #: (benchmarks/results/autojoin.md).
+    seconds: float = 10.0
+    #: Share of the values behind a hit that are equal from which on no transformation is needed. Not measured: nearly
+    #: all.
+    equal: float = 0.9
+    #: Bytes of a table that is read to learn a plan for it. Not measured: a bound on time.
+    largest: int = 1 << 30
+    #: Tables that a note names. Not measured: a matter of room.
+    named: int = 3
+
+
+DISCOVERY = DiscoveryTuning()
+
 _SHOWN = ("table", "columns", "keys", "program", "coverage", "table_coverage", "pairs")
 
 
@@ -140,7 +152,7 @@ def _sorted_out(
     equal: list[TransformCandidate] = []
     chosen: list[TransformCandidate] = []
     for candidate in candidates:
-        (equal if search.equal_share(candidate.hit) >= _EQUAL else chosen).append(candidate)
+        (equal if search.equal_share(candidate.hit) >= DISCOVERY.equal else chosen).append(candidate)
         if len(chosen) == most:
             break
     return equal, chosen
@@ -148,14 +160,14 @@ def _sorted_out(
 
 def _plan(mine: TextTable, candidate: TransformCandidate, clock: Clock) -> Plan | str:
     """What joins a candidate, or why it cannot be told."""
-    if candidate.size > _LARGEST:
+    if candidate.size > DISCOVERY.largest:
         return "too large to be read here: give it to lakescope.autojoin by itself"
     try:
         theirs = read(candidate.location)
     except LakescopeError as error:
         return error.message
     led = frozenset(hit.query_column for hit in candidate.hits), frozenset(candidate.columns)
-    return learnt(mine, theirs, clock.part(_SECONDS), fuzzy=False, led=led)
+    return learnt(mine, theirs, clock.part(DISCOVERY.seconds), fuzzy=False, led=led)
 
 
 def _record(candidate: TransformCandidate, plan: Plan) -> TransformJoin:
@@ -180,9 +192,9 @@ def _record(candidate: TransformCandidate, plan: Plan) -> TransformJoin:
 def _notes(equal: list[TransformCandidate], refused: dict[str, str]) -> list[str]:
     notes = []
     if equal:
-        some = ", ".join(each.table for each in equal[:_TOLD])
+        some = ", ".join(each.table for each in equal[: DISCOVERY.named])
         notes.append(f"{len(equal):,} tables share values as they are (lakescope join finds these): {some}")
     if refused:
-        some = ", ".join(list(refused)[:_TOLD])
+        some = ", ".join(list(refused)[: DISCOVERY.named])
         notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed: {some}")
     return notes

@@ -37,19 +37,33 @@ if TYPE_CHECKING:
 
 Method = Literal["expected", "constrained"]
 
-#: Keys that a text is compared with: those that share most of its rare 3-grams.
-CANDIDATES = 24
-#: 3-grams of a text that keys are looked up by, and keys of one 3-gram, at most.
-_RAREST, _LONGEST_LIST = 24, 3000
-#: Rows that are compared at all.
-MOST_ROWS = 50_000
+
+@dataclass(frozen=True, slots=True)
+class FuzzyTuning:
+    """How nearly equal texts are compared (benchmarks/results/autojoin.md, fuzzy joins)."""
+
+    #: Keys that a text is compared with: those that share most of its rare 3-grams. Not measured: a bound on time.
+    candidates: int = 24
+    #: 3-grams of a text that keys are looked up by. Not measured: a bound on time.
+    rarest: int = 24
+    #: Keys of one 3-gram, at most: more common ones tell nothing. Not measured: a bound on time.
+    longest_list: int = 3000
+    #: Keys and values that are compared at all. Not measured: a bound on time and memory.
+    most_rows: int = 50_000
+    #: Share of a rule's pairs that must be meant, however sure those of the rules before are. Not measured by itself:
+    #: set by joins of one to four rows of a hundred, which were all wrong.
+    likely: float = 0.75
+    #: Keys whose nearest other key tells how near values without a partner are. Not measured: a share of 5% is known to
+    #: half a point.
+    strangers: int = 2000
+    #: Texts whose plain form, words and 3-grams are remembered. Not measured: a bound on memory; more than
+    #: ``most_rows``.
+    remembered: int = 1 << 16
+
+
+FUZZY = FuzzyTuning()
+
 _FOREVER = 9.0
-#: Share of a rule's pairs that must be meant, however sure those of the rules before are.
-_LIKELY = 0.75
-#: Keys whose nearest other key tells how near values without a partner are.
-_STRANGERS = 2000
-#: Texts whose plain form, words and 3-grams are remembered.
-_REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"[0-9]+")
 _TO_SPACES = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
@@ -95,30 +109,30 @@ class Fuzzy:
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def plain(text: str) -> str:
     """Text for comparing: small letters, no accents, words between single spaces."""
     return " ".join(text.translate(TO_BARE).translate(TO_SMALL).translate(_TO_SPACES).split())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def grams(text: str, q: int = 3) -> frozenset[str]:
     """The q-grams of a text; the text itself if it is shorter."""
     return frozenset(text[at : at + q] for at in range(max(1, len(text) - q + 1)))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def words_of(text: str) -> frozenset[str]:
     """The words of a text, for comparing."""
     return frozenset(plain(text).split())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def _sorted_words(text: str) -> str:
     return " ".join(sorted(plain(text).split()))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def _numbers(text: str) -> frozenset[str]:
     """The numbers of a text, without leading zeros."""
     return frozenset(number.lstrip("0") or "0" for number in _NUMBER.findall(text))
@@ -226,7 +240,7 @@ class Neighbours:
         for place, key in enumerate(self.keys):
             for gram in grams(plain(key)):
                 postings.setdefault(gram, []).append(place)
-        self._lists = {gram: np.array(held) for gram, held in postings.items() if len(held) <= _LONGEST_LIST}
+        self._lists = {gram: np.array(held) for gram, held in postings.items() if len(held) <= FUZZY.longest_list}
         rows = max(1, len(self.keys))
         self._weights = {gram: float(np.log(1 + rows / held.size)) for gram, held in self._lists.items()}
         self._balls: dict[tuple[str, int], F64] = {}
@@ -246,11 +260,11 @@ class Neighbours:
         )
         if not known:
             return np.empty(0, np.int64)
-        chosen = known[:_RAREST]
+        chosen = known[: FUZZY.rarest]
         places = np.concatenate([self._lists[gram] for gram in chosen])
         weights = np.concatenate([np.full(self._lists[gram].size, self._weights[gram]) for gram in chosen])
         found, at = np.unique(places, return_inverse=True)
-        order = np.argsort(-np.bincount(at, weights), kind="stable")[:CANDIDATES]
+        order = np.argsort(-np.bincount(at, weights), kind="stable")[: FUZZY.candidates]
         return found[order]
 
     def around(self, distance: str, place: int) -> F64:
@@ -268,7 +282,7 @@ class Neighbours:
         looked at. Where two are as near as each other a value would not join.
         """
         if distance not in self._strangers:
-            every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), _STRANGERS)).astype(np.int64).tolist()
+            every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), FUZZY.strangers)).astype(np.int64).tolist()
             found = []
             for place in every:
                 if clock.late:
@@ -427,7 +441,7 @@ class _Optimiser:
             ]
         )
         together = (self.precision * before + meant * joined) / (before + joined)
-        good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= _LIKELY))
+        good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= FUZZY.likely))
         return float(ranked[good[-1]]) if good.size else -1.0
 
     def meant_within(self, name: str, limit: float, joined: int, taken: frozenset[int]) -> float:
@@ -560,7 +574,7 @@ def find_fuzzy(
 ) -> Fuzzy | None:
     """The distance and threshold for rows that programs leave; None if nothing is near enough."""
     rows, ways = _open(texts, joined)
-    if not rows.size or rows.size > MOST_ROWS or key.rows.size > MOST_ROWS:
+    if not rows.size or rows.size > FUZZY.most_rows or key.rows.size > FUZZY.most_rows:
         return None
     key_rows, keys = _keys(key, target)
     taken = frozenset(np.flatnonzero(np.isin(key_rows, joined.targets)).tolist()) if single else frozenset()

@@ -13,7 +13,7 @@ import numpy as np
 
 from lakescope.array_types import I64
 from lakescope.engines.transforms.evaluate import derived, hashes_of
-from lakescope.engines.transforms.guard import COLLISIONS
+from lakescope.engines.transforms.guard import GUARD
 from lakescope.engines.transforms.keys import Key
 from lakescope.engines.transforms.program import Piece, Program
 from lakescope.engines.transforms.texts import TextTable
@@ -64,7 +64,7 @@ def targets_of(program: Program, source: TextTable, keys: Keys) -> I64:
 def one_to_one(targets: I64) -> bool:
     """Whether nearly every key that is met is met by one row."""
     counts = np.unique(targets[targets >= 0], return_counts=True)[1]
-    return bool(counts.size and (counts > 1).mean() <= COLLISIONS)
+    return bool(counts.size and (counts > 1).mean() <= GUARD.collisions)
 
 
 def joined(met: Sequence[I64], single: bool) -> Joined:
