@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from lakescope.array_types import I32
 from lakescope.engines.dependencies import genuineness
 from lakescope.engines.dependencies.budget import Budget
 from lakescope.engines.dependencies.compare import compare, degrees, label
-from lakescope.engines.dependencies.discover import Discovery, discover
+from lakescope.engines.dependencies.discover import DependencySearchTuning, Discovery, discover
 from lakescope.engines.dependencies.disguised import disguised
+from lakescope.engines.dependencies.find import RankingTuning
 from lakescope.engines.dependencies.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
 from lakescope.engines.dependencies.scores import Scorer, score_all
 from lakescope.engines.dependencies.table import NULLS, CodedTable, read
@@ -247,7 +249,7 @@ def test_single_columns_of_wide_tables_need_no_sample() -> None:
 
 
 def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.engines.dependencies.discover._ROOM", 10)
+    monkeypatch.setattr("lakescope.engines.dependencies.discover.SEARCH", DependencySearchTuning(room=10))
     codes = np.random.default_rng(1).integers(0, 4, (12, 40)).astype(np.int32)
     frame = pa.table({f"c{place}": column.tolist() for place, column in enumerate(codes)})
     found = lakescope.dependencies(frame, max_lhs=None)
@@ -276,7 +278,7 @@ def test_many_are_scored_in_parts_as_each_is_by_itself(monkeypatch: pytest.Monke
 
 
 def test_what_was_found_too_late_to_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.engines.dependencies.find._SCORING", 0.0)
+    monkeypatch.setattr("lakescope.engines.dependencies.find.RANKING", RankingTuning(scoring=0.0))
     found = lakescope.dependencies(pa.table({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}), budget=60.0)
     assert {(each.lhs, each.rhs, each.score, each.flags) for each in found} >= {(("a",), "b", None, ("unscored",))}
     assert any("without scores" in note for note in found.notes)
@@ -368,7 +370,7 @@ def test_genuineness_by_drawing_holds_the_truth(monkeypatch: pytest.MonkeyPatch)
         relation = CodedTable(("a", "b", "c"), codes)
         scorer = GenuinenessScorer(relation, "conditional" if seed % 2 else "uniform", error=0.05)
         wanted = scorer.score((0, 1), 2).value
-        monkeypatch.setattr(genuineness, "_OPTIONS", 0)
+        monkeypatch.setattr(genuineness, "GENUINENESS", replace(genuineness.GENUINENESS, options=0))
         drawn = scorer.score((0, 1), 2)
         monkeypatch.undo()
         held += drawn.low - 1e-9 <= wanted <= drawn.high + 1e-9

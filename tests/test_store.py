@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -362,7 +363,7 @@ def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monke
 
     monkeypatch.setattr(index_module, "read_group", counted)
     for singly in (1_000, 1, 0):
-        monkeypatch.setattr(index_module, "_SINGLY", singly)
+        monkeypatch.setattr(index_module, "CATALOG", replace(index_module.CATALOG, singly=singly))
         index = Index(demo_index.path)
         files = range(len(index.manifest.of_kind("columns")))
         groups = sum(index._groups(place)[0].num_row_groups for place in files)
@@ -371,8 +372,7 @@ def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monke
             for number in range(whole.num_rows):
                 assert index.column(number, names) == whole.select(names).slice(number, 1).to_pylist()[0]
             assert len(read) == min(singly, groups)
-    monkeypatch.setattr(index_module, "_SINGLY", 1)
-    monkeypatch.setattr(index_module, "_MOST_BYTES", 0)
+    monkeypatch.setattr(index_module, "CATALOG", replace(index_module.CATALOG, singly=1, most_bytes=0))
     index = Index(demo_index.path)
     for number in range(whole.num_rows):
         index.column(number, ("top",))

@@ -32,19 +32,37 @@ Key = tuple[str, ...]
 Record = dict[str, Any]
 
 _NAME, _VERSION = "key", 1
-#: Columns in which whole numbers of any length may be keys; columns of which pairs may be.
-_LEADING, _PAIRED = 3, 6
-#: In wider tables only the first columns are keys, and sketches are smaller.
-_WIDE, WIDE_KEYS = 64, 16
-_VERY_WIDE = 512
-#: Share of the cells of a column that must be numbers to be sketched beside a key.
-_MOSTLY = 0.9
-#: Fewest different keys that are worth a sketch.
-FEWEST_KEYS = 5
-#: Share of rows that a pair of columns tells apart if it is near a key, and one of them alone at most.
-_NEAR_KEY, _NO_KEY = 0.8, 0.8
-#: Hashes by which the different values of each of a pair are counted.
-_COUNTED = 64
+
+@dataclass(frozen=True, slots=True)
+class SketchChoiceTuning:
+    """Which keys and numbers of a table are sketched."""
+
+    #: First columns of a table in which whole numbers of any length may be keys. Not measured: identifiers come first.
+    leading: int = 3
+    #: First columns of a table of which pairs may be keys. Not measured: a bound on time: 15 pairs.
+    paired: int = 6
+    #: Columns from which on only the first columns are keys, and sketches are smaller. Not measured: a bound on the
+    #: size of the index.
+    wide: int = 64
+    #: Columns that may be keys in such a table. Not measured: a bound on the size of the index.
+    wide_keys: int = 16
+    #: Columns from which on sketches are smaller still. Not measured: a bound on the size of the index.
+    very_wide: int = 512
+    #: Share of the cells of a column that must be numbers to be sketched beside a key. Not measured: nearly all.
+    mostly: float = 0.9
+    #: Fewest different keys that are worth a sketch. Not measured: no coefficient of fewer pairs says anything.
+    fewest_keys: int = 5
+    #: Share of rows that a pair of columns must tell apart to be near a key. Not measured: nearly all.
+    near_key: float = 0.8
+    #: Share of rows that one column of such a pair tells apart alone, at most. Not measured: else the column does as
+    #: well.
+    no_key: float = 0.8
+    #: Hashes by which the different values of each of a pair are counted. Not measured: an error of one in eight.
+    counted: int = 64
+
+
+SKETCHED = SketchChoiceTuning()
+
 _NO_DIGITS = (1 << 30, 0)
 
 
@@ -84,12 +102,12 @@ class BuiltSketch:
     @property
     def worth_keeping(self) -> bool:
         """Whether it is a key of enough different values; of a pair, one that neither of its columns is alone."""
-        if self.sketch.refused or self.sketch.size < FEWEST_KEYS:
+        if self.sketch.refused or self.sketch.size < SKETCHED.fewest_keys:
             return False
         if not self.sides:
             return True
         filled = self.sketch.filled
-        near = self.sketch.distinct >= _NEAR_KEY * filled
+        near = self.sketch.distinct >= SKETCHED.near_key * filled
         return near and not hopeless([side.distinct for side in self.sides], filled)
 
     def to_bytes(self) -> bytes:
@@ -111,7 +129,7 @@ def _span(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 def hopeless(alone: Sequence[float], filled: int) -> bool:
     """Whether a pair is no key of its own: one of its columns is one already, or they have too few values together."""
-    return max(alone) > _NO_KEY * filled or min(alone) <= 1 or math.prod(alone) < _NEAR_KEY / 2 * filled
+    return max(alone) > SKETCHED.no_key * filled or min(alone) <= 1 or math.prod(alone) < SKETCHED.near_key / 2 * filled
 
 
 @dataclass
@@ -174,7 +192,7 @@ class KeyColumn:
     @cached_property
     def counted(self) -> KeySketch:
         """A sketch that only counts the different values."""
-        return KeySketch.counting(self.hashes, _COUNTED)
+        return KeySketch.counting(self.hashes, SKETCHED.counted)
 
 
 @dataclass(slots=True)
@@ -188,21 +206,21 @@ class _Batch:
     @property
     def limit(self) -> int:
         """Keys of a sketch, by the width of the table; what JSON brings next nobody knows."""
-        width = len(self.columns) if self.positioned else _VERY_WIDE
-        return KEYS if width <= _WIDE else (KEYS // 4 if width <= _VERY_WIDE else KEYS // 8)
+        width = len(self.columns) if self.positioned else SKETCHED.very_wide
+        return KEYS if width <= SKETCHED.wide else (KEYS // 4 if width <= SKETCHED.very_wide else KEYS // 8)
 
     def candidates(self) -> Iterator[tuple[KeyColumn, ...]]:
         """Columns, and pairs of the first ones, that may be keys."""
         wide = self.positioned and is_wide(len(self.columns))
-        able = self.columns[:WIDE_KEYS] if wide else self.columns
+        able = self.columns[:SKETCHED.wide_keys] if wide else self.columns
         yield from ((column,) for column in able)
         if self.positioned:
-            yield from itertools.combinations(able[:_PAIRED], 2)
+            yield from itertools.combinations(able[:SKETCHED.paired], 2)
 
 
 def is_wide(columns: int) -> bool:
     """Whether a table has so many columns that not all of them can be keys."""
-    return columns > _WIDE
+    return columns > SKETCHED.wide
 
 
 class TableSketches:
@@ -218,7 +236,7 @@ class TableSketches:
 
     def add(self, columns: Sequence[tuple[str, Cells]], order: int, *, positioned: bool = True) -> None:
         """Add a batch of rows. Without ``positioned`` the order of columns says nothing (JSON)."""
-        seen = [KeyColumn(name, cells, positioned and i < _LEADING) for i, (name, cells) in enumerate(columns)]
+        seen = [KeyColumn(name, cells, positioned and i < SKETCHED.leading) for i, (name, cells) in enumerate(columns)]
         batch = _Batch(seen, order, positioned)
         if self._waiting is not None:
             self._sketch(self._waiting, alone=False)
@@ -256,7 +274,7 @@ class TableSketches:
         if keyed is None:
             leading = [column.leading for column in columns]
             keyed = self.keys[key] = BuiltSketch(KeySketch(limit), leading, [_NO_DIGITS for _ in columns])
-            keyed.sides = [KeySketch(_COUNTED) for _ in columns] if len(columns) > 1 else []
+            keyed.sides = [KeySketch(SKETCHED.counted) for _ in columns] if len(columns) > 1 else []
         keyed.judge(columns)
         if keyed.sketch.refused:
             return
@@ -304,7 +322,7 @@ def _described(states: ValueStates) -> Record | None:
     """What is kept of a numeric column of a sketch; None if it is no column of numbers, or all of them are equal."""
     mean = states.aggregate("mean")
     filled = mean[np.isfinite(mean)]
-    if states.numbers < _MOSTLY * states.cells or filled.size < FEWEST_KEYS or filled.min() == filled.max():
+    if states.numbers < SKETCHED.mostly * states.cells or filled.size < SKETCHED.fewest_keys or filled.min() == filled.max():
         return None
     kept = [states.aggregate(name) for name in AGGREGATES] if states.repeated else [mean]
     return {

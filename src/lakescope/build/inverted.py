@@ -53,14 +53,32 @@ _LISTS, _NOTE = 0, 1
 TOKENS, POSTINGS, SETS, FOREST, GRAMS = 0, 1, 2, 3, 4
 PARTS = ("tokens", "postings", "sets", "forest", "grams")
 
-_PAIRS_PER_SHARD = 2_000_000
-_ITEMS_PER_FILE = 8_000_000
-_MOST_SHARDS = 512
-_MOST_FILES = 64
+
+@dataclass(frozen=True, slots=True)
+class InvertedTuning:
+    """How the work of inverting the values of a lake is shared out.
+
+    Measured all together: 0.68 CPU seconds a million pairs of a value and a set, and at most 475 MB a worker
+    (benchmarks/results/joins_build.md).
+    """
+
+    #: Pairs of a value and a set that one task groups, about. Measured with the others: a worker takes less than 0.5
+    #: GB.
+    pairs_per_shard: int = 2_000_000
+    #: Items of one file of the index, about. Measured with the others: a worker takes less than 0.5 GB.
+    items_per_file: int = 8_000_000
+    #: Tasks of the first job, at most. Not measured: each costs some milliseconds.
+    most_shards: int = 512
+    #: Files of each part, at most. Not measured: each is opened by every reader.
+    most_files: int = 64
+    #: Hashes between two entries of the directory of tokens, about. Not measured: a line of a cache.
+    directory_step: int = 8
+
+
+INVERTED = InvertedTuning()
+
 #: First bits of a q-gram's hash by which files of q-grams are cut.
 _GRAM_BITS = 6
-#: Hashes between two entries of the directory of tokens, about.
-_DIRECTORY_STEP = 8
 _MOST_GROUPS = 2**31 - 1
 _GROUPED_FIELDS = {"buckets": np.int32, "counts": np.int64, "hashes": np.uint64, "groups": np.int32}
 _LIST_FIELDS = {
@@ -102,7 +120,7 @@ def build_inverted(
     ``grams`` are files of their rare q-grams.
     """
     sets = _number_sets(staging, sketches)
-    shards = _power_of_two(pairs / _PAIRS_PER_SHARD, _MOST_SHARDS)
+    shards = _power_of_two(pairs / INVERTED.pairs_per_shard, INVERTED.most_shards)
     place = str(staging.absolute())
     lists = ListTokens(place, tuple(file.path for file in raw), shards)
     merged = exchange(1 << cut.bits, cut.targets, lists, MergeLists(place), shards)
@@ -263,7 +281,7 @@ class Spread:
             "forest": _files(sets * PERMUTATIONS),
             "grams": _files(cut_columns * GRAMS_KEPT),
         }
-        slots = max(1, figures["tokens"] // _DIRECTORY_STEP)
+        slots = max(1, figures["tokens"] // INVERTED.directory_step)
         directory_bits = max(cut.bits, min(40, slots.bit_length() - 1))
         return cls(
             *(cut, tuple(sorted(numbering.lists.items())), sets, directory_bits),
@@ -292,7 +310,7 @@ class Spread:
 
 
 def _files(items: int) -> int:
-    return max(1, min(_MOST_FILES, -(-items // _ITEMS_PER_FILE)))
+    return max(1, min(INVERTED.most_files, -(-items // INVERTED.items_per_file)))
 
 
 def _even_groups(numbering: _Numbering, files: int) -> tuple[int, ...]:

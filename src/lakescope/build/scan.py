@@ -17,8 +17,8 @@ import numpy as np
 from lakescope.array_types import U64
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.build.correlations import WIDE_KEYS, TableSketches, is_wide
-from lakescope.build.tokens import PENDING_TOKENS
+from lakescope.build.correlations import SKETCHED, TableSketches, is_wide
+from lakescope.build.tokens import TOKENS_CUT
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
 from lakescope.sources.io.limits import too_large
@@ -123,7 +123,7 @@ class TableScan:
             positioned = all(column.source_type != "json" for column in batch.columns)
             named = [(column.name, cells) for column, cells in understood]
             if positioned and is_wide(len(named)):
-                detail = f"only its first {WIDE_KEYS} columns are keys of correlation sketches, which are smaller"
+                detail = f"only its first {SKETCHED.wide_keys} columns are keys of correlation sketches, which are smaller"
                 self.part.report(Problem(self.part.table, "info", "wide-table", detail))
             ordinal = max(0, self.part.ordinal if unit is None else unit.ordinal)
             self.sketches.add(named, (ordinal << _ROW_BITS) + self.part.rows, positioned=positioned)
@@ -157,7 +157,7 @@ class TableScan:
     @property
     def full(self) -> bool:
         """Whether it is time to take the tokens."""
-        return sum(tokens.used for tokens in self._tokens.values()) >= PENDING_TOKENS
+        return sum(tokens.used for tokens in self._tokens.values()) >= TOKENS_CUT.pending
 
     def take_tokens(self) -> Iterator[tuple[str, U64]]:
         """(column, its distinct tokens) since the last time; the columns' signatures learn of them."""

@@ -50,8 +50,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: More segments, or a larger share of tables that are gone, than are good for questions.
-_MANY_SEGMENTS, _MANY_GONE = 8, 0.2
+
+@dataclass(frozen=True, slots=True)
+class AdviceTuning:
+    """When an index is better compacted."""
+
+    #: More segments than are good for questions. Not measured: each is asked by itself (docs/updates.md).
+    many_segments: int = 8
+    #: A larger share of tables that are gone than is good for questions. Not measured: a fifth.
+    many_gone: float = 0.2
+
+
+ADVICE = AdviceTuning()
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +164,9 @@ def _update_of(index: Index, changes: Changes, began: float) -> Update:
     gone = sum(len(index.dead_in(segment)) for segment in segments)
     there = int(index.manifest.summary["tables"])
     advice = None
-    if len(segments) > _MANY_SEGMENTS:
+    if len(segments) > ADVICE.many_segments:
         advice = f"the index has {len(segments)} segments: lakescope compact makes questions faster"
-    elif gone > _MANY_GONE * max(1, there):
+    elif gone > ADVICE.many_gone * max(1, there):
         advice = f"{gone:,} tables that are gone still take room: lakescope compact frees it"
     return Update(
         generation=index.manifest.generation,

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -50,13 +51,25 @@ if TYPE_CHECKING:
     from lakescope.store.remote import RemoteFiles, Traffic, Uri
 
 
-_TRIES = 5
-#: Records of tables that are kept once they were asked for.
-_KEPT_TABLES = 4_096
-#: Bytes of row groups of columns that are kept; of how many some fields are read before they are read of all, unless
-#: that would take more bytes.
-_KEPT_BYTES = 64 << 20
-_SINGLY, _MOST_BYTES = 64, 512 << 20
+@dataclass(frozen=True, slots=True)
+class CatalogTuning:
+    """How much of the catalog is kept in memory."""
+
+    #: How often the manifest is read again if its files have just been replaced. Not measured: each time a build must
+    #: have ended.
+    tries: int = 5
+    #: Records of tables that are kept once they were asked for. Not measured: some megabytes.
+    tables: int = 4_096
+    #: Bytes of row groups of columns that are kept. Measured: a server of 300,000 columns takes half the memory since.
+    bytes: int = 64 << 20
+    #: Columns of which some fields are read one by one before they are read of all. Not measured: a guess.
+    singly: int = 64
+    #: Bytes that fields of all columns may take to be read of all. Not measured: a bound on memory.
+    most_bytes: int = 512 << 20
+
+
+CATALOG = CatalogTuning()
+
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
 _ORDERS = {
@@ -163,7 +176,7 @@ class Index:
 
         What is mapped stays readable when a later build has replaced and removed it.
         """
-        for _ in range(_TRIES):
+        for _ in range(CATALOG.tries):
             manifest = Manifest.load(path)
             try:
                 return manifest, LocalFiles(path, manifest.files)
@@ -260,10 +273,10 @@ class Index:
     def _pays(self, names: tuple[str, ...]) -> bool:
         """Whether some fields of all columns are better read at once: often asked for, and not too large."""
         read = self._read_singly[names]
-        if read < _SINGLY:
+        if read < CATALOG.singly:
             return False
         groups = sum(self._groups(place)[0].num_row_groups for place in range(len(self.manifest.of_kind("columns"))))
-        return bool(self._read_bytes[names] / max(1, read) * groups <= _MOST_BYTES)
+        return bool(self._read_bytes[names] / max(1, read) * groups <= CATALOG.most_bytes)
 
     @once
     def _rows_of_columns(self) -> tuple[I32, I64]:
@@ -313,7 +326,7 @@ class Index:
     @once
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
         """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
-        kept = TableCache(_KEPT_BYTES)
+        kept = TableCache(CATALOG.bytes)
 
         def read(place: int, group: int, names: tuple[str, ...]) -> pa.Table:
             file = self.manifest.of_kind("columns")[place]
@@ -442,7 +455,7 @@ class Index:
 
     @once
     def _holds(self) -> Callable[[str], bool]:
-        return lru_cache(_KEPT_TABLES)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
+        return lru_cache(CATALOG.tables)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
@@ -452,7 +465,7 @@ class Index:
     def _table(self) -> Callable[[str], dict[str, Any]]:
         """Finds records of tables; those of answers are asked for again and again."""
 
-        @lru_cache(_KEPT_TABLES)
+        @lru_cache(CATALOG.tables)
         def find(name: str) -> dict[str, Any]:
             tables = self.catalog("tables")
             found = rows_of(tables, name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -39,12 +40,24 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-#: Cells of the sample that the driver holds, and its rows at most.
-_CELLS, _ROWS = 4_000_000, 200_000
-#: Candidates that are checked or scored by one aggregation.
-_PER_AGGREGATION = 200
-#: Chance of dropping an approximate dependency by its degree in the sample alone.
-_RISK = 1e-9
+
+@dataclass(frozen=True, slots=True)
+class SparkSearchTuning:
+    """How a table that is larger than memory is looked at."""
+
+    #: Cells of the sample that the driver holds. Not measured: a bound on its memory: 16 MB of codes under each
+    #: semantics.
+    cells: int = 4_000_000
+    #: Rows of the sample, at most. Not measured: more break few candidates more.
+    rows: int = 200_000
+    #: Candidates that are checked or scored by one aggregation. Not measured: a job costs about as much as these.
+    per_aggregation: int = 200
+    #: Chance of dropping an approximate dependency by its degree in the sample alone. Not measured: far below one in
+    #: the number of candidates.
+    risk: float = 1e-9
+
+
+SPARK = SparkSearchTuning()
 
 
 def dependencies_on(
@@ -61,7 +74,7 @@ def dependencies_on(
     """Minimal dependencies of a table of any size, as :func:`lakescope.dependencies` finds them in memory."""
     time = Budget(budget)
     table = _hashed(spark, query, tuple(marked(missing)))
-    sampled = _coded(sample(table, min(_ROWS, max(1, _CELLS // len(table.names)))), table.names).under(nulls)
+    sampled = _coded(sample(table, min(SPARK.rows, max(1, SPARK.cells // len(table.names)))), table.names).under(nulls)
     most = len(table.names) - 1 if max_lhs is None else max_lhs
     if error:
         found = _approximate(table, sampled, most, error, nulls, time)
@@ -97,7 +110,7 @@ def _coded(rows: U64, names: tuple[str, ...]) -> CodedTable:
 
 def _in_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Items, as many at a time as one aggregation serves."""
-    return (items[begin : begin + _PER_AGGREGATION] for begin in range(0, len(items), _PER_AGGREGATION))
+    return (items[begin : begin + SPARK.per_aggregation] for begin in range(0, len(items), SPARK.per_aggregation))
 
 
 class _OnSpark(Discovery):
@@ -137,7 +150,7 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
     """Level by level: candidates whose degree in the sample is not too large to be chance are counted in the table."""
     columns = len(table.names)
     scorer = Scorer(sampled)
-    slack = math.sqrt(math.log(1 / _RISK) / (2 * max(1, scorer.rows))) if scorer.rows < table.rows else 0.0
+    slack = math.sqrt(math.log(1 / SPARK.risk) / (2 * max(1, scorer.rows))) if scorer.rows < table.rows else 0.0
     found: list[list[Side]] = [[] for _ in range(columns)]
     validated = 0
     for size in range(min(most, columns - 1) + 1):

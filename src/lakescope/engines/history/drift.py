@@ -28,12 +28,23 @@ from lakescope.engines.history.versions import (
 from lakescope.results import Results
 from lakescope.store.index import Index
 
-#: Least change of the share of missing cells that counts.
-_NULLS = 0.05
-#: Chance of a difference between two samples of one population above which it says nothing, and its factor (Smirnov).
-_LEVEL = 0.001
-_FACTOR = math.sqrt(-math.log(_LEVEL / 2) / 2)
-_NAMED = 3
+
+@dataclass(frozen=True, slots=True)
+class DriftTuning:
+    """What counts as a change of a column."""
+
+    #: Least change of the share of missing cells that counts. Not measured: a guess.
+    nulls: float = 0.05
+    #: Chance of a difference between two samples of one population above which it says nothing. Not measured: low,
+    #: since a lake has many columns.
+    level: float = 0.001
+    #: Values that a change names. Not measured: a matter of room.
+    named: int = 3
+
+
+DRIFT = DriftTuning()
+
+_FACTOR = math.sqrt(-math.log(DRIFT.level / 2) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +138,7 @@ def _changes(
     if old["type"] != new["type"]:
         yield f"type {old['type']} to {new['type']}"
     missing = _missing(old), _missing(new)
-    if abs(missing[0] - missing[1]) >= _NULLS:
+    if abs(missing[0] - missing[1]) >= DRIFT.nulls:
         yield f"missing {missing[0]:.0%} to {missing[1]:.0%}"
     if old["key"] != "no" and new["key"] == "no" and new["rows"]:
         yield "no longer a key" if old["key"] == "yes" else "no longer a likely key"
@@ -135,8 +146,8 @@ def _changes(
         yield f"distribution by {far.value:.2f}"
         fresh = _newcomers(old, new)
         if fresh and far.measure == "total variation":
-            more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
-            yield f"new at the top: {', '.join(fresh[:_NAMED])}{more}"
+            more = f" and {len(fresh) - DRIFT.named} more" if len(fresh) > DRIFT.named else ""
+            yield f"new at the top: {', '.join(fresh[: DRIFT.named])}{more}"
     if far is not None and far.measure == "kolmogorov-smirnov" and far.low >= minimum:
         ranges = [f"{each['minimum']} .. {each['maximum']}" for each in (old, new)]
         if ranges[0] != ranges[1]:

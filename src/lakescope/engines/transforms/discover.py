@@ -19,7 +19,7 @@ from lakescope.results import Results
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoveryTuning:
+class TransformSearchTuning:
     """How much is looked at to find tables of a lake that join after a transformation."""
 
     #: Seconds for one candidate, at most. Measured: a query with 10 candidates takes 3.9 s of CPU
@@ -34,7 +34,7 @@ class DiscoveryTuning:
     named: int = 3
 
 
-DISCOVERY = DiscoveryTuning()
+DISCOVERY = TransformSearchTuning()
 
 _SHOWN = ("table", "columns", "keys", "program", "coverage", "table_coverage", "pairs")
 
