@@ -42,7 +42,7 @@ class ChanceTuning:
     matters: float = 0.7
     #: Steps to either side of a number whose neighbours are tried. Not measured: a few.
     beside: int = 10
-    #: Digits of the longest number: above, a double does not hold it exactly. A bound of mathematics.
+    #: Digits of the longest number. Not measured: beyond, a double does not hold all of them exactly.
     longest_number: int = 15
     #: Chance of meeting as many keys as the source does, by neighbours, below which numbers are evidence. Not measured:
     #: a guess.
