@@ -86,10 +86,10 @@ class Outcome:
 
     def add(self, results: list[str]) -> None:
         for text in results:
-            files, counts, again = parse_result(text)
-            self.files += files
-            self.again += again
-            for name, count in counts.items():
+            merged = parse_result(text)
+            self.files += merged.files
+            self.again += merged.again
+            for name, count in merged.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count
         self.jobs += 1
 

@@ -10,6 +10,8 @@ table goes to all of them, and the first one tells of it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import itertools
 import json
 import time
@@ -461,7 +463,15 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
     )
 
 
-def parse_result(text: str) -> tuple[list[SegmentFile], dict[str, int], list[str]]:
+class MergeResult(NamedTuple):
+    """What a merge task wrote: files, how many of what, and tables that are to be scanned again."""
+
+    files: list[SegmentFile]
+    counts: dict[str, int]
+    again: list[str]
+
+
+def parse_result(text: str) -> MergeResult:
     """What a merge task returned."""
     body = json.loads(text)
-    return [SegmentFile(**file) for file in body["files"]], body["counts"], body["again"]
+    return MergeResult([SegmentFile(**file) for file in body["files"]], body["counts"], body["again"])

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -151,8 +152,16 @@ class _Run:
         )
 
 
-def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float, float]]:
+class SamplingError(NamedTuple):
     """Sampling rate, mean relative error of GEE on distinct values, and what the formula gives: 1 - sqrt(rate)."""
+
+    rate: float
+    error: float
+    expected: float
+
+
+def gee_errors(size: int = 100_000, seeds: int = 10) -> list[SamplingError]:
+    """Errors of GEE on columns of distinct values, by sampling rate."""
     rows = []
     for rate in _RATES:
         errors = []
@@ -160,13 +169,13 @@ def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float,
             counter = GEE(rate, seed)
             counter.update_hashes(column(size, seed))
             errors.append(abs(counter.estimate() / size - 1))
-        rows.append((rate, float(np.mean(errors)), 1 - rate**0.5))
+        rows.append(SamplingError(rate, float(np.mean(errors)), 1 - rate**0.5))
     return rows
 
 
 def write_report(folder: str | Path, trials: Results[Trial], own: Results[Count] | None = None) -> Path:
     """Write ``study.html`` with charts, and the numbers as CSV and JSON; returns the page."""
-    sampled = ((f"{rate:.0%}", round(found, 3), round(expected, 3)) for rate, found, expected in gee_errors())
+    sampled = ((f"{each.rate:.0%}", round(each.error, 3), round(each.expected, 3)) for each in gee_errors())
     sections = {
         "Sampling (GEE), 100,000 distinct values": html_table(("rate", "mean error", "1 - sqrt(rate)"), sampled)
     }

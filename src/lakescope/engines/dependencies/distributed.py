@@ -17,6 +17,7 @@ import numpy as np
 
 from lakescope.array_types import I32, U64
 from lakescope.build.dependencies import (
+    GroupSums,
     HashedRows,
     broken,
     different_rows,
@@ -167,7 +168,7 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
                 return Discovered(found, False, size - 1, False, size, validated, exact=False)
             for (lhs, rhs, _), sums in zip(batch, likelihoods(table, batch), strict=True):
                 validated += 1
-                if sums[4] - sums[0] <= int(error * sums[4] + 1e-9):
+                if sums.rows - sums.kept <= int(error * sums.rows + 1e-9):
                     found[rhs].append(lhs)
     return Discovered(found, True, most, False, most, validated, exact=False)
 
@@ -200,13 +201,14 @@ def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls,
         if budget.late and all(rows.values()):
             break
         for (lhs, rhs, each), sums in zip(batch, likelihoods(table, batch), strict=True):
-            known[each][lhs, rhs] = _likelihood(*sums)
-            rows[each] = max(rows[each], sums[4])
+            known[each][lhs, rhs] = _likelihood(sums)
+            rows[each] = max(rows[each], sums.rows)
     made = {each: _SparkScores(rows[each], known[each]) for each in different}
     return {each: made.get(each, made["equal"]) for each in NULLS}
 
 
-def _likelihood(kept: int, shares: float, concentrated: float, groups: int, rows: int) -> Likelihood:
+def _likelihood(sums: GroupSums) -> Likelihood:
+    rows, kept, groups = sums.rows, sums.kept, sums.groups
     if not rows:
         return Likelihood(0, math.nan, math.nan, math.nan, 0)
-    return Likelihood(rows - kept, shares / groups, kept / rows, concentrated / rows, groups)
+    return Likelihood(rows - kept, sums.shares / groups, kept / rows, sums.concentrated / rows, groups)

@@ -14,7 +14,7 @@ from lakescope.engines.transforms.find import Doubt, Finder, LearnedJoin
 from lakescope.engines.transforms.fuzzy import FUZZY, find_fuzzy
 from lakescope.engines.transforms.keys import Key, keys_of, split_keys_of
 from lakescope.engines.transforms.pairs import TokenIndex
-from lakescope.engines.transforms.plan import Direction, ExamplePair, Plan, join, rereadable
+from lakescope.engines.transforms.plan import Direction, Plan, join, rereadable
 from lakescope.engines.transforms.program import Expression, Piece, Program
 from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.engines.transforms.union import Joined
@@ -194,7 +194,7 @@ class _Search:
     ) -> Plan:
         """The plan of programs in one direction, measured on the whole tables."""
         source, target = self._sides(direction)
-        evidence = tuple(ExamplePair(*each) for each in found.evidence)
+        evidence = tuple(found.evidence)
         plan = Plan(direction, tuple(found.programs), found.single, evidence=evidence)
         joined = join(plan, source, target)
         if fuzzy:

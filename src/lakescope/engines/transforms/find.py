@@ -17,7 +17,8 @@ from lakescope.engines.transforms.keys import Key
 from lakescope.engines.transforms.learn import Example, Learner
 from lakescope.engines.transforms.literals import memorised
 from lakescope.engines.transforms.pairs import GramColumn, Group, Pair, TokenIndex, folded, gram_pairs, run_together
-from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece, Program, Row
+from lakescope.engines.transforms.plan import ExamplePair
+from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece, Program
 from lakescope.engines.transforms.sampling import Rates, rates
 from lakescope.engines.transforms.texts import TextTable
 from lakescope.engines.transforms.union import Joined, joined, one_to_one
@@ -102,7 +103,7 @@ class LearnedJoin:
     joined: Joined | None = None
     measured: I64 = field(default_factory=lambda: np.empty(0, np.int64))
     single: bool = True
-    evidence: list[tuple[Row, str, str]] = field(default_factory=list)
+    evidence: list[ExamplePair] = field(default_factory=list)
     sampled: Rates | None = None
     doubts: list[Doubt] = field(default_factory=list)
     trials: int = 0
@@ -329,7 +330,7 @@ class Finder:
             if found[program] > FINDER.examples:
                 idle = 0
             if len(self.result.evidence) < 2 * FINDER.examples:
-                self.result.evidence += [(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
+                self.result.evidence += [ExamplePair(pool[p].row, pool[p].key, pairs[p].evidence) for p in chosen]
             if found[program] >= FINDER.enough * len(pool):
                 break
         return found
