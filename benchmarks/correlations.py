@@ -31,7 +31,7 @@ import common
 import lakescope
 from common import Aim, Json, Spread
 from lakescope.array_types import F64, I64, U64
-from lakescope.build.correlations import Keyed, records
+from lakescope.build.correlations import BuiltSketch, records
 from lakescope.build.inverted import build_inverted, local_exchange
 from lakescope.build.tokens import TokenBuffer, TokenCut
 from lakescope.engines.correlations import estimators, intervals
@@ -96,7 +96,9 @@ def build(path: Path, tables: Iterable[Table], limit: int) -> tuple[CorrelationS
         buffer = TokenBuffer(cut)
         pairs = 0
         for table in tables:
-            made = records(table.name, ("k",), Keyed(sketch_of(table, limit), [True], [(1 << 30, 0)]), _Positions())
+            made = records(
+                table.name, ("k",), BuiltSketch(sketch_of(table, limit), [True], [(1 << 30, 0)]), _Positions()
+            )
             key = cut.set_key(table.name, "k")
             sketch = {"table": table.name, "column": "k", "position": 0, "distinct": b"", "key": key}
             shards["sketches"].add({**sketch, "signature": SIGNATURE})

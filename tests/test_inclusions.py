@@ -308,7 +308,7 @@ def brute(lake: Lake) -> dict[tuple[int, int], float]:
         query = inverted.query_of_set(x)
         for y in range(count):
             if x != y and query.size:
-                found[x, y] = float(query.weights[inverted.held(query.groups, y)].sum()) / query.size
+                found[x, y] = float(query.weights[inverted.holds_groups(query.groups, y)].sum()) / query.size
     return found
 
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -476,8 +477,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
         ]
 
     one = parts(segment_of(index_of_sets(place / "one", sets, bits=1, pieces=1)))
-    monkeypatch.setattr(build, "_PAIRS_PER_SHARD", 200)
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 100)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, pairs_per_shard=200, items_per_file=100))
     whole = index_of_sets(place / "cut", sets, bits=4, pieces=3)
     cut = segment_of(whole)
     assert min(len(cut.postings), len(cut.sets), len(cut.tokens), len(cut.forest)) > 2
@@ -487,7 +487,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
 
 def test_signatures_of_the_forest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every position lists all sets in order of their minimum there."""
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 700)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, items_per_file=700))
     sets = skewed(random.Random(5), 20, 50)
     index = segment_of(index_of_sets(place / "i", sets))
     assert len(index.forest) > 2

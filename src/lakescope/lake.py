@@ -599,11 +599,11 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
         from lakescope.engines.transforms.clock import Clock
-        from lakescope.engines.transforms.discover import Request
-        from lakescope.engines.transforms.plan import held
+        from lakescope.engines.transforms.discover import TransformRequest
+        from lakescope.engines.transforms.plan import rereadable
 
-        place = self.location(query) if self._is_table(query) else held(query)
-        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
+        place = self.location(query) if self._is_table(query) else rereadable(query)
+        return self._transforms.search(place, self._table_of(query), TransformRequest(k, candidates), Clock.of(budget))
 
     @from_one_generation
     def autojoin_batch(
@@ -615,11 +615,11 @@ class Lake:
         not be asked about. Executors must see the index and the tables.
         """
         from lakescope.build.batch import over_numbers
-        from lakescope.engines.transforms.discover import Request
+        from lakescope.engines.transforms.discover import TransformRequest
         from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
         from lakescope.results import arrow_schema
 
-        request = Request(k, candidates)
+        request = TransformRequest(k, candidates)
         request.check()
         task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))

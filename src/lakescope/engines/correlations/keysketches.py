@@ -20,7 +20,7 @@ from lakescope.errors import IndexDamaged
 from lakescope.once import once
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.quadrants import ROWS
-from lakescope.store.index import Batch, Index
+from lakescope.store.index import Index, LiveRecords
 from lakescope.store.inverted import ranges
 
 _LAST_HASH = np.uint64(2**64 - 1)
@@ -36,7 +36,7 @@ class _Blocks:
     sizes: I64
 
     @classmethod
-    def of(cls, batches: list[Batch], name: str) -> _Blocks:
+    def of(cls, batches: list[LiveRecords], name: str) -> _Blocks:
         places, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
         for batch, live in batches:
             column = batch.column(name)
@@ -303,7 +303,7 @@ class KeySketches:
 class _Batches:
     """Record batches one after the other, read by the number of a record."""
 
-    def __init__(self, batches: list[Batch]) -> None:
+    def __init__(self, batches: list[LiveRecords]) -> None:
         self.batches = batches
         self._starts = [0, *itertools.accumulate(batch.live.size for batch in batches)]
 
@@ -344,7 +344,7 @@ class _Batches:
         return self.batches[at].records, int(self.batches[at].live[number - self._starts[at]])
 
 
-def _numbers(batches: list[Batch], name: str) -> U64:
+def _numbers(batches: list[LiveRecords], name: str) -> U64:
     found = [np.empty(0, np.uint64)]
     for batch, live in batches:
         column = batch.column(name)

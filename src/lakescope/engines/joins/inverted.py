@@ -304,9 +304,9 @@ class InvertedIndex:
         if query.tokens is None:
             held, weights = self.frequencies(query.groups), query.weights
         else:
-            held = np.zeros(query.size, np.int32) if query.held is None else query.held.copy()
+            held = np.zeros(query.size, np.int32) if query.sets_by_token is None else query.sets_by_token.copy()
             weights = np.ones(query.size, np.int32)
-            for part, groups in zip(self.parts, query.found, strict=True):
+            for part, groups in zip(self.parts, query.groups_by_segment, strict=True):
                 if groups is not None:
                     part.count_sets(groups, held)
         # In order: what is summed up of them must not depend on segments.
@@ -377,10 +377,10 @@ class InvertedIndex:
         groups = part.segment.groups_of_set(local)
         return groups + np.int32(part.first_group) if part.first_group else groups
 
-    def held(self, groups: I32, number: int) -> Bools:
+    def holds_groups(self, groups: I32, number: int) -> Bools:
         """Which of some groups a set holds."""
         part, local = self.place_of(number)
-        return part.segment.held(groups - np.int32(part.first_group), local)
+        return part.segment.holds_groups(groups - np.int32(part.first_group), local)
 
     def looked_up(self, tokens: U64) -> LookedUp:
         """Some tokens, to ask which sets hold them."""
@@ -390,7 +390,7 @@ class InvertedIndex:
         """Which of some tokens a set holds."""
         part, local = self.place_of(number)
         groups = tokens.within(self.parts.index(part))
-        return (groups >= 0) & part.segment.held(groups, local)
+        return (groups >= 0) & part.segment.holds_groups(groups, local)
 
     def widths(self, groups: I32) -> I32:
         """Number of tokens of each group."""

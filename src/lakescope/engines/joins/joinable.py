@@ -470,7 +470,7 @@ class JoinSearch:
         filled = query.rows - query.nulls
         if query.group_rows is None or not filled:
             return None
-        return float(query.group_rows[self.inverted.held(query.groups.groups, number)].sum() / filled)
+        return float(query.group_rows[self.inverted.holds_groups(query.groups.groups, number)].sum() / filled)
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""

@@ -247,7 +247,7 @@ class SegmentOverlaps:
         return self._at.set_bounds, self._at.set_files
 
     def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
-        return int(query.weights[self.index.held(query.groups, number)].sum())
+        return int(query.weights[self.index.holds_groups(query.groups, number)].sum())
 
     def time_lists(self, groups: I32) -> None:
         """Read lists as a search does, for the sake of knowing how long it takes."""

@@ -252,7 +252,7 @@ def listing(location: str) -> list[Entry]:
 
 
 def listing_if_any(location: str) -> list[Entry]:
-    """The same; nothing if there is no such directory."""
+    """All files below a directory, wherever it lies; nothing if there is no such directory."""
     try:
         return listing(location)
     except FileNotFoundError:

@@ -75,7 +75,7 @@ class Unpacking:
     """Counts what a compressed file of ``size`` bytes gives; ``most`` is believed at most."""
 
     most: int
-    given: int = 0
+    unpacked: int = 0
 
     @classmethod
     def of(cls, size: int, *, on_disk: bool = False) -> Unpacking:
@@ -85,8 +85,8 @@ class Unpacking:
 
     def add(self, size: int) -> None:
         """Count bytes; raises once they are too many."""
-        self.given += size
-        if self.given > self.most:
+        self.unpacked += size
+        if self.unpacked > self.most:
             raise Unbelievable(f"it unpacks to more than {self.most:,} bytes, as no honest file of its size does")
 
 
