@@ -34,7 +34,7 @@ from lakescope.array_types import F64, I64, U64
 from lakescope.build.correlations import Keyed, records
 from lakescope.build.inverted import build_inverted, local_exchange
 from lakescope.build.tokens import TokenBuffer, TokenCut
-from lakescope.engines.correlations import estimators, intervals
+from lakescope.engines.correlations import estimators
 from lakescope.engines.correlations.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
 from lakescope.engines.correlations.estimators import Samples
 from lakescope.engines.joins.inverted import InvertedIndex
@@ -45,6 +45,7 @@ from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+from lakescope.studies.intervals import pearson_interval, spearman_interval
 from lakescope.tables.keyed import KeyedQuery
 from sets import write_raw
 
@@ -427,8 +428,8 @@ def coverage(options: argparse.Namespace) -> Section:
             samples = Samples.of([(x[rows], y[rows]) for rows in chosen])
             rows = np.full(samples.n.size, 20_000.0)
             r, rank_r = estimators.pearson(samples), estimators.spearman(samples)
-            low, high = intervals.default(samples, r, rows)
-            rank_low, rank_high = intervals.of_ranks(samples, rank_r, rows)
+            low, high = pearson_interval(samples, r, rows)
+            rank_low, rank_high = spearman_interval(samples, rank_r, rows)
             heavy = heavy_tailed(samples)
             held = np.where(
                 heavy,

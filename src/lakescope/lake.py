@@ -58,7 +58,7 @@ from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
 from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
-from lakescope.tables.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
 from lakescope.tables.writing import check_output, write_table
 
@@ -833,7 +833,7 @@ class Lake:
         if self._is_table(query):
             sketched = sketched_query(self._correlations.sketches, query, key, target, agg, more)
             own = self._numbers_of_key(sketched) if len(key) == 1 else None
-            return sketched if own is None else replace(sketched, given={**sketched.given, OWN: own})
+            return sketched if own is None else replace(sketched, given={**sketched.given, KEY_ITSELF: own})
         return read_keyed(query, key, target, agg, more)
 
     def _numbers_of_key(self, query: KeyedQuery) -> npt.NDArray[np.float64] | None:

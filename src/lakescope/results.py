@@ -72,7 +72,7 @@ class Results(Sequence[Record], Generic[Record]):
     __hash__ = None  # type: ignore[assignment]
 
     def with_note(self, note: str) -> Results[Record]:
-        """The same answer with one more note."""
+        """This answer with one more note."""
         return Results(self.kind, self._records, shown=self.shown, notes=(*self.notes, note), info=self.info)
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def _record_html(record: Any) -> str:
 
 
 def maker(kind: type[Record]) -> Callable[..., Record]:
-    """What makes records of a frozen kind, from their fields in order, in a fourth of the time: answers have many.
+    """A function that makes frozen records from their fields in order, in a fourth of the time: answers have many.
 
     A frozen record sets each field by a call. One that is not, with the same fields, is filled and then becomes frozen.
     """
@@ -141,7 +141,7 @@ def maker(kind: type[Record]) -> Callable[..., Record]:
 
 
 def _as_dict(record: Any) -> dict[str, Any]:
-    """What ``asdict`` gives, which copies every value first; of values that cannot change there is no need to."""
+    """A record as a dictionary, like ``asdict``, which copies every value; values that cannot change need no copy."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     if all(type(value) in _FIXED or (type(value) is tuple and _are_fixed(value)) for value in values.values()):
         return values

@@ -30,7 +30,7 @@ _MOSTLY = 0.9
 #: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years.
 _LONGEST_RANGE = 50_000
 #: What a key's own values are called where they are numbers or days.
-OWN = ""
+KEY_ITSELF = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class KeyedQuery:
     """Values of a key in order of their hashes, the rows of each, and the target's number for each.
 
     Keys up to ``threshold`` are all there. ``parts`` are the hashes of the values of each column of the key. ``given``
-    are numbers of other columns by which correlations may be corrected, among them the key's own (``OWN``).
+    are numbers of other columns by which correlations may be corrected, among them the key's own (``KEY_ITSELF``).
     ``swapped`` is the same query with the columns of its key in the other order.
     """
 
@@ -143,7 +143,7 @@ def read_keyed(
         numbers = {column: (columns[column].places, _numbers(columns[column])) for column in (target, *given)}
         keyed = [columns[column] for column in key]
         if len(key) == 1:
-            numbers[OWN] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
+            numbers[KEY_ITSELF] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
         for sketch, cells_of_key in zip(sketches, (keyed, keyed[::-1]), strict=False):
             hashes = [np.maximum(each.hashes, np.uint64(1)) for each in cells_of_key]
             sketch.update(*key_rows([each.places for each in cells_of_key], hashes), numbers, order)
@@ -160,9 +160,9 @@ def read_keyed(
         list(zip(sketches, (tuple(key), tuple(key)[::-1]), (united, united[::-1]), strict=False))
     ):
         others = {each: states.aggregate("mean") for each, states in sketch.values.items() if each != target}
-        if OWN not in others or np.isnan(others[OWN]).any():
+        if KEY_ITSELF not in others or np.isnan(others[KEY_ITSELF]).any():
             # Keys that are no numbers or days: what their rows are in order of, if anything.
-            others[OWN] = sketch.values[target].orders[0].astype(np.float64)
+            others[KEY_ITSELF] = sketch.values[target].orders[0].astype(np.float64)
         made = KeyedQuery(
             *(name, order_of_key, target, sketch.hashes, sketch.rows, sketch.values[target].aggregate(aggregate)),
             *(_LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),

@@ -18,7 +18,7 @@ from lakescope.tables.value_range import ValueRange
 from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
-    from lakescope.engines.joins.inverted import InvertedIndex, LookedUp
+    from lakescope.engines.joins.inverted import InvertedIndex, TokenLookup
 
 #: Kinds of values that join by accident at best.
 _MEASURES = ("decimal",)
@@ -29,7 +29,7 @@ _MOSTLY = 0.9
 
 
 #: Some values of a column, and these to ask which sets hold them.
-Sample: TypeAlias = "tuple[list[str], LookedUp]"
+Sample: TypeAlias = "tuple[list[str], TokenLookup]"
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ def lake_column(
     @cache
     def sample() -> Sample:
         texts = list(dict.fromkeys(values()))
-        return texts, index.looked_up(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
+        return texts, index.token_lookup(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
 
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),

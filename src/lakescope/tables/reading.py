@@ -76,7 +76,9 @@ class _Growing:
             group_rows=index.rows_of_groups(groups, tokens, counts),
             whole=whole if whole.size == tokens.size else None,
             popularity=index.popularity(groups),
-            sample=cache(lambda: (list(self.texts.values()), index.looked_up(np.array(list(self.texts), np.uint64)))),
+            sample=cache(
+                lambda: (list(self.texts.values()), index.token_lookup(np.array(list(self.texts), np.uint64)))
+            ),
             sign=lambda: _signed(tokens),
         )
 

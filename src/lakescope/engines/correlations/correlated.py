@@ -30,7 +30,7 @@ from lakescope.results import Results, maker
 from lakescope.sketches.aggregates import AGGREGATES, Aggregate
 from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
-from lakescope.tables.keyed import OWN, KeyedQuery, query_of_pair
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, query_of_pair
 from lakescope.threads import in_parts
 
 Counts = npt.NDArray[np.signedinteger[Any]]
@@ -71,7 +71,7 @@ _SHOWN = (
 _correlated = maker(Correlated)
 
 
-class Rows(NamedTuple):
+class JoinRows(NamedTuple):
     """Rows of the joins of the keys that were seen: all, the sum of the squares of each key's, and the most of one."""
 
     total: I64
@@ -79,17 +79,17 @@ class Rows(NamedTuple):
     most: I64
 
     @classmethod
-    def of(cls, joins: int) -> Rows:
+    def of(cls, joins: int) -> JoinRows:
         """None yet, of so many joins."""
         return cls(np.zeros(joins, np.int64), np.zeros(joins), np.zeros(joins, np.int64))
 
-    def take(self, some: npt.NDArray[np.intp]) -> Rows:
-        """Those of some joins."""
-        return Rows(self.total[some], self.squares[some], self.most[some])
+    def take(self, some: npt.NDArray[np.intp]) -> JoinRows:
+        """The rows of some of the joins."""
+        return JoinRows(self.total[some], self.squares[some], self.most[some])
 
 
 @dataclass(slots=True)
-class _Joined:
+class _JoinedSketches:
     """Sketches joined with the query: numbers of the pairs, their samples, what is known of each join.
 
     ``share`` of all hashes were compared: of the query's keys ``counted``, of which ``common`` were found.
@@ -101,7 +101,7 @@ class _Joined:
     share: F64
     counted: I64
     common: I64
-    rows: Rows
+    rows: JoinRows
 
     @property
     def keys(self) -> F64:
@@ -216,13 +216,13 @@ class CorrelationSearch:
         return found
 
     def counted(
-        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
     ) -> tuple[I64, Counts, Counts]:
         """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
 
-        Those of the table ``own`` are left out. No keys stand for all of one column, if they are counted by frames.
+        Those of the table ``excluded_table`` are left out. No keys stand for all of one column, if frames count them.
         """
-        number = self.sketches.table_number(own)
+        number = self.sketches.table_number(excluded_table)
         if self._framed(retrieval):
             allowed = self._single
             if keys is not None:
@@ -278,7 +278,7 @@ class CorrelationSearch:
         same: I64,
         other: I64,
     ) -> None:
-        """The same by numpy alone."""
+        """Count, by numpy alone, how often the pairs of a key go with a query and how often against it."""
         theirs = self.sketches.hashes_of(key)
         common, mine, at = np.intersect1d(hashes, theirs, assume_unique=True, return_indices=True)
         if not common.size:
@@ -293,19 +293,19 @@ class CorrelationSearch:
             other[place] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
     def screened(
-        self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None
+        self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
     ) -> list[tuple[KeyedQuery, I64, F64]]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[tuple[KeyedQuery, I64, F64]] = []
         for variant, keys in self._candidates(query, framed=self._framed(criteria.retrieval)):
             probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            pairs, same, other = self.counted(*probes, keys, criteria.retrieval, own)
+            pairs, same, other = self.counted(*probes, keys, criteria.retrieval, excluded_table)
             found.append((variant, pairs, _first_score(same, other, criteria, variant)))
         return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
 
-    def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
+    def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _JoinedSketches:
         """Join the sketches of some pairs with the query."""
         owners = self.sketches.owners[pairs]
         bounds = np.minimum(query.threshold, self.sketches.thresholds[owners])
@@ -314,11 +314,11 @@ class CorrelationSearch:
         samples, places, common, rows = join(query, pairs, bounds, aggregate)
         counted = np.searchsorted(query.hashes, bounds, "right")
         given = {name: np.where(samples.present, numbers[places], np.nan) for name, numbers in query.given.items()}
-        return _Joined(pairs, samples, given, share, counted, common, rows)
+        return _JoinedSketches(pairs, samples, given, share, counted, common, rows)
 
     def _join_compiled(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, Rows]:
+    ) -> tuple[Samples, I32, I64, JoinRows]:
         from lakescope.engines.correlations import sample_kernels
 
         sketches = self.sketches
@@ -337,15 +337,15 @@ class CorrelationSearch:
             codes = np.empty(within, np.int32)
             sample_kernels.coded(asked[1], np.argsort(asked[1]), codes)
             samples = Samples(x, y, n, places, codes)
-        return samples, places, common, Rows(*rows)
+        return samples, places, common, JoinRows(*rows)
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, Rows]:
-        """The same by numpy alone."""
+    ) -> tuple[Samples, I32, I64, JoinRows]:
+        """Join the sketches of some pairs with a query by numpy alone."""
         met: dict[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = {}
         samples, chosen = [], []
-        common, rows = np.zeros(pairs.size, np.int64), Rows.of(pairs.size)
+        common, rows = np.zeros(pairs.size, np.int64), JoinRows.of(pairs.size)
         for at, pair in enumerate(pairs.tolist()):
             owner = int(self.sketches.owners[pair])
             if owner not in met:
@@ -388,18 +388,20 @@ class CorrelationSearch:
                         return max(zip(variants, joined, strict=True), key=lambda each: int(each[1].n[0]))
         raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
 
-    def search(self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None) -> Results[Correlated]:
+    def search(
+        self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
+    ) -> Results[Correlated]:
         """The columns that correlate best with the query."""
         usable = np.isfinite(query.values)
         if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
-        found = self.screened(query, criteria, own)
+        found = self.screened(query, criteria, excluded_table)
         looked_at = sum(int(pairs.size) for _, pairs, _ in found)
-        chosen = _best(found, max(_JOINED, _JOINED_PER_HIT * criteria.k))
+        chosen = _best_pairs(found, max(_JOINED, _JOINED_PER_HIT * criteria.k))
         records: list[Correlated] = []
         for variant, pairs in chosen:
             if pairs.size:
-                records += self._judged(variant, self.join(variant, pairs, criteria.aggregate), criteria, looked_at)
+                records += self._records_of(variant, self.join(variant, pairs, criteria.aggregate), criteria, looked_at)
         if any(one.score <= next_one.score for one, next_one in pairwise(records)):
             records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         # What is left without a column that was named is what was asked for.
@@ -417,8 +419,8 @@ class CorrelationSearch:
     def _nothing(self, why: str) -> Results[Correlated]:
         return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
 
-    def _judged(
-        self, query: KeyedQuery, joined: _Joined, criteria: CorrelationCriteria, looked_at: int
+    def _records_of(
+        self, query: KeyedQuery, joined: _JoinedSketches, criteria: CorrelationCriteria, looked_at: int
     ) -> list[Correlated]:
         """Records of the best of the pairs that were joined."""
         samples = joined.samples
@@ -442,7 +444,7 @@ class CorrelationSearch:
             (*reasons, f"{what} explains most of it: {left:+.2f} is left")
             if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
             else reasons
-            for reasons, coefficient, left in zip(estimates.told(shown), r[shown].tolist(), partials, strict=True)
+            for reasons, coefficient, left in zip(estimates.reasons_of(shown), r[shown].tolist(), partials, strict=True)
         ]
         sketches = self.sketches
         owners = sketches.owners[joined.pairs[shown]].tolist()
@@ -467,9 +469,11 @@ class CorrelationSearch:
         return list(map(_correlated, *fields))
 
     @staticmethod
-    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], criteria: CorrelationCriteria) -> Sequence[float | None]:
-        """What is left of each correlation without a column that was named, or the trend of the key."""
-        numbers = joined.given.get(OWN if criteria.given is None else criteria.given)
+    def _partials(
+        joined: _JoinedSketches, rows: npt.NDArray[np.intp], criteria: CorrelationCriteria
+    ) -> Sequence[float | None]:
+        """Partial correlations: without a column that was named, or without the trend of the key."""
+        numbers = joined.given.get(KEY_ITSELF if criteria.given is None else criteria.given)
         if numbers is None:
             return [None] * rows.size
         samples = joined.samples.take(rows)
@@ -477,7 +481,7 @@ class CorrelationSearch:
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
 
 
-def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
+def _sizes(joined: _JoinedSketches, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
     """Rows of some joins and the share of the query's keys in them, each with its limits."""
     share = joined.share[shown]
     rows = joined.rows.take(shown)
@@ -486,12 +490,12 @@ def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
 
         found = sample_kernels.join_sizes(*rows, joined.common[shown], joined.counted[shown], share, intervals.Z)
         return tuple(found)
-    few, many = intervals.of_total(*rows, share)
-    least, most = intervals.of_share(joined.common[shown], joined.counted[shown], share)
+    few, many = intervals.total_limits(*rows, share)
+    least, most = intervals.share_limits(joined.common[shown], joined.counted[shown], share)
     return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
 
 
-def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
+def _best_pairs(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
     """The most promising pairs of all variants together, in order."""
     every = np.concatenate([score for _, _, score in found])
     least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
@@ -535,7 +539,7 @@ def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool
 
 
 def _first_score(same: Counts, other: Counts, criteria: CorrelationCriteria, query: KeyedQuery) -> F64:
-    """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
+    """The score that pairs are chosen by: how surely they go together, the larger side (QCR), or overlap (CSK)."""
     if criteria.retrieval == "z" and not criteria.weight_join and kernels_are_loaded():
         from lakescope.engines.correlations import frame_kernels
 
@@ -561,7 +565,7 @@ def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
 
 
 def scores(samples: Samples, keys: F64, rank: CorrelationRank) -> F64:
-    """What samples are ranked by; ``keys`` are those of their whole joins."""
+    """The scores samples are ranked by; ``keys`` are those of their whole joins."""
     return _scores(samples, _estimated(samples, keys, "pearson"), rank)
 
 
@@ -598,8 +602,8 @@ class _Estimates:
         """Where the coefficient is that of ranks."""
         return (self.tails | self.points) | (self.measure == "spearman")
 
-    def told(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
-        """What is to be said of some coefficients."""
+    def reasons_of(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
+        """Reasons to doubt some coefficients, or to take another one."""
         found = []
         for tail, point, n in zip(*(each[shown].tolist() for each in (self.tails, self.points, self.n)), strict=True):
             reasons: tuple[str, ...] = ()
@@ -628,7 +632,7 @@ def _estimated(samples: Samples, keys: F64, measure: Measure) -> _Estimates:
         error = 1 / np.sqrt(np.maximum(n, 1))
     else:
         error = intervals.rank_error(samples, r)
-    shrunk = intervals.finite(n, keys)
+    shrunk = intervals.shrinkage(n, keys)
     asked = np.full(n.size, np.inf)
     if measure == "pearson":
         tails, points = _heavy(samples)
@@ -650,7 +654,7 @@ def _estimated(samples: Samples, keys: F64, measure: Measure) -> _Estimates:
 
 
 def _scores(samples: Samples, estimates: _Estimates, rank: CorrelationRank) -> F64:
-    """What candidates are ranked by: the paper's scores, or how strong a correlation is at least (2.7)."""
+    """The scores candidates are ranked by: the paper's, or how strong a correlation is at least (2.7)."""
     size = np.abs(np.nan_to_num(estimates.r))
     if rank == "lower":
         return estimates.floor + 1e-6 * size

@@ -70,7 +70,7 @@ class Samples:
 
     @functools.cached_property
     def ranked(self) -> Samples:
-        """The same samples with ranks for values."""
+        """These samples with ranks for values."""
         if self.codes is None or self.places is None or not kernels_are_loaded():
             return _transformed(self, lambda values: ranks(values, self.n))
         from lakescope.engines.correlations import sample_kernels
@@ -92,7 +92,7 @@ class Samples:
 
     @functools.cached_property
     def moments(self) -> Moments:
-        """What coefficients, errors and doubts rest on."""
+        """The moments that coefficients, their errors and their doubts rest on."""
         if not kernels_are_loaded():
             return _moments_plainly(self)
         from lakescope.engines.correlations import sample_kernels
@@ -117,7 +117,7 @@ class Moments:
 
 
 def _moments_plainly(samples: Samples) -> Moments:
-    """The same by numpy alone."""
+    """Moments of samples by numpy alone: what the kernel answers before it is loaded."""
     x, y = samples.standard
     n = samples.n
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -190,7 +190,7 @@ def spearman(samples: Samples) -> F64:
 
 
 def scored(samples: Samples) -> Samples:
-    """The same samples with normal scores for values (rankit)."""
+    """Samples with normal scores (rankit) for values."""
     n = np.maximum(samples.n, 1)[:, None]
 
     def scores(values: F64) -> F64:

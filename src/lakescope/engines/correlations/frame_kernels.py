@@ -307,7 +307,7 @@ def _count(at, count, width, words, offset, above, there, shared, differ):
 
 @njit(nogil=True, cache=True)
 def _compare_alone(key, offset, used, above, there, sketched, least, out, n):
-    """The same of a key that is alone on its frame: the places of the frame are those of the sketch."""
+    """Compare a query with a key that is alone on its frame: the places of the frame are those of the sketch."""
     pairs, sides, sizes = sketched
     own = (sizes[key] + 63) >> 6
     for pair in range(pairs[key], pairs[key + 1]):

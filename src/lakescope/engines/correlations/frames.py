@@ -43,7 +43,7 @@ class Frames:
         single = members[counts[frame_of[members]] == 1]
         self._alone[frame_of[single]] = single
         self._sketched = sketches.pair_starts, sketches.sides, sketches.sizes
-        self._blocks = _Blocks(sketches, frame_of, widths, counts)
+        self._blocks = _FrameBlocks(sketches, frame_of, widths, counts)
         self._hashes: U64 = np.repeat(numbered.known, used)
         entries = np.cumsum(used) - used
         self._frames, self._spots = np.empty(self._hashes.size, np.int32), np.empty(self._hashes.size, np.int32)
@@ -100,7 +100,7 @@ class Frames:
         return out[0][kept], out[1][kept], out[2][kept]
 
 
-class _Blocks:
+class _FrameBlocks:
     """Pairs whose words lie side by side: those on the same frame, as long as each other, a block for so many.
 
     A pair has a slot. ``bounds`` says which blocks are each frame's.
@@ -128,14 +128,14 @@ class _Blocks:
         self._slots[keys] = np.cumsum(pairs) - pairs
 
     def filled(self) -> tuple[I64, tuple[I64, I64, I64, I64], U64]:
-        """What is needed to fill them, once: the first slot of every key, the block of every slot, the blocks."""
+        """The arrays that filling the blocks takes, once: each key's first slot, each slot's block, the blocks."""
         slots, self._slots = self._slots, np.empty(0, np.int64)
         of_slot = np.repeat(np.arange(self.counts.size), self.counts)
         return slots, (of_slot, self.firsts, self.counts, self.begins), self.words
 
     @once
     def compared(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
-        """What is needed to compare them with a query."""
+        """The arrays that comparing the blocks with a query takes."""
         return self.pairs, self.keys, self.firsts, self.counts, self.begins, self.widths, self.words
 
 

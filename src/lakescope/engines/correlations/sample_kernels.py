@@ -156,7 +156,7 @@ def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, once
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def moments(x, y, n, constant, out):
-    """What coefficients, their errors and their doubts rest on, of samples that are rows of padded arrays.
+    """The moments that coefficients, their errors and doubts rest on, of samples that are rows of padded arrays.
 
     Fills a row of ``out`` for each: Pearson's r; the mean square of its influence function; the larger of the fourth
     moments; the largest share of a column's squares in one point. NaN where a column is constant. Sums are made in
@@ -297,7 +297,7 @@ def sorted_ranks(values, n, rows, keys, low, out):
 
 @njit(nogil=True, cache=True)
 def counted_ranks(values, n, most, out):
-    """The same of samples of at most so many values, each compared with all others."""
+    """Ranks of samples of at most so many values, each compared with all others."""
     for row in range(n.size):
         size = n[row]
         if size > most:
@@ -313,7 +313,7 @@ def counted_ranks(values, n, most, out):
 
 @njit(nogil=True, cache=True)
 def coded_ranks(places, codes, n, out):
-    """The same of samples that take their values from the same numbers, of which the order is known: they are counted.
+    """Ranks of samples that take their values from the same numbers, of which the order is known: they are counted.
 
     ``places`` says which of the numbers are in each sample, ``codes`` what each number is in their order, from 0 on.
     """
@@ -357,9 +357,9 @@ def tails(values, out):
 def join_sizes(total, squares, most, common, counted, seen, z):
     """Rows of joins and the share of a query's keys in them, each with its limits: six rows.
 
-    They are those of ``intervals.of_total`` and ``of_share``. Of each join ``total`` rows were seen, ``squares`` is the
-    sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were found; ``seen`` of all
-    hashes were compared.
+    They are those of ``intervals.total_limits`` and ``share_limits``. Of each join ``total`` rows were seen,
+    ``squares`` is the sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were found;
+    ``seen`` of all hashes were compared.
     """
     out = np.empty((6, total.size))
     for at in range(total.size):

@@ -225,7 +225,7 @@ def _effort(groups: I32) -> int:
 
 
 def _runs(groups: I32, most: int) -> I32:
-    """The same in runs of neighbours: lists that lie side by side are read sooner than lists far apart."""
+    """Some of these groups, in runs of neighbours: lists that lie side by side are read sooner than lists far apart."""
     if groups.size <= most:
         return groups
     starts = np.linspace(0, groups.size - _RUN, most // _RUN).astype(np.int64)

@@ -55,7 +55,7 @@ class Dictionary:
         self._tokens: U64 = np.concatenate(tokens)
         self._starts: I64 = np.cumsum(np.concatenate(sizes))
         self._groups: I32 = np.concatenate(groups)
-        self._held: I32 = np.concatenate(held)
+        self._set_counts: I32 = np.concatenate(held)
         # About a token for each place of the directory.
         bits = max(1, self._tokens.size.bit_length())
         self._shift = np.uint64(64 - bits)
@@ -66,7 +66,7 @@ class Dictionary:
         """Groups of some tokens, in order, how many of these each holds, and how many sets hold each token."""
         from lakescope.engines.joins import kernels
 
-        known = self._directory, self._shift, self._tokens, self._starts, self._groups, self._held
+        known = self._directory, self._shift, self._tokens, self._starts, self._groups, self._set_counts
         found, held = kernels.look_up_once(tokens, *known)
         groups, weights = np.unique(found, return_counts=True)
         return groups, weights.astype(np.int32), held

@@ -105,7 +105,7 @@ class Part:
         return range(int(self.live[first]), int(self.live[last - 1]) + 1) if first < last else range(0)
 
     def local(self, query: QueryGroups) -> QueryGroups:
-        """What a query has in this segment."""
+        """The groups of a query that this segment knows, by their numbers here."""
         end = self.first_group + int(self.segment.group_bounds[-1])
         first, last = np.searchsorted(query.groups, [self.first_group, end]).tolist()
         if last - first == query.groups.size and not self.first_group:
@@ -160,20 +160,20 @@ def _counted(groups: I32) -> tuple[I32, I32]:
     return every[begins], (ends - begins).astype(np.int32)
 
 
-class LookedUp:
+class TokenLookup:
     """Some tokens: their groups in a part of the index are looked up when it is asked for, and once."""
 
     def __init__(self, parts: Sequence[Part], tokens: U64) -> None:
         self._parts = parts
         self._tokens = tokens
-        self._found: dict[int, I32] = {}
+        self._groups_in: dict[int, I32] = {}
 
     def within(self, number: int) -> I32:
         """The groups in the part of this number; -1 of tokens that it does not know."""
-        if number not in self._found:
+        if number not in self._groups_in:
             found = self._parts[number].look_up(self._tokens)
-            self._found[number] = np.full(self._tokens.size, -1, np.int32) if found is None else found
-        return self._found[number]
+            self._groups_in[number] = np.full(self._tokens.size, -1, np.int32) if found is None else found
+        return self._groups_in[number]
 
 
 class InvertedIndex:
@@ -200,7 +200,7 @@ class InvertedIndex:
         self._uniting = threading.Lock()
 
     def damaged(self) -> IndexDamaged:
-        """What to raise when numbers are met that no index holds: which files are damaged, if any."""
+        """The error to raise when numbers are met that no index holds: it says which files are damaged, if any."""
         return self.parts[0].segment.damaged() if self.parts else InvertedSegment.contradiction(self._index)
 
     @property
@@ -225,7 +225,7 @@ class InvertedIndex:
 
     @once
     def ids(self) -> U64:
-        """What the column of every set is known by in other parts of the index."""
+        """The id of the column of every set, by which other parts of the index know it."""
         return self._of_sets("ids", np.empty(0, np.uint64))
 
     def _of_sets(self, name: str, none: Numbers) -> Numbers:
@@ -275,7 +275,7 @@ class InvertedIndex:
         return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, tuple(found))
 
     def _query_at_once(self, tokens: U64, dictionary: Dictionary) -> QueryGroups:
-        """The same where all segments but the largest have a dictionary in common."""
+        """A query of distinct tokens, where all segments but the largest have a dictionary in common."""
         groups, weights, held = dictionary.find(tokens)
         found: list[I32 | None] = [None] * len(self.parts)
         part = self.parts[self._largest]
@@ -349,7 +349,7 @@ class InvertedIndex:
             return number
 
     def values_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
-        """The same of what some sets of the lake hold together."""
+        """A query of the tokens of some sets of the lake, whose groups are of tokens that the very same sets hold."""
         places = [self.place_of(number) for number in numbers]
         if len(self.parts) > 1:
             tokens = [np.empty(0, np.uint64), *(part.tokens_of_set(local) for part, local in places)]
@@ -377,16 +377,16 @@ class InvertedIndex:
         groups = part.segment.groups_of_set(local)
         return groups + np.int32(part.first_group) if part.first_group else groups
 
-    def held(self, groups: I32, number: int) -> Bools:
+    def holds_groups(self, groups: I32, number: int) -> Bools:
         """Which of some groups a set holds."""
         part, local = self.place_of(number)
         return part.segment.held(groups - np.int32(part.first_group), local)
 
-    def looked_up(self, tokens: U64) -> LookedUp:
+    def token_lookup(self, tokens: U64) -> TokenLookup:
         """Some tokens, to ask which sets hold them."""
-        return LookedUp(self.parts, tokens)
+        return TokenLookup(self.parts, tokens)
 
-    def holds(self, tokens: LookedUp, number: int) -> Bools:
+    def holds_tokens(self, tokens: TokenLookup, number: int) -> Bools:
         """Which of some tokens a set holds."""
         part, local = self.place_of(number)
         groups = tokens.within(self.parts.index(part))
@@ -437,7 +437,7 @@ class InvertedIndex:
         return np.concatenate(ends), np.concatenate(sets)
 
     def _lists_of_united(self, numbers: I32) -> tuple[I64, I32]:
-        """The same of groups over all segments."""
+        """The sets that hold each of some groups over all segments: (beginnings, sets)."""
         table = np.array([self._members[number] for number in numbers.tolist()], np.int64)
         # Row by row the members of a group are in order, as segments are; all of them together need not be.
         owner, _ = np.nonzero(table >= 0)

@@ -23,7 +23,8 @@ LISTS, ENTRIES, SETS, DECISIONS = range(4)
 _FIRST = 0.03
 #: Share of the cost of all lists that is not worth another decision.
 _LITTLE = 0.1
-#: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
+#: Share of the cost of all lists that is not worth another decision when only sets met before can win, but are too
+#: many to be read: a few lists more change that little.
 _SOME = 0.5
 #: What is read between two decisions costs as much as so many of them, at least.
 _LOOKS = 24
@@ -31,7 +32,8 @@ _LOOKS = 24
 FEW = 0.125
 #: Share of what the lists that are left would cost that sets may cost, to be read instead.
 _CHEAPER = 0.5
-#: The same share at a glance, from which on nobody looks twice.
+#: Share of what the lists that are left would cost from which on sets are not looked at twice: at a glance they are
+#: too dear.
 _HOPELESS = 2.0
 #: Sets are given up when they have cost so many times what was expected, and such a share of what the lists would.
 _WRONG, _GIVE_UP = 1.5, 0.1
@@ -488,7 +490,7 @@ def _kth_largest(counts, k, floor):
 
 @njit(nogil=True, cache=True)
 def _kth_largest_of(sets, counts, k, floor):
-    """The same among some sets."""
+    """The ``k``-th largest count of some sets, or ``floor`` if it is less."""
     heap = np.full(k, floor, np.int32)
     for s in sets:
         if counts[s] > heap[0]:
@@ -792,7 +794,7 @@ def _left(amounts):
 
 @njit(nogil=True, cache=True)
 def _all_left(weights, lengths, costs):
-    """The same of the weights of a query, of the cost of its lists, and of their entries."""
+    """Sums from each place of a query on: of its weights, of the cost of its lists, and of their entries."""
     n = weights.size
     left_weight, left_cost, left_entries = np.empty(n + 1, np.int64), np.empty(n + 1), np.empty(n + 1, np.int64)
     weight, cost, entries = np.int64(0), 0.0, np.int64(0)
@@ -969,7 +971,7 @@ def _cost_of_sets(
 def _cost_by_trial(
     candidates, counts, sizes, groups, weights, left_weight, begin, set_bounds, set_files, marks, kth, costs, read
 ):
-    """The same by reading a few of them: later lists are longer, so that more sets are in them than counts tell."""
+    """What reading sets that can still win will cost, by reading a few: later lists hold more than counts tell."""
     step = candidates.size // _TRIED
     marked = _mark(groups, weights, begin, marks, _TRIED)
     cost = 0.0

@@ -217,7 +217,7 @@ class _Forest:
         return np.full(self._sets, -1, np.int32), np.empty(self._sets, np.int32), masks
 
     def _agreements_plainly(self, signature: U32) -> tuple[I32, U64]:
-        """The same by numpy alone."""
+        """The sets that agree with a signature somewhere, and where, by numpy alone."""
         sets: list[I32] = [np.empty(0, np.int32)]
         positions: list[I64] = [np.empty(0, np.int64)]
         for file in self._segment.forest:

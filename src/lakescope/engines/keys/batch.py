@@ -45,9 +45,9 @@ class SearchInclusions:
             for part in batch.column(0).to_pylist():
                 # Columns are in order of their size: every part gets small and large ones.
                 parents = search.pairs.columns.numbers[part :: self.parts].tolist()
-                found = search.found(
+                found = search.children_of(
                     self.minimum, self.estimator, verify=self.verify, least=self.least, parents=parents
                 )
-                records = [asdict(each) for some in found for each in search.told(some)]
+                records = [asdict(each) for some in found for each in search.records_of(some)]
                 for begin in range(0, len(records), _BATCH):
                     yield pa.RecordBatch.from_pylist(records[begin : begin + _BATCH], schema=schema)

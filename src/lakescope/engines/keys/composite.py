@@ -15,7 +15,7 @@ import numpy as np
 
 from lakescope.array_types import U64
 from lakescope.engines.keys.answers import ForeignKey, PrimaryKey
-from lakescope.engines.keys.evidence import Candidate, ColumnFacts, measures
+from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, measures
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.tables.key_names import similarity
 
@@ -91,9 +91,9 @@ def _pairs_of(location: str, columns: tuple[str, str]) -> tuple[U64, int]:
     return np.unique(np.concatenate(parts)), rows
 
 
-def references(candidates: Sequence[Candidate], reader: PairReader, minimum: float) -> Iterator[ForeignKey]:
+def references(candidates: Sequence[KeyCandidate], reader: PairReader, minimum: float) -> Iterator[ForeignKey]:
     """References by two columns, of columns that are each included in one that may be part of a key."""
-    between: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    between: dict[tuple[str, str], list[KeyCandidate]] = defaultdict(list)
     for each in candidates:
         if each.child.table != each.parent.table and _named_alike(each):
             between[each.child.table, each.parent.table].append(each)
@@ -127,7 +127,7 @@ def references(candidates: Sequence[Candidate], reader: PairReader, minimum: flo
                 )
 
 
-def _named_alike(candidate: Candidate) -> bool:
+def _named_alike(candidate: KeyCandidate) -> bool:
     child, parent = candidate.child, candidate.parent
     return child.column.lower() == parent.column.lower() or similarity(child.telling, parent.telling) >= _ALIKE
 

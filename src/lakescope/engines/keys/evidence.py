@@ -171,7 +171,7 @@ def primary_keys(facts: Sequence[ColumnFacts]) -> dict[str, list[ColumnFacts]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class KeyCandidate:
     """A column that may refer to a key, and how much of it is included there."""
 
     child: ColumnFacts
@@ -233,7 +233,7 @@ FEATURES = (
 )
 
 
-def features(candidate: Candidate, around: Surroundings) -> list[float]:
+def features(candidate: KeyCandidate, around: Surroundings) -> list[float]:
     """The numbers a model weighs, in the order of ``FEATURES``."""
     child, parent = candidate.child, candidate.parent
     name = name_score(child, parent)

@@ -81,7 +81,7 @@ def included(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class IncludedPairs:
     """Pairs of columns by their numbers in the lake, with the share of each child that is in the parent."""
 
     children: I64
@@ -92,9 +92,9 @@ class Found:
     evidence: U8
     looked_at: int
 
-    def take(self, rows: I64 | Bools) -> Found:
+    def take(self, rows: I64 | Bools) -> IncludedPairs:
         """Some of them."""
-        return Found(
+        return IncludedPairs(
             children=self.children[rows],
             parents=self.parents[rows],
             shares=self.shares[rows],
@@ -120,7 +120,7 @@ class InclusionSearch:
         verify: bool = False,
         least: int = 1,
         parents: Sequence[int] | None = None,
-    ) -> Found:
+    ) -> IncludedPairs:
         """Pairs of which the share may reach the minimum: its interval does, or the estimate of a way without one.
 
         ``parents`` are the columns to look for children of; ``least`` is the fewest values of a child. ``verify``
@@ -133,7 +133,7 @@ class InclusionSearch:
         bound = shares[:, 0] if estimator in ("bml", "bottomk") and not verify else shares[:, 2]
         hopeful = (bound >= minimum - 1e-9) | (evidence == UNKNOWN)
         pairs, shares, evidence = pairs[hopeful], shares[hopeful], evidence[hopeful]
-        found = Found(
+        found = IncludedPairs(
             children=self.columns.numbers[pairs[:, 0]],
             parents=self.columns.numbers[pairs[:, 1]],
             shares=shares[:, 0],
@@ -144,7 +144,7 @@ class InclusionSearch:
         )
         return self.verified(found, minimum) if verify or estimator == "exact" else found
 
-    def verified(self, found: Found, minimum: float, rows: Bools | None = None) -> Found:
+    def verified(self, found: IncludedPairs, minimum: float, rows: Bools | None = None) -> IncludedPairs:
         """Pairs with their common values counted, all or some, of which those below the minimum are dropped."""
         if self._overlaps is None:
             raise BadRequest(
@@ -163,7 +163,7 @@ class InclusionSearch:
                 evidence[part] = EXACT
         kept = np.ones(shares.size, np.bool_)
         kept[chosen] = shares[chosen] >= minimum - 1e-9
-        whole = Found(found.children, found.parents, shares, lows, highs, evidence, found.looked_at)
+        whole = IncludedPairs(found.children, found.parents, shares, lows, highs, evidence, found.looked_at)
         return whole.take(kept)
 
     def _places(self, numbers: Sequence[int]) -> I64:
@@ -185,7 +185,7 @@ class InclusionSearch:
                 pairs = np.empty((room, 2), np.int64)
                 n, seen = kernels.screen(
                     *(wanted[begin:end], columns.sizes, columns.families, columns.lows, columns.highs),
-                    *(columns.exact_sizes, columns.starts, columns.places, columns.held, columns.dense_rows),
+                    *(columns.exact_sizes, columns.starts, columns.places, columns.runs, columns.dense_rows),
                     *(columns.dense, columns.few, minimum, least, pairs),
                 )
                 if n >= 0:
@@ -222,7 +222,7 @@ class InclusionSearch:
 
         def part(begin: int, end: int) -> None:
             kernels.judge(
-                *(pairs[begin:end], columns.sizes, columns.starts, columns.places, columns.held),
+                *(pairs[begin:end], columns.sizes, columns.starts, columns.places, columns.runs),
                 *(columns.entry_starts, columns.entries, columns.dense_rows, columns.dense, columns.histograms),
                 *(estimator == "hybrid", minimum, shares[begin:end], evidence[begin:end]),
             )

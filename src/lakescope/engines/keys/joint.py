@@ -31,15 +31,15 @@ def _log_likelihood(logs: F64, counts: I64, m: float) -> float:
     a, b, x = np.exp(logs)
     t = np.exp2(-np.arange(counts.shape[1], dtype=np.float64)) / m
     with np.errstate(divide="ignore"):
-        total = counts[0] @ _held((a + x) * t) + counts[1] @ _held(b * t, positive=True)
-        total += counts[2] @ _held(a * t, positive=True) + counts[3] @ _held((b + x) * t)
+        total = counts[0] @ _log_chances((a + x) * t) + counts[1] @ _log_chances(b * t, positive=True)
+        total += counts[2] @ _log_chances(a * t, positive=True) + counts[3] @ _log_chances((b + x) * t)
         both = -np.expm1(-x * t) + np.exp(-x * t) * np.expm1(-a * t) * np.expm1(-b * t)
         both[0] = 1.0
         total += counts[4] @ (np.log(np.maximum(both, 1e-300)) - (a + b + x) * t)
     return float(total)
 
 
-def _held(y: F64, *, positive: bool = False) -> F64:
+def _log_chances(y: F64, *, positive: bool = False) -> F64:
     """The logarithm of the chance that a register holds each run; the first of ``y`` is that of holding none."""
     found = -y + np.log(np.maximum(-np.expm1(-y), 1e-300))
     if not positive:

@@ -39,7 +39,7 @@ def compare(x, y, counts):
 
 @njit(nogil=True, cache=True)
 def compare_few(places, held, y, y_counts, counts):
-    """The same for a column that fills few registers: ``places`` of them, and what each holds.
+    """Count registers by which is larger, for a column X that fills few: ``places`` of them, and what each holds.
 
     ``y_counts`` is how many registers of Y hold what.
     """

@@ -14,9 +14,9 @@ from lakescope.array_types import F64
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.keys.answers import Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.engines.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
-from lakescope.engines.keys.evidence import Candidate, ColumnFacts, facts_of
+from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, facts_of
 from lakescope.engines.keys.foreign import Schema, detect
-from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
+from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, IncludedPairs, InclusionSearch
 from lakescope.engines.keys.sketched import SketchedColumns
 from lakescope.errors import LakescopeError
 from lakescope.keys.diagram import Box, Column, Edge
@@ -90,38 +90,38 @@ class KeySearch:
         if limit is not None and count > limit:
             notes.append(f"{count:,} pairs were found, the first {limit:,} are shown")
         info = {"looked_at": found.looked_at, "found": count, "unknown": unknown}
-        records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
+        records = list(self.records_of(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
 
-    def _of_table(self, found: Found, table: str) -> Found:
+    def _of_table(self, found: IncludedPairs, table: str) -> IncludedPairs:
         """Pairs of which one column at least is a table's."""
         tables = self._index.column_names[0]
         first, behind = bisect_left(tables, table), bisect_right(tables, table)
         sides = [(first <= each) & (each < behind) for each in (found.children, found.parents)]
         return found.take(sides[0] | sides[1])
 
-    def every(self, **options: Any) -> Found:
+    def every(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         return self.pairs.search(**options)
 
-    def found(
+    def children_of(
         self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]
-    ) -> tuple[Found, Found]:
+    ) -> tuple[IncludedPairs, IncludedPairs]:
         """Children of some columns, in order, and those of which sketches cannot tell."""
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least, parents=parents)
-        return self._ordered(found, minimum), self.untold(found)
+        return self._ordered(found, minimum), self._undecided(found)
 
-    def untold(self, found: Found) -> Found:
+    def _undecided(self, found: IncludedPairs) -> IncludedPairs:
         """Pairs that sketches cannot tell: anything is possible."""
         unknown = found.take(found.evidence == UNKNOWN)
         return replace(unknown, lows=np.zeros_like(unknown.lows), highs=np.ones_like(unknown.highs))
 
-    def _ordered(self, found: Found, minimum: float) -> Found:
+    def _ordered(self, found: IncludedPairs, minimum: float) -> IncludedPairs:
         """Pairs that reach the minimum, the largest shares first, then the largest children."""
         shown = found.take((found.evidence != UNKNOWN) & (found.shares >= minimum - 1e-9))
         return shown.take(np.lexsort((shown.parents, shown.children, -self._sizes[shown.children], -shown.shares)))
 
-    def told(self, found: Found) -> Iterator[Inclusion]:
+    def records_of(self, found: IncludedPairs) -> Iterator[Inclusion]:
         """Records of pairs."""
         for at in range(found.shares.size):
             child, parent = (self.records[int(each[at])] for each in (found.children, found.parents))
@@ -145,7 +145,7 @@ class KeySearch:
     def facts(self) -> list[ColumnFacts]:
         return facts_of(self.records, self._sizes.tolist() if self._joins is not None else None)
 
-    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> tuple[list[Candidate], int]:
+    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> tuple[list[KeyCandidate], int]:
         """Columns that are included in a key; where sketches cannot tell, values are counted.
 
         And how many pairs could neither be told nor counted.
@@ -159,10 +159,12 @@ class KeySearch:
             return self._as_candidates(found.take(~unsure)), int(unsure.sum())
         return self._as_candidates(self.pairs.verified(found, minimum, unsure)), 0
 
-    def _as_candidates(self, found: Found) -> list[Candidate]:
+    def _as_candidates(self, found: IncludedPairs) -> list[KeyCandidate]:
         facts = self.facts
         return [
-            Candidate(facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT))
+            KeyCandidate(
+                facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT)
+            )
             for child, parent, share, low, high, evidence in zip(
                 found.children.tolist(),
                 found.parents.tolist(),
@@ -191,7 +193,7 @@ class KeySearch:
         return self._schemas[asked]
 
     def _with_pairs(self, found: Schema, minimum: float) -> Schema:
-        """The same with keys of two columns, for which tables are read."""
+        """A schema with keys of two columns added, for which tables are read."""
         reader = PairReader(self._places.__getitem__)
         parts = [each.number for each in self.facts if may_be_part(each) and each.position < COLUMNS]
         pairs = self.pairs.search(minimum, verify=True, parents=parts)
@@ -217,7 +219,7 @@ class KeySearch:
         return self._joins.missing(child, parent) if self._joins is not None else ()
 
     def _orphans_read(self, child: int, parent: int) -> tuple[str, ...]:
-        """The same from the table itself, if the index knows none."""
+        """Examples of values of a column that another lacks, read from the table itself if the index knows none."""
         known = self._orphans(child, parent)
         if known or self._joins is None:
             return known

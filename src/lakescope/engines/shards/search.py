@@ -21,7 +21,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.josie import Algorithm, Overlaps
 from lakescope.engines.joins.overlaps import OverlapSearch
-from lakescope.engines.keys.inclusion import Found
+from lakescope.engines.keys.inclusion import IncludedPairs
 from lakescope.engines.keys.search import KeySearch
 from lakescope.engines.shards.messages import Arrays, Message
 from lakescope.engines.shards.pool import Pool
@@ -60,10 +60,10 @@ class ShardedOverlaps(OverlapSearch):
 
     def _found_by_all(self, question: str, query: QueryGroups, exclude: Sequence[int], **fields: int) -> Overlaps:
         arrays: Arrays = {"groups": query.groups, "weights": query.weights, "exclude": np.array(exclude, np.int64)}
-        return _together(self._pool.ask(question, {"size": query.size, **fields}, arrays))
+        return _united(self._pool.ask(question, {"size": query.size, **fields}, arrays))
 
 
-def _together(answers: list[Message]) -> Overlaps:
+def _united(answers: list[Message]) -> Overlaps:
     sets, overlaps = (np.concatenate([each.arrays[name] for each in answers]) for name in ("sets", "overlaps"))
     read = np.sum([each.fields["read"] for each in answers], axis=0).tolist()
     return Overlaps(sets, overlaps, answers[0].fields["algorithm"], *read)
@@ -95,13 +95,15 @@ class ShardedCorrelations(CorrelationSearch):
         return retrieval == "z"
 
     def counted(
-        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
     ) -> tuple[I64, Counts, Counts]:
         """The pairs of some keys that share enough with a query, how often each goes with it, how often against it."""
         if not self._framed(retrieval):
-            return super().counted(hashes, values, keys, retrieval, own)
+            return super().counted(hashes, values, keys, retrieval, excluded_table)
         arrays = {"hashes": hashes, "values": values, "keys": np.empty(0, np.int64) if keys is None else keys}
-        found = self._pool.ask("counted", {"retrieval": retrieval, "own": own, "every": keys is None}, arrays)
+        found = self._pool.ask(
+            "counted", {"retrieval": retrieval, "excluded_table": excluded_table, "every": keys is None}, arrays
+        )
         pairs, same, other = (np.concatenate([each.arrays[name] for each in found]) for name in _COUNTED)
         return pairs, same, other
 
@@ -122,9 +124,9 @@ class ShardedKeys(KeySearch):
         super().__init__(index, joins)
         self._pool = pool
 
-    def every(self, **options: Any) -> Found:
+    def every(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         answers = self._pool.ask("inclusions", {"options": options}, {})
         names = ("children", "parents", "shares", "lows", "highs", "evidence")
         arrays = {name: np.concatenate([each.arrays[name] for each in answers]) for name in names}
-        return Found(**arrays, looked_at=sum(each.fields["looked_at"] for each in answers))
+        return IncludedPairs(**arrays, looked_at=sum(each.fields["looked_at"] for each in answers))

@@ -42,7 +42,7 @@ def cut(weights: npt.NDArray[Any], parts: int) -> list[range]:
 
 
 class Shard:
-    """What one process knows, opened as it is asked for."""
+    """The part of the lake that one process searches; each search is opened when a question needs it first."""
 
     def __init__(self, location: str, generation: int, shard: int, shards: int) -> None:
         self.index = Index(location)
@@ -92,7 +92,7 @@ class Shard:
         given, about = asked.arrays, asked.fields
         keys = None if about["every"] else given["keys"]
         pairs, same, other = self.correlations.counted(
-            given["hashes"], given["values"], keys, about["retrieval"], about["own"]
+            given["hashes"], given["values"], keys, about["retrieval"], about["excluded_table"]
         )
         return {}, {"pairs": pairs, "same": same, "other": other}
 

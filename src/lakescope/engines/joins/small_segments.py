@@ -21,7 +21,7 @@ from lakescope.store.inverted import QueryGroups
 _PREPARED = 50_000
 
 
-class Together:
+class SmallSegments:
     """Merges the lists of some segments, whose sets are numbered as in the lake."""
 
     def __init__(self, parts: Sequence[Part], sets: int) -> None:
