@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -279,7 +280,7 @@ def test_many_entries_are_estimated_whatever_was_measured(demo_index: Lake, monk
     numbers = {joins.name_of(number): number for number in joins.columns_of("world/gdp_growth.csv")}
     held, tokens = joins.lake_column(numbers["country"]).popularity
     for limit, engine in ((int(held @ tokens), "mergelist"), (int(held @ tokens) - 1, "lsh ensemble")):
-        monkeypatch.setattr(joinable_module, "_SOON_READ", limit)
+        monkeypatch.setattr(joinable_module, "JOINS", replace(joinable_module.JOINS, soon_read=limit))
         for costs in (Costs(), Costs(per_list=1e9, per_entry=1e9), Costs(per_list=1e-9, per_entry=1e-9)):
             lake._joins.overlaps.set_costs(costs)
             assert lake.joinable(**asked).info["engine"] == engine

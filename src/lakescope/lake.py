@@ -22,10 +22,10 @@ from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
 from lakescope.engines.joins.augment import Added, augmented
-from lakescope.engines.joins.batch import named
+from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
-from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.once import once
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from lakescope.studies.headers import Evaluation
 
 #: Chances of an overlap above this are told as such: chance explains it.
-CHANCE = LEVEL
+CHANCE = SIGNIFICANCE.level
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
@@ -433,7 +433,7 @@ class Lake:
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
-        listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
+        listed = queries if queries is None or isinstance(queries, list | tuple) else listed_queries(queries)
         return on_spark(spark, request.batch(self, listed))
 
     @from_one_generation
@@ -496,9 +496,9 @@ class Lake:
         most: int | None = None,
     ) -> JoinedRows:
         """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.engines.joins.joined import MOST_ROWS, joined
+        from lakescope.engines.joins.joined import ROWS, joined
 
-        most = MOST_ROWS if most is None else most
+        most = ROWS.most_rows if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
     @from_one_generation

@@ -22,13 +22,26 @@ from lakescope.values.hashing import hash_text
 if TYPE_CHECKING:
     from lakescope.engines.correlations.keysketches import KeySketches
 
+#: A sketch of so many keys holds all of a table's, and one up to the largest hash does.
 _ALL_KEYS = 2**31 - 1
 _LAST_HASH = np.uint64(2**64 - 1)
 _NUMERIC = (Kind.INTEGER, Kind.DECIMAL)
-#: Share of the cells of a column that must be numbers for it to be a target.
-_MOSTLY = 0.9
-#: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years.
-_LONGEST_RANGE = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTuning:
+    """What may be a target, and which keys are told from their hashes."""
+
+    #: Share of the cells of a column that must be numbers for it to be a target. Not measured.
+    mostly: float = 0.9
+    #: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years. Not
+    #: measured: a bound of time.
+    longest_range: int = 50_000
+
+
+KEYED = KeyedTuning()
+
+
 #: What a key's own values are called where they are numbers or days.
 KEY_ITSELF = ""
 
@@ -102,7 +115,7 @@ def numbers_of_keys(hashes: U64, kind: str, span: ValueRange | None) -> F64 | No
 
     None if there are others, or too many to try.
     """
-    if kind not in ("integer", "date") or span is None or span.high - span.low > _LONGEST_RANGE:
+    if kind not in ("integer", "date") or span is None or span.high - span.low > KEYED.longest_range:
         return None
     known, numbers = _hashed_range(kind, int(span.low), int(span.high))
     at = np.minimum(np.searchsorted(known, hashes), known.size - 1)
@@ -183,7 +196,9 @@ def check_columns(
     key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]
 ) -> None:
     """Refuse targets that are no numbers and keys that are no keys."""
-    numeric = [name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= _MOSTLY * max(1, kinds.sum())]
+    numeric = [
+        name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= KEYED.mostly * max(1, kinds.sum())
+    ]
     _check_apart(key, target, given)
     for name in (target, *given):
         if name not in numeric or not seen[name].sum():

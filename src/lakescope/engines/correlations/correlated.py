@@ -20,6 +20,7 @@ from lakescope.array_types import F64, I32, I64, U64
 from lakescope.engines.correlations import estimators, intervals
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.engines.correlations.estimators import Samples
+from lakescope.engines.correlations.frames import PairCounts
 from lakescope.engines.correlations.keysketches import KeySketches
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.josie import kernels_are_loaded
@@ -35,21 +36,44 @@ from lakescope.threads import in_parts
 
 Counts = npt.NDArray[np.signedinteger[Any]]
 
-#: Fewest joined keys that are told of, and those that are worth believing.
-FEWEST, RELIABLE = 5, 20
-#: Pairs whose sketches are joined, at least, and for each that is criteria.
-_JOINED, _JOINED_PER_HIT = 100, 2
+
+@dataclass(frozen=True, slots=True)
+class CorrelationTuning:
+    """How many sketches are looked at and joined, and what is said of a coefficient."""
+
+    #: Fewest joined keys that are told of. Not measured.
+    fewest: int = 5
+    #: Joined keys from which on a coefficient is worth believing: fewer are told as a doubt. Not measured.
+    reliable: int = 20
+    #: Pairs whose sketches are joined, at least. Not measured by itself:
+    #: ``benchmarks/results/correlations.md`` has what is found, and how long it takes, with this many.
+    joined: int = 100
+    #: Pairs whose sketches are joined, for each one that is wanted. Not measured by itself.
+    joined_per_hit: int = 2
+    #: Smallest hashes of the query that find keys of the lake: as many as a sketch holds. Not measured.
+    probes: int = 1024
+    #: Keys of a query up to which its numbers are put in order once, and not in each sample again. Not measured:
+    #: answers do not depend on it.
+    coded: int = 4096
+    #: Excess kurtosis from which on a tail is heavy, so that the coefficient of ranks stands for Pearson's. Not
+    #: measured by itself: ``benchmarks/correlations.py`` measures how often intervals cover with it.
+    kurtosis: float = 10.0
+    #: Share of the squares in one point from which on that point makes most of the spread. Not measured by itself: the
+    #: coverage of intervals is measured with it, as above.
+    one_point: float = 0.2
+    #: Fewest joined keys of which it is said that one point makes most of the spread. Not measured.
+    fewest_for_points: int = 10
+    #: A correlation of which so much is left when a third column is taken out is not explained by it. Not measured.
+    left: float = 0.5
+    #: Weaker correlations need no explanation. Not measured.
+    weak: float = 0.2
+
+
+CORRELATIONS = CorrelationTuning()
+
+
+#: The largest hash: a sketch with this threshold holds all keys.
 _LAST_HASH = np.uint64(2**64 - 1)
-#: Smallest hashes of the query that find keys of the lake.
-_PROBES = 1024
-#: Keys of a query up to which its numbers are put in order once, and not in each sample again.
-_CODED = 4096
-#: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
-_KURTOSIS, _ONE_POINT = 10.0, 0.2
-#: A correlation of which so much is left when a third column is taken out is not explained by it.
-_LEFT = 0.5
-#: Weaker correlations need no explanation.
-_WEAK = 0.2
 _SHOWN = (
     "table",
     "key",
@@ -69,6 +93,14 @@ _SHOWN = (
 
 
 _correlated = maker(Correlated)
+
+
+class ScreenedPairs(NamedTuple):
+    """What the first stage leaves for one order of a query's key: pairs by number, and the score of each."""
+
+    query: KeyedQuery
+    pairs: I64
+    scores: F64
 
 
 class JoinRows(NamedTuple):
@@ -189,7 +221,7 @@ class CorrelationSearch:
     def _hits(self, hashes: U64, least: int) -> npt.NDArray[np.bool_]:
         """Which sets hold so many of the smallest hashes: no fewer than their sketches do."""
         found = np.zeros(self._inverted.count, np.bool_)
-        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), least).sets] = True
+        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[: CORRELATIONS.probes]), least).sets] = True
         return found
 
     def _framed(self, retrieval: Retrieval) -> bool:
@@ -204,7 +236,7 @@ class CorrelationSearch:
         if len(query.key) == 1:
             if framed:
                 return [(query, None)]
-            keys = self._key_of_set[self._hits(query.hashes, FEWEST)]
+            keys = self._key_of_set[self._hits(query.hashes, CORRELATIONS.fewest)]
             return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
@@ -217,8 +249,8 @@ class CorrelationSearch:
 
     def counted(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
-    ) -> tuple[I64, Counts, Counts]:
-        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
+    ) -> PairCounts:
+        """The pairs of some keys that share enough with a query, and how often each goes with it.
 
         Those of the table ``excluded_table`` are left out. No keys stand for all of one column, if frames count them.
         """
@@ -232,13 +264,13 @@ class CorrelationSearch:
                 allowed = allowed * (self.sketches.table_numbers != number)
             above, below = _query_sides(values, retrieval)
             signs = above + 2 * below.astype(np.uint8)
-            return self.sketches.frames.counted(hashes, signs, allowed, FEWEST)
+            return self.sketches.frames.counted(hashes, signs, allowed, CORRELATIONS.fewest)
         if keys is None:
             keys = np.flatnonzero(self._single)
         keys = keys[self.sketches.table_numbers[keys] != number]
         same, other = self.quadrants(hashes, values, keys, retrieval)
-        enough = same + other >= FEWEST
-        return self.sketches.pairs_of(keys)[enough], same[enough], other[enough]
+        enough = same + other >= CORRELATIONS.fewest
+        return PairCounts(self.sketches.pairs_of(keys)[enough], same[enough], other[enough])
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys, which are in order, goes with a query and how often against it."""
@@ -294,13 +326,14 @@ class CorrelationSearch:
 
     def screened(
         self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
-    ) -> list[tuple[KeyedQuery, I64, F64]]:
+    ) -> list[ScreenedPairs]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
-        found: list[tuple[KeyedQuery, I64, F64]] = []
+        found: list[ScreenedPairs] = []
         for variant, keys in self._candidates(query, framed=self._framed(criteria.retrieval)):
-            probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            pairs, same, other = self.counted(*probes, keys, criteria.retrieval, excluded_table)
-            found.append((variant, pairs, _first_score(same, other, criteria, variant)))
+            probes = variant.hashes[: CORRELATIONS.probes], variant.values[: CORRELATIONS.probes]
+            counts = self.counted(*probes, keys, criteria.retrieval, excluded_table)
+            scores = _first_score(counts.same, counts.other, criteria, variant)
+            found.append(ScreenedPairs(variant, counts.pairs, scores))
         return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
@@ -333,7 +366,7 @@ class CorrelationSearch:
         samples = Samples(x, y, n)
         if aggregate == "count":
             y[samples.present & (sketches.aggregates[pairs] == 1)[:, None]] = 1.0
-        if within <= _CODED:
+        if within <= CORRELATIONS.coded:
             codes = np.empty(within, np.int32)
             sample_kernels.coded(asked[1], np.argsort(asked[1]), codes)
             samples = Samples(x, y, n, places, codes)
@@ -393,11 +426,11 @@ class CorrelationSearch:
     ) -> Results[Correlated]:
         """The columns that correlate best with the query."""
         usable = np.isfinite(query.values)
-        if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
+        if usable.sum() < CORRELATIONS.fewest or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
         found = self.screened(query, criteria, excluded_table)
-        looked_at = sum(int(pairs.size) for _, pairs, _ in found)
-        chosen = _best_pairs(found, max(_JOINED, _JOINED_PER_HIT * criteria.k))
+        looked_at = sum(int(each.pairs.size) for each in found)
+        chosen = _best_pairs(found, max(CORRELATIONS.joined, CORRELATIONS.joined_per_hit * criteria.k))
         records: list[Correlated] = []
         for variant, pairs in chosen:
             if pairs.size:
@@ -408,7 +441,7 @@ class CorrelationSearch:
         shown = _SHOWN if criteria.given is None else (*_SHOWN[:6], "partial", *_SHOWN[6:])
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
-            note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
+            note = f"no sketch of the lake shares {CORRELATIONS.fewest} keys with {' and '.join(query.key)!r}"
             return Results(Correlated, [], shown=_SHOWN, notes=[note], info=info)
         notes = []
         false = sum(each.q for each in records[: criteria.k])
@@ -430,7 +463,7 @@ class CorrelationSearch:
         q = intervals.q_values(p, looked_at)
         risk = _scores(samples, estimates, criteria.rank)
         weighted = _weighted(joined.containment, risk, criteria)
-        known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
+        known = np.flatnonzero((samples.n >= CORRELATIONS.fewest) & ~np.isnan(r))
         # Of equal ones the first by name, whichever segments they lie in.
         tables = self.sketches.table_numbers[self.sketches.owners[joined.pairs[known]]]
         order = np.lexsort((tables, -samples.n[known], -np.abs(r[known]), -weighted[known]))
@@ -442,7 +475,9 @@ class CorrelationSearch:
         what = repr(criteria.given) if criteria.given else f"a trend in {query.key[0]!r}"
         told = [
             (*reasons, f"{what} explains most of it: {left:+.2f} is left")
-            if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
+            if left is not None
+            and abs(left) < CORRELATIONS.left * abs(coefficient)
+            and abs(coefficient) > CORRELATIONS.weak
             else reasons
             for reasons, coefficient, left in zip(estimates.reasons_of(shown), r[shown].tolist(), partials, strict=True)
         ]
@@ -495,11 +530,11 @@ def _sizes(joined: _JoinedSketches, shown: npt.NDArray[np.intp]) -> tuple[F64, .
     return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
 
 
-def _best_pairs(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
+def _best_pairs(found: Sequence[ScreenedPairs], wanted: int) -> list[tuple[KeyedQuery, I64]]:
     """The most promising pairs of all variants together, in order."""
-    every = np.concatenate([score for _, _, score in found])
+    every = np.concatenate([each.scores for each in found])
     least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
-    return [(variant, np.sort(pairs[score >= least])) for variant, pairs, score in found]
+    return [(each.query, np.sort(each.pairs[each.scores >= least])) for each in found]
 
 
 def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
@@ -520,8 +555,8 @@ def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlate
 
 def _why_nothing(query: KeyedQuery) -> str:
     filled = query.values[np.isfinite(query.values)]
-    if filled.size < FEWEST:
-        return f"{query.target!r} has a number for {filled.size} keys only: at least {FEWEST} are needed"
+    if filled.size < CORRELATIONS.fewest:
+        return f"{query.target!r} has a number for {filled.size} keys only: at least {CORRELATIONS.fewest} are needed"
     return f"{query.target!r} is the same for every key: nothing can correlate with it"
 
 
@@ -555,7 +590,7 @@ def _first_score(same: Counts, other: Counts, criteria: CorrelationCriteria, que
         return z
     # Agreement of signs as a coefficient of normal data: r = sin(pi / 2 * qcr).
     r = np.sin(np.pi / 2 * np.abs(same - other) / np.maximum(together, 1))
-    return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), criteria)
+    return _weighted(together / max(1, min(query.size, CORRELATIONS.probes)), r * z / (1 + z), criteria)
 
 
 def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
@@ -573,9 +608,9 @@ def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
     """Samples of which a column has a heavy tail, and those in which one point makes a fifth of the spread."""
     n = np.maximum(samples.n, 1)
     with np.errstate(invalid="ignore"):
-        tails = samples.moments.fourth - 3 > _KURTOSIS
-        points = samples.moments.most > np.maximum(_ONE_POINT, 5 / n)
-    return tails & (samples.n >= RELIABLE), points & (samples.n >= 10)
+        tails = samples.moments.fourth - 3 > CORRELATIONS.kurtosis
+        points = samples.moments.most > np.maximum(CORRELATIONS.one_point, 5 / n)
+    return tails & (samples.n >= CORRELATIONS.reliable), points & (samples.n >= CORRELATIONS.fewest_for_points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,7 +645,7 @@ class _Estimates:
             if tail or point:
                 what = "a heavy tail" if tail else "one point makes most of the spread"
                 reasons = (f"{what}: the coefficient is that of ranks",)
-            found.append((*reasons, f"only {n} keys in common") if n < RELIABLE else reasons)
+            found.append((*reasons, f"only {n} keys in common") if n < CORRELATIONS.reliable else reasons)
         return found
 
 

@@ -8,9 +8,11 @@ own: the words of its sketch as they are on disk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lakescope.array_types import I32, I64, U8, U32, U64
 from lakescope.once import once
@@ -21,8 +23,24 @@ if TYPE_CHECKING:
     from lakescope.engines.correlations.keysketches import KeySketches, NumberedHashes
 
 
-#: How often keys that do not fit on a frame are put on others; what is left then is alone.
-_ROUNDS = 3
+@dataclass(frozen=True, slots=True)
+class FrameAssignment:
+    """How keys are put on frames."""
+
+    #: How often keys that do not fit on a frame are put on others; what is left then is alone. Not measured: answers do
+    #: not depend on it.
+    rounds: int = 3
+
+
+ASSIGNMENT = FrameAssignment()
+
+
+class PairCounts(NamedTuple):
+    """Pairs by number, how often each is on the same side as a query, and how often on the other."""
+
+    pairs: I64
+    same: npt.NDArray[np.signedinteger[Any]]
+    other: npt.NDArray[np.signedinteger[Any]]
 
 
 class Frames:
@@ -68,8 +86,8 @@ class Frames:
         every = *vars(self).values(), *vars(self._blocks).values()
         return sum(each.nbytes for each in every if isinstance(each, np.ndarray))
 
-    def counted(self, hashes: U64, signs: U8, allowed: U8, least: int) -> tuple[I64, I32, I32]:
-        """Pairs with enough values on a side where a query has one: their numbers, how often the same, how often not.
+    def counted(self, hashes: U64, signs: U8, allowed: U8, least: int) -> PairCounts:
+        """Pairs with enough values on a side where a query has one, and how often they are on the same.
 
         ``signs`` says of every value of the query whether it is above its cut (1), below (2) or neither. Only keys
         that are ``allowed`` are looked at.
@@ -95,9 +113,10 @@ class Frames:
         parts = [(int(firsts[begin]), n) for begin, n in sorted(found.items())]
         if len(parts) == 1:
             begin, n = parts[0]
-            return out[0][begin : begin + n], out[1][begin : begin + n], out[2][begin : begin + n]
-        kept = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in parts)])
-        return out[0][kept], out[1][kept], out[2][kept]
+            some: slice | I64 = slice(begin, begin + n)
+        else:
+            some = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in parts)])
+        return PairCounts(out[0][some], out[1][some], out[2][some])
 
 
 class _FrameBlocks:
@@ -147,7 +166,7 @@ def _assigned(numbers: U32, starts: I64, places: I32, room: U32) -> I64:
     claimed = np.empty(places.size, np.int32)
     left = np.flatnonzero(np.diff(starts) > 0)
     made = 0
-    for _ in range(_ROUNDS):
+    for _ in range(ASSIGNMENT.rounds):
         claimed[:] = kernels.NOWHERE
         before = made
         made = int(kernels.assign(left, numbers, starts, claimed, frame_of, made))

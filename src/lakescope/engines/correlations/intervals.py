@@ -11,10 +11,11 @@ import math
 import numpy as np
 
 from lakescope.array_types import F64, I64
-from lakescope.engines.correlations.estimators import RESAMPLES, Samples, bootstrap, normal_cdf, scored
+from lakescope.engines.correlations.estimators import ESTIMATION, Samples, bootstrap, normal_cdf, scored
 
-#: Default level: 95% intervals.
+#: Level of all intervals: 95%, by convention.
 ALPHA = 0.05
+#: The point of the normal distribution that belongs to it.
 Z = 1.959963984540054
 #: Order statistics of 599 re-samples that bound the interval, by size of the sample (Wilcox 1996).
 _PM1 = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585), (1 << 60, 15, 584))
@@ -125,7 +126,7 @@ def pm1_of(resampled: F64, n: I64) -> tuple[F64, F64]:
     for row, size in enumerate(n.tolist()):
         _, first, last = next(each for each in _PM1 if size < each[0])
         low[row], high[row] = (
-            resampled[row, min(count, math.ceil(count / RESAMPLES * at)) - 1] for at in (first, last)
+            resampled[row, min(count, math.ceil(count / ESTIMATION.resamples * at)) - 1] for at in (first, last)
         )
     return low, high
 

@@ -23,9 +23,19 @@ from lakescope.sketches.quadrants import ROWS
 from lakescope.store.index import Batch, Index
 from lakescope.store.inverted import ranges
 
+#: The largest hash: a sketch with this threshold holds all keys.
 _LAST_HASH = np.uint64(2**64 - 1)
-#: Bytes of sketches that are read beforehand, at most: 1 GB.
-_TOUCHED = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class SketchTuning:
+    """What is read of sketches before it is needed."""
+
+    #: Bytes of sketches that are read beforehand, at most: 1 GB. Not measured: a bound of memory and of time.
+    touched: int = 1 << 30
+
+
+SKETCHES = SketchTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +185,7 @@ class KeySketches:
         from lakescope.engines.correlations import sample_kernels
 
         blocks = self._rows, self._values
-        if sum(int(each.sizes.sum()) for each in blocks) <= _TOUCHED:
+        if sum(int(each.sizes.sum()) for each in blocks) <= SKETCHES.touched:
             for each in blocks:
                 sample_kernels.touch(each.places, each.sizes)
             self.once = sample_kernels.all_ones(self._rows.places, self._rows.sizes)

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
 from lakescope.engines.joins.kernels import _f64, _i64, _prefetch, _u64
 
-#: Sketches that are fetched ahead, and bytes that come at a time.
-_AHEAD, _LINE = 2, 64
-_PAGE = 4096
-#: Places to look a hash up for each hash of a query, if these are few.
-_BUCKETS, _SMALL = 8, 4096
+
+@dataclass(frozen=True, slots=True)
+class SampleTuning:
+    """How sketches are fetched and looked up. Answers do not depend on it.
+
+    ``benchmarks/results/correlations.md`` has how long questions take with all of it; no record compares other values.
+    """
+
+    #: Sketches that are fetched ahead. Not measured by itself.
+    ahead: int = 2
+    #: Places to look a hash up for each hash of a query ... Not measured by itself.
+    buckets: int = 8
+    #: ... of so many hashes at most. Not measured by itself.
+    small: int = 4096
+
+
+SAMPLES = SampleTuning()
+
+# Kernels take numbers of their module for constants, which they are compiled with; the fields above say what each is.
+_AHEAD, _BUCKETS, _SMALL = SAMPLES.ahead, SAMPLES.buckets, SAMPLES.small
+#: Bytes that come from memory at a time, and bytes of a page: those of the machine.
+_LINE, _PAGE = 64, 4096
 
 
 @njit(nogil=True, cache=True)
@@ -358,8 +376,8 @@ def join_sizes(total, squares, most, common, counted, seen, z):
     """Rows of joins and the share of a query's keys in them, each with its limits: six rows.
 
     They are those of ``intervals.total_limits`` and ``share_limits``. Of each join ``total`` rows were seen,
-    ``squares`` is the sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were found;
-    ``seen`` of all hashes were compared.
+    ``squares`` is the sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were
+    found; ``seen`` of all hashes were compared.
     """
     out = np.empty((6, total.size))
     for at in range(total.size):

@@ -25,14 +25,24 @@ from lakescope.store.inverted import ranges
 from lakescope.tables.reading import batches_of
 from lakescope.values.cells import understand
 
-#: Q-grams of a query's column that are looked up.
-_LOOKED_UP = 1 << 20
-#: Fewest q-grams in common that say anything.
-FEWEST = 3
-#: Share of a column's q-grams in common that needs no comparison with others.
-_PLENTY = 0.2
-#: Chance of so many in common, among as many columns as the lake has, above which they say nothing.
-_LEVEL = 0.01
+
+@dataclass(frozen=True, slots=True)
+class GramTuning:
+    """Which q-grams of a query are looked up, and how many in common say something."""
+
+    #: Q-grams of a query's column that are looked up: the smallest hashes. Not measured: a bound of memory and time.
+    looked_up: int = 1 << 20
+    #: Fewest q-grams in common that say anything. Not measured.
+    fewest: int = 3
+    #: Share of a column's q-grams in common that needs no comparison with others. Not measured: set for lakes of
+    #: versions of one table, where the median column shares most of them.
+    plenty: float = 0.2
+    #: Chance of so many in common, among as many columns as the lake has, above which they say nothing. Not measured:
+    #: a level of significance by convention.
+    level: float = 0.01
+
+
+GRAMS = GramTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +92,8 @@ class GramSearch:
     def search(self, columns: Mapping[str, GramSketch], excluded: range = range(0)) -> list[GramHit]:
         """Columns that share q-grams with some of the query's, the most telling first; ``excluded`` are not asked."""
         found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch, excluded)]
-        least = math.log(max(1, int(np.count_nonzero(self._sizes))) / _LEVEL)
-        found = [hit for hit in found if hit.score >= least or hit.shared >= _PLENTY * self._sizes[hit.number]]
+        least = math.log(max(1, int(np.count_nonzero(self._sizes))) / GRAMS.level)
+        found = [hit for hit in found if hit.score >= least or hit.shared >= GRAMS.plenty * self._sizes[hit.number]]
         return sorted(found, key=lambda hit: (-hit.score, -hit.shared, hit.number, hit.query_column))
 
     def _of_column(self, name: str, sketch: GramSketch, excluded: range) -> list[GramHit]:
@@ -98,7 +108,7 @@ class GramSearch:
         # What half of the columns share at most is due to chance; few of them have to do with the query.
         usual = float(np.median(counts[others] / self._sizes[others])) if others.size else 0.0
         found = []
-        for number in np.flatnonzero(counts >= FEWEST).tolist():
+        for number in np.flatnonzero(counts >= GRAMS.fewest).tolist():
             begin, end = np.searchsorted(sets, [number, number + 1])
             # One q-gram in common is always possible.
             expected = max(1.0, usual * int(self._sizes[number]))
@@ -129,5 +139,5 @@ def cut_query(query: Any) -> dict[str, GramSketch]:
     columns: dict[str, GramSketch] = {}
     for batch in batches_of(query):
         for column in batch.columns:
-            columns.setdefault(column.name, GramSketch(_LOOKED_UP)).update(understand(column, batch.fallback))
+            columns.setdefault(column.name, GramSketch(GRAMS.looked_up)).update(understand(column, batch.fallback))
     return columns

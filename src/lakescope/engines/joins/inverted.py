@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import I32, I64, U64, Bools
-from lakescope.engines.joins.dictionary import MOST, Dictionary
+from lakescope.engines.joins.dictionary import DICTIONARY, Dictionary
 from lakescope.engines.joins.josie import Addresses, kernels_are_loaded
 from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.once import once
@@ -25,7 +25,19 @@ from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 Numbers = TypeVar("Numbers", I64, U64)
 
+#: Groups are numbered by 32 bits, in files and in memory.
 _MOST_GROUPS = 2**31 - 1
+
+
+class TokenMatch(NamedTuple):
+    """What a part knows of some tokens: groups in order, how many of the tokens each holds, and the group of each.
+
+    ``group_of`` is -1 for a token that the part does not know.
+    """
+
+    groups: I32
+    weights: I32
+    group_of: I32
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +82,16 @@ class Part:
         found, known = kernels.look_up(tokens, *self.addresses.of_tokens)
         return found if known else None
 
-    def find(self, tokens: U64) -> tuple[I32, I32, I32] | None:
-        """The groups of some tokens, in order, how many of these each holds, and the group of each token."""
+    def find(self, tokens: U64) -> TokenMatch | None:
+        """The groups of some tokens; None if it knows none."""
         if not kernels_are_loaded():
             found = self.look_up(tokens)
-            return None if found is None else (*_counted(found), found)
+            return None if found is None else TokenMatch(*_counted(found), found)
         from lakescope.engines.joins import kernels
 
         self.segment.fetch_tokens(tokens)
         groups, weights, found = kernels.find_groups(tokens, *self.addresses.of_tokens)
-        return (groups, weights, found) if groups.size else None
+        return TokenMatch(groups, weights, found) if groups.size else None
 
     def tokens_of_set(self, number: int) -> U64:
         """The tokens of a set of the segment, in order: the next one is looked up near the last."""
@@ -268,30 +280,35 @@ class InvertedIndex:
         found: list[I32 | None] = []
         for part in self.parts:
             here = part.find(tokens)
-            found.append(None if here is None else here[2])
+            found.append(None if here is None else here.group_of)
             if here is not None:
-                groups.append(here[0] + np.int32(part.first_group))
-                weights.append(here[1])
+                groups.append(here.groups + np.int32(part.first_group))
+                weights.append(here.weights)
         return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, tuple(found))
 
     def _query_at_once(self, tokens: U64, dictionary: Dictionary) -> QueryGroups:
         """A query of distinct tokens, where all segments but the largest have a dictionary in common."""
-        groups, weights, held = dictionary.find(tokens)
+        known = dictionary.find(tokens)
+        groups, weights = known.groups, known.weights
         found: list[I32 | None] = [None] * len(self.parts)
         part = self.parts[self._largest]
         here = part.find(tokens)
         if here is not None:
-            found[self._largest] = here[2]
+            found[self._largest] = here.group_of
             at = int(np.searchsorted(groups, part.first_group))
-            groups = np.concatenate([groups[:at], here[0] + np.int32(part.first_group), groups[at:]])
-            weights = np.concatenate([weights[:at], here[1], weights[at:]])
-        return QueryGroups(groups, weights, tokens.size, tokens, tuple(found), held)
+            groups = np.concatenate([groups[:at], here.groups + np.int32(part.first_group), groups[at:]])
+            weights = np.concatenate([weights[:at], here.weights, weights[at:]])
+        return QueryGroups(groups, weights, tokens.size, tokens, tuple(found), known.set_counts)
 
     def prepare(self) -> None:
         """Get ready for many questions: small segments get a dictionary in common, unless they are too large for it."""
         small = [part for number, part in enumerate(self.parts) if number != self._largest]
         sizes = [file["hashes"].size for part in small if not part.segment.partly for file in part.segment.tokens]
-        if len(small) > 1 and sum(sizes) <= MOST and not any(part.segment.partly for part in self.parts):
+        if (
+            len(small) > 1
+            and sum(sizes) <= DICTIONARY.most_entries
+            and not any(part.segment.partly for part in self.parts)
+        ):
             self._dictionary = Dictionary(small)
 
     @once

@@ -19,8 +19,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.lsh_ensemble import Ensemble, Hits
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.joins.significance import (
-    FEWEST,
-    LEVEL,
+    SIGNIFICANCE,
     chance,
     expected_by_density,
     expected_by_popularity,
@@ -35,22 +34,34 @@ from lakescope.store.index import Index
 from lakescope.tables.key_names import same_key
 from lakescope.tables.query import QueryColumn, is_plausible, lake_column, range_of
 
-#: Thresholds that are tried one after the other when the best are wanted, not all above one.
-_LOWERED = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
-#: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured costs:
-#: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
-_SOON_READ = 8_000_000
-#: Candidates that are judged when the most significant ones are wanted, for each of those.
-_JUDGED = 20
-_SAMPLES = 5
+
+@dataclass(frozen=True, slots=True)
+class JoinTuning:
+    """How candidates are searched for and judged, and when an estimate is preferred to the exact answer."""
+
+    #: Thresholds that are tried one after the other by signatures when the best are wanted, not all above one (spec
+    #: 2.8). Not measured.
+    lowered: tuple[float, ...] = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
+    #: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured
+    #: costs, on purpose: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
+    soon_read: int = 8_000_000
+    #: Candidates that are judged when the most significant ones are wanted, for each of those. Not measured.
+    judged: int = 20
+    #: Values that are shown of a join, matching and missing ones each. Not measured: what fits a line.
+    samples: int = 5
+    #: Share of an overlap that is worth telling to be expected. Not measured.
+    telling: float = 0.1
+
+
+JOINS = JoinTuning()
+
+
 #: What an entry of a list takes in the index.
 _ENTRY_BYTES = 4
 #: Fields of a column's record that are needed to judge it, or to search with it.
 _JUDGED_BY = ("table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum")
 #: Fields of its record that are needed where a column of the lake is the query.
 _ASKED_BY = (*_JUDGED_BY, "quantiles")
-#: Share of an overlap that is worth telling to be expected.
-_TELLING = 0.1
 _SHOWN = (
     *("table", "column", "overlap", "containment", "reverse", "query_size", "size", "cardinality", "quality"),
     *("matches", "missing", "reasons"),
@@ -274,7 +285,7 @@ class JoinSearch:
     def _is_hopeful(self, query: QueryColumn) -> bool:
         """Whether a column may find what chance, or what names say, does not put in doubt."""
         return same_key(query.name, query.name) or is_beyond_chance(
-            *query.popularity, self._pairs, LEVEL / max(1, self.inverted.count)
+            *query.popularity, self._pairs, SIGNIFICANCE.level / max(1, self.inverted.count)
         )
 
     def _best_of_tables(self, candidates: Sequence[_JoinCandidate], k: int | None) -> dict[str, _JoinCandidate]:
@@ -302,7 +313,7 @@ class JoinSearch:
     ) -> tuple[list[_JoinCandidate], dict[str, Any]]:
         """What may join with a query, in order, and how it was found."""
         k, threshold, verify, engine = criteria.k, criteria.threshold, criteria.verify, criteria.engine
-        wanted = k if criteria.rank == "overlap" or k is None else _JUDGED * k
+        wanted = k if criteria.rank == "overlap" or k is None else JOINS.judged * k
         if not query.size:
             return [], {"engine": "none", "why": "the query column holds no values"}
         if threshold is None:
@@ -371,7 +382,7 @@ class JoinSearch:
         Sets that are too large for signatures are not read, which would take its time, but counted.
         """
         found, info = _JoinableSets.exactly(np.empty(0, np.int32), np.empty(0, np.int32), 1), dict[str, Any]()
-        for threshold in _LOWERED:
+        for threshold in JOINS.lowered:
             hits = self.ensemble.search(query.signature, query.size, threshold)
             kept = np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32)))
             found = _JoinableSets.estimated(hits).take(kept)
@@ -391,7 +402,7 @@ class JoinSearch:
         beyond = self.ensemble.out_of_reach(query.size, threshold)
         # Signatures cannot tell of some sets: each of these is looked at once for every value.
         probes = query.size * sum(part.sets for part in beyond)
-        if engine == "exact" or (engine == "auto" and _entries(query) <= max(probes, _SOON_READ)):
+        if engine == "exact" or (engine == "auto" and _entries(query) <= max(probes, JOINS.soon_read)):
             why = "asked for" if engine == "exact" else "the lists of the query's values are soon read"
             least = math.ceil(threshold * query.size - 1e-9)
             every = self.overlaps.at_least(query.groups, least, exclude)
@@ -437,9 +448,9 @@ class JoinSearch:
             expected, reasons = self._expected(query, record, int(self.inverted.sizes[number]), candidate.overlap)
             p = min(1.0, chance(candidate.overlap, expected) * max(1, self.inverted.count))
             named = same_key(query.name, record["column"])
-            if p > LEVEL:
+            if p > SIGNIFICANCE.level:
                 reasons.insert(0, "no more than chance explains" + (", but keys of the same thing by name" * named))
-            candidate.verdict = _Verdict(record, expected, p, tuple(reasons), p > LEVEL and not named)
+            candidate.verdict = _Verdict(record, expected, p, tuple(reasons), p > SIGNIFICANCE.level and not named)
         return candidate.verdict
 
     def _record_of(self, candidate: _JoinCandidate) -> Joinable:
@@ -474,8 +485,8 @@ class JoinSearch:
         """Some values of the query that a set holds, and some that it does not."""
         texts, groups = query.sample()
         held = self.inverted.holds_tokens(groups, number)
-        matches = [texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
-        missing = [texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+        matches = [texts[i] for i in np.flatnonzero(held)[: JOINS.samples].tolist()]
+        missing = [texts[i] for i in np.flatnonzero(~held)[: JOINS.samples].tolist()]
         return tuple(matches), tuple(missing)
 
     def _coverage(self, query: QueryColumn, number: int) -> float | None:
@@ -488,13 +499,13 @@ class JoinSearch:
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
         popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
-        least = _TELLING * overlap
+        least = JOINS.telling * overlap
         reasons = [f"{_values(popular)} expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)
         dense = expected_by_density(query.whole, theirs) if theirs and query.whole is not None else 0.0
         if dense >= least and dense > popular:
             reasons = [f"both are ranges of {query.kind}s: {_values(dense)} expected"]
-        if query.size < FEWEST:
+        if query.size < SIGNIFICANCE.fewest:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
 

@@ -17,7 +17,7 @@ import numpy as np
 from lakescope.array_types import F64
 from lakescope.engines.keys.answers import ForeignKey, Method, PrimaryKey
 from lakescope.engines.keys.evidence import (
-    STRONG,
+    KEY_EVIDENCE,
     ColumnFacts,
     KeyCandidate,
     Surroundings,
@@ -28,12 +28,33 @@ from lakescope.engines.keys.evidence import (
 from lakescope.engines.keys.model import OURS, ROSTIN
 from lakescope.tables.key_names import marks_key, similarity
 
-#: Chance from which on a reference is believed, and from which on a refused one is worth telling.
-ACCEPTED, WORTH_TELLING = 0.5, 0.1
-#: Different whole numbers, and the range they lie in, that are in many columns of codes.
-_FEW, _NARROW = 5, 10
-#: Chen: least similarity of names.
-_CHEN = 0.6
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyTuning:
+    """What is believed, what is told, and in which words.
+
+    ``benchmarks/results/inclusions.md`` has precision and recall of foreign keys with all of it; "not measured" means
+    that no record compares other values of that field.
+    """
+
+    #: Chance from which on a reference is believed: more likely than not.
+    accepted: float = 0.5
+    #: Chance from which on a refused reference is worth telling. Not measured.
+    worth_telling: float = 0.1
+    #: Different whole numbers, up to so many, that are in many columns of codes by chance ... Not measured.
+    few: int = 5
+    #: ... if the range they lie in is narrower than this. Not measured.
+    narrow: int = 10
+    #: The least similarity of names in the way of Chen. Not measured: the paper leaves it open.
+    chen: float = 0.6
+    #: Shares of the keys that are referred to: "nearly all", and a share worth telling. Not measured.
+    nearly_all: float = 0.995
+    half: float = 0.5
+    #: Share of its range that a key fills, so that it is told as a row of numbers. Not measured.
+    row_of_numbers: float = 0.95
+
+
+FOREIGN_KEYS = ForeignKeyTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +91,7 @@ def detect(
     accepted = {
         each.child.number: (each, chance)
         for each, chance in chosen
-        if chance >= ACCEPTED and not (method == "ours" and around.are_few_numbers(each))
+        if chance >= FOREIGN_KEYS.accepted and not (method == "ours" and around.are_few_numbers(each))
     }
     accepted = _without_circles(accepted)
     chosen = sorted(accepted.values(), key=lambda item: item[0].child.number)
@@ -116,7 +137,7 @@ def _without_copies(candidates: Sequence[KeyCandidate], chances: F64) -> list[in
     led = {
         (each.child.table, each.parent.table)
         for each, chance in zip(candidates, chances.tolist(), strict=True)
-        if key[each.parent.table] == each.parent.number and chance >= ACCEPTED
+        if key[each.parent.table] == each.parent.number and chance >= FOREIGN_KEYS.accepted
     }
     return [
         place
@@ -149,7 +170,12 @@ def chen(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _Weigh
     for place in sorted(range(len(candidates)), key=lambda each: (-scores[each], candidates[each].child.number)):
         each = candidates[place]
         tables = each.child.table, each.parent.table
-        if scores[place] < _CHEN or each.child.number in taken or tables[::-1] in between or not _within(each):
+        if (
+            scores[place] < FOREIGN_KEYS.chen
+            or each.child.number in taken
+            or tables[::-1] in between
+            or not _within(each)
+        ):
             continue
         taken.add(each.child.number)
         between.add(tables)
@@ -226,7 +252,11 @@ class _Context:
             if self.is_first(each.parent):
                 best = named_first[each.child.number]
                 best[each.parent.table] = max(self.name(each), best.get(each.parent.table, 0.0))
-            if self.name(each) >= STRONG and each.child.table != each.parent.table and self.is_first(each.parent):
+            if (
+                self.name(each) >= KEY_EVIDENCE.strong
+                and each.child.table != each.parent.table
+                and self.is_first(each.parent)
+            ):
                 named[each.child.folder].add(each.child.number)
                 by_other = similarity(each.child.telling, each.parent.table_words)
                 if by_other > similarity(each.child.telling, each.child.table_words):
@@ -257,8 +287,12 @@ class _Context:
         The model was taught by keys of numbers, among which they count for nothing, and takes texts for telling.
         """
         child, parent = candidate.child, candidate.parent
-        few = child.type == "integer" and child.distinct <= _FEW and child.high - child.low < _NARROW
-        return few and not parent.whole and self.name(candidate) < STRONG
+        few = (
+            child.type == "integer"
+            and child.distinct <= FOREIGN_KEYS.few
+            and child.high - child.low < FOREIGN_KEYS.narrow
+        )
+        return few and not parent.whole and self.name(candidate) < KEY_EVIDENCE.strong
 
     def of(self, candidate: KeyCandidate) -> Surroundings:
         """What the other candidates, and the names of its folder, say about a candidate."""
@@ -279,13 +313,13 @@ class _Context:
         """Why a candidate is believed, in words."""
         child, parent = candidate.child, candidate.parent
         reasons = []
-        if self.name(candidate) >= STRONG:
+        if self.name(candidate) >= KEY_EVIDENCE.strong:
             reasons.append("named after it")
         if candidate.coverage >= 1 - 1e-9:
             reasons.append("all keys are referred to")
-        elif candidate.coverage >= 0.995:
+        elif candidate.coverage >= FOREIGN_KEYS.nearly_all:
             reasons.append("nearly all keys are referred to")
-        elif candidate.coverage >= 0.5:
+        elif candidate.coverage >= FOREIGN_KEYS.half:
             reasons.append(f"{candidate.coverage:.0%} of the keys are referred to")
         parents = len(self._of_child[child.number])
         reasons.append(
@@ -295,7 +329,7 @@ class _Context:
             reasons.append("a few numbers among texts")
         elif not (child.whole and parent.whole):
             reasons.append("text: hardly by chance")
-        elif parent.density >= 0.95:
+        elif parent.density >= FOREIGN_KEYS.row_of_numbers:
             reasons.append("the keys are a row of days" if parent.type == "date" else "the keys are a row of numbers")
         if child.distinct <= 2:
             reasons.append(f"only {child.distinct} different values")
@@ -335,11 +369,11 @@ def _withheld(
         winner = accepted.get(each.child.number)
         if winner is not None and winner[0] is each:
             continue
-        if chance < WORTH_TELLING and around.name(each) < STRONG:
+        if chance < FOREIGN_KEYS.worth_telling and around.name(each) < KEY_EVIDENCE.strong:
             continue
         found.append(_record(each, chance, [_why_not(each, chance, winner, around, method), *around.reasons_of(each)]))
     for each, chance in judged.copies:
-        if chance >= WORTH_TELLING and each.child.number not in accepted:
+        if chance >= FOREIGN_KEYS.worth_telling and each.child.number not in accepted:
             why = f"withheld: repeats what another column's reference to {each.parent.table} leads to"
             found.append(_record(each, chance, [why, *around.reasons_of(each)]))
     return sorted(found, key=lambda each: (-each.score, each.child_table, each.child_columns, each.parent_table))
@@ -350,9 +384,9 @@ def _why_not(
 ) -> str:
     if winner is not None:
         return f"withheld: {winner[0].parent.table} fits better"
-    if chance >= ACCEPTED and method == "ours" and around.are_few_numbers(candidate):
+    if chance >= FOREIGN_KEYS.accepted and method == "ours" and around.are_few_numbers(candidate):
         return "withheld: so few numbers are in many keys by chance"
-    if chance >= ACCEPTED:
+    if chance >= FOREIGN_KEYS.accepted:
         return "withheld: that column refers to this one"
     if method == "chen":
         return "withheld: the names are not alike enough, or another reference contradicts it"

@@ -28,14 +28,22 @@ from lakescope.threads import in_parts
 #: What an estimate rests on, by the codes of the kernels, and what they do not know.
 EVIDENCE = ("lists", "registers", "unknown", "exact", "hashes", "bml")
 _LISTS, REGISTERS, UNKNOWN, EXACT, _HASHES, _BML = range(6)
-#: Pairs that are kept room for at first, a thread.
-_ROOM = 1 << 16
-#: Smallest hashes of a column that take as much room as its registers (4.7).
+
+#: Smallest hashes of a column that take as much room as its registers (spec 4.7).
 _BOTTOM_K = 6 * (1 << PRECISION) // 64
-#: Fewest values of the child, in registers a value of the parent, that say anything (4.2).
-_TELLING = 3.0
 #: Precision up to which the paper's estimator folds.
 _PYRAMID = 10
+
+
+@dataclass(frozen=True, slots=True)
+class InclusionTuning:
+    """How pairs are looked at. Answers do not depend on it."""
+
+    #: Pairs that are kept room for at first, a thread; more room is made when it is full. Not measured.
+    room: int = 1 << 16
+
+
+INCLUSIONS = InclusionTuning()
 
 
 class Share(NamedTuple):
@@ -75,8 +83,8 @@ def included(
         return Share(value, 0.0, 1.0, "unknown")
     if n_x is None or n_y is None:
         # Sizes that are estimates themselves: the interval must know.
-        _, lower, higher = joint(mine, theirs, *sizes)
-        low, high = min(low, lower), max(high, higher)
+        both = joint(mine, theirs, *sizes)
+        low, high = min(low, both.low), max(high, both.high)
     return Share(value, low, high, "registers")
 
 
@@ -180,7 +188,7 @@ class InclusionSearch:
         looked: dict[int, int] = {}
 
         def part(begin: int, end: int) -> None:
-            room = _ROOM
+            room = INCLUSIONS.room
             while True:
                 pairs = np.empty((room, 2), np.int64)
                 n, seen = kernels.screen(
@@ -215,8 +223,8 @@ class InclusionSearch:
                 ),
                 np.full(pairs.shape[0], 200),
             )
-            told = n_x * (1 << PRECISION) >= _TELLING * n_y
-            return _without_interval(estimates), np.where(told, _BML, UNKNOWN).astype(np.uint8)
+            is_known = n_x * (1 << PRECISION) >= kernels.REGISTER_TUNING.telling * n_y
+            return _without_interval(estimates), np.where(is_known, _BML, UNKNOWN).astype(np.uint8)
         if estimator == "bottomk":
             return self._by_hashes(pairs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from lakescope.array_types import F64
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.keys.answers import Estimator, ForeignKey, Inclusion, Method, PrimaryKey
-from lakescope.engines.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
+from lakescope.engines.keys.composite import PAIRS, PairReader, keys_of_links, may_be_part, references
 from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, facts_of
 from lakescope.engines.keys.foreign import Schema, detect
 from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, IncludedPairs, InclusionSearch
@@ -32,8 +32,19 @@ _FOREIGN_SHOWN = (
     *("child_table", "child_columns", "parent_table", "parent_columns", "inclusion", "coverage", "score", "reasons"),
 )
 _REINDEX = "an index with joins (built without --no-joins) can count them"
-#: Intervals wider than this say too little to build on.
-_WIDE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class KeySearchTuning:
+    """Which estimates are good enough to look for keys by."""
+
+    #: Intervals wider than this say too little to build on: values are counted. Not measured.
+    wide: float = 0.2
+
+
+KEY_SEARCH = KeySearchTuning()
+
+
 _PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "doubts", "reasons")
 
 
@@ -153,7 +164,7 @@ class KeySearch:
         parents = [each.number for each in self.facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
         # An interval that reaches the minimum is no more than a reason to count (4.9).
-        wide = (found.evidence == REGISTERS) & (found.highs - found.lows > _WIDE)
+        wide = (found.evidence == REGISTERS) & (found.highs - found.lows > KEY_SEARCH.wide)
         unsure = (found.shares < minimum) | wide | (found.evidence == UNKNOWN)
         if self._joins is None:
             return self._as_candidates(found.take(~unsure)), int(unsure.sum())
@@ -195,7 +206,7 @@ class KeySearch:
     def _with_pairs(self, found: Schema, minimum: float) -> Schema:
         """A schema with keys of two columns added, for which tables are read."""
         reader = PairReader(self._places.__getitem__)
-        parts = [each.number for each in self.facts if may_be_part(each) and each.position < COLUMNS]
+        parts = [each.number for each in self.facts if may_be_part(each) and each.position < PAIRS.columns]
         pairs = self.pairs.search(minimum, verify=True, parents=parts)
         candidates = self._as_candidates(pairs)
         foreign = [*found.foreign, *references(candidates, reader, minimum)]

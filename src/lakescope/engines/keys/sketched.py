@@ -18,9 +18,11 @@ from lakescope.sketches.kernels import hll_sparse_to_dense
 from lakescope.sketches.loglog import fold_registers
 from lakescope.store.index import Index
 
+#: Precision of the sketches of an index: part of the format.
 PRECISION = 14
-#: Precision to which registers are folded for a first look.
+#: Precision to which registers are folded for a first look: 1 KB a column. Not measured.
 _FEW = 10
+#: Values that a register may have.
 _LEVELS = 66 - PRECISION
 #: Families of types: values of different ones are written differently, text may be anything.
 _FAMILIES = {
@@ -31,6 +33,7 @@ _FAMILIES = {
     "timestamp": 4,
     "time": 8,
 }
+#: All families: text.
 _ANY = 15
 
 

@@ -19,6 +19,7 @@ from lakescope.engines.shards.messages import Arrays, Message
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.processes import start
 
+#: Processes of a pool, at most. Not measured: a guard against a number that was meant otherwise.
 MOST = 256
 
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from lakescope.array_types import F64, I64, U64
 from lakescope.engines.correlations.answers import Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, Counts
+from lakescope.engines.correlations.correlated import CorrelationSearch
+from lakescope.engines.correlations.frames import PairCounts
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.josie import Algorithm, Overlaps
@@ -28,8 +29,6 @@ from lakescope.engines.shards.pool import Pool
 from lakescope.engines.shards.worker import cut
 from lakescope.store.index import Index
 from lakescope.store.inverted import QueryGroups
-
-_COUNTED = ("pairs", "same", "other")
 
 
 class ShardedOverlaps(OverlapSearch):
@@ -96,16 +95,15 @@ class ShardedCorrelations(CorrelationSearch):
 
     def counted(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
-    ) -> tuple[I64, Counts, Counts]:
-        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it."""
+    ) -> PairCounts:
+        """The pairs of some keys that share enough with a query, and how often each goes with it."""
         if not self._framed(retrieval):
             return super().counted(hashes, values, keys, retrieval, excluded_table)
         arrays = {"hashes": hashes, "values": values, "keys": np.empty(0, np.int64) if keys is None else keys}
         found = self._pool.ask(
             "counted", {"retrieval": retrieval, "excluded_table": excluded_table, "every": keys is None}, arrays
         )
-        pairs, same, other = (np.concatenate([each.arrays[name] for each in found]) for name in _COUNTED)
-        return pairs, same, other
+        return PairCounts(*(np.concatenate([each.arrays[name] for each in found]) for name in PairCounts._fields))
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys goes with the query and how often against it."""

@@ -91,10 +91,10 @@ class Shard:
         """Columns that share enough keys with a query, how often each goes with it, how often against."""
         given, about = asked.arrays, asked.fields
         keys = None if about["every"] else given["keys"]
-        pairs, same, other = self.correlations.counted(
+        counts = self.correlations.counted(
             given["hashes"], given["values"], keys, about["retrieval"], about["excluded_table"]
         )
-        return {}, {"pairs": pairs, "same": same, "other": other}
+        return {}, counts._asdict()
 
     def quadrants(self, asked: Message) -> Answer:
         """How often columns go with a query, and against it."""
