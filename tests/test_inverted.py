@@ -193,7 +193,7 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path, monkeyp
     lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
     assert merging.top(query, 3).algorithm == "mergelist", "what takes microseconds is not worth deciding"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", entries)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=entries))
     for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
         merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
@@ -223,7 +223,7 @@ def test_what_is_better_merged_is_found_by_trying(
     monkeypatch.setattr(costs_module, "time", clock)
     assert not better_merged(search)
     assert not asked, "what takes microseconds is not worth trying"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=1))
     queries = [search.index.query_of_set(number).groups for number in range(60)]
     sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
     tried = {size: min(count, 32) for size, count in sizes.items() if count >= 3}
@@ -231,10 +231,10 @@ def test_what_is_better_merged_is_found_by_trying(
     assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
     assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
     asked.clear()
-    monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying_one=0))
     better_merged(search)
     assert len(asked) == 2 * 2 * 3 * len(tried), "the fewest, twice both ways"
-    monkeypatch.setattr(costs_module, "_TRYING", -1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying=-1))
     assert not better_merged(search), "what there is no time to try is left to JOSIE"
 
 

@@ -17,15 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
+from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
 from lakescope.engines.joins.augment import Added, augmented
-from lakescope.engines.joins.batch import named
+from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
-from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.once import once
@@ -58,7 +58,7 @@ from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
 from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
-from lakescope.tables.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
 from lakescope.tables.writing import check_output, write_table
 
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from lakescope.studies.headers import Evaluation
 
 #: Chances of an overlap above this are told as such: chance explains it.
-CHANCE = LEVEL
+CHANCE = SIGNIFICANCE.level
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
@@ -433,7 +433,7 @@ class Lake:
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
-        listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
+        listed = queries if queries is None or isinstance(queries, list | tuple) else listed_queries(queries)
         return on_spark(spark, request.batch(self, listed))
 
     @from_one_generation
@@ -496,9 +496,9 @@ class Lake:
         most: int | None = None,
     ) -> JoinedRows:
         """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.engines.joins.joined import MOST_ROWS, joined
+        from lakescope.engines.joins.joined import ROWS, joined
 
-        most = MOST_ROWS if most is None else most
+        most = ROWS.most_rows if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
     @from_one_generation
@@ -676,7 +676,7 @@ class Lake:
     ) -> Results[Correlated]:
         """The same answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
-        records = [really_joined(mine, self._side(each.table, each.column).location, each) for each in found]
+        records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
@@ -833,7 +833,7 @@ class Lake:
         if self._is_table(query):
             sketched = sketched_query(self._correlations.sketches, query, key, target, agg, more)
             own = self._numbers_of_key(sketched) if len(key) == 1 else None
-            return sketched if own is None else replace(sketched, given={**sketched.given, OWN: own})
+            return sketched if own is None else replace(sketched, given={**sketched.given, KEY_ITSELF: own})
         return read_keyed(query, key, target, agg, more)
 
     def _numbers_of_key(self, query: KeyedQuery) -> npt.NDArray[np.float64] | None:
