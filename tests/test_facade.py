@@ -616,7 +616,7 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources", "store", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
-    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "results", "report"},
+    "questions": {"sketches", "pipeline", "search", "keys", "headers", "fds", "history", "results", "report"},
     "shards": {"store", "search", "keys"},
     "report": {"store"},
     "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},

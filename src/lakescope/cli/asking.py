@@ -50,12 +50,14 @@ class Commands(typer.core.TyperGroup):
     def _line(self, ctx: Any, name: str, width: int) -> str:
         if name in questions.COMMANDS:
             return questions.summary(questions.COMMANDS[name])
+        if name in questions.GROUPS:
+            return questions.GROUPS[name]
         known: Any = super().get_command(ctx, name)
         return str(known.get_short_help_str(width))
 
 
 class Family(typer.core.TyperGroup):
-    """A command with others below it: its own question is asked unless one of them is named."""
+    """A command with others below it: its own question is asked, if it has one, unless one of them is named."""
 
     own: Any
 
@@ -67,19 +69,23 @@ class Family(typer.core.TyperGroup):
             name=name,
             commands={each.split()[1]: command(each) for each in below},
             context_settings={"ignore_unknown_options": True},
-            add_help_option=False,
+            help=questions.GROUPS.get(name),
+            add_help_option=name in questions.GROUPS,
+            no_args_is_help=name in questions.GROUPS,
             rich_markup_mode=None,
         )
-        made.own = command(name)
+        made.own = command(name) if name in questions.COMMANDS else None
         return made
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args and args[0] in self.commands:
             return super().resolve_command(ctx, args)
+        if self.own is None:
+            _refuse_group(str(self.name), args)
         return None, self.own, args
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args:  # what is missing is an argument of the command itself
+        if not args and self.own is not None:  # what is missing is an argument of the command itself
             self.own.make_context(ctx.info_name, [], parent=ctx.parent)
         return super().parse_args(ctx, args)
 
@@ -109,7 +115,7 @@ def command(name: str) -> Any:
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
         if index is None:
-            _refuse_index(str(values["query"]))
+            _refuse_index(name.split()[0], str(values["query"]))
         from lakescope.cli.opening import open_lake
 
         shown.show(None if index is None else open_lake(index), asked, form)
@@ -155,9 +161,16 @@ def _parameter(option: Option) -> Parameter:
         return parameter(
             option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
         )
-    names = option.names or (f"--{option.name.replace('_', '-')}",)
+    names = option.names or flags(option)
     shown = f"[{'|'.join(option.choices)}]" if option.choices else None
     return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
+
+
+def flags(option: Option) -> tuple[str, ...]:
+    """What an option is called on the command line, unless that is declared."""
+    name = option.name.replace("_", "-")
+    # What is so anyway can only be left out.
+    return (f"--{name}/--no-{name}",) if option.type is bool and option.default is True else (f"--{name}",)
 
 
 def _parsed(option: Option, value: Any) -> Any:
@@ -183,7 +196,23 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
-def _refuse_index(path: str) -> None:
-    """Refuse an index where a table is asked about."""
-    if Path(path, "manifest.json").exists():
-        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table, or ask: lakescope fds lake {path}")
+def _refuse_group(name: str, args: list[str]) -> None:
+    """Refuse what names no command of a group, with the command that takes its place if there was one."""
+    from lakescope.cli.printings import GONE_OF_GROUPS
+
+    options = [each.partition("=")[0] for each in args]
+    for each in GONE_OF_GROUPS[name]:
+        if each.name in options:
+            raise BadRequest(f"{name} {each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
+    below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{name} "))
+    raise BadRequest(f"{name} has no command {args[0]!r}", hint=f"there are {below}")
+
+
+def _refuse_index(family: str, path: str) -> None:
+    """Refuse an index where a table is asked about, with a command beside that asks one."""
+    if not Path(path, "manifest.json").exists():
+        return
+    below = [name for name in questions.COMMANDS if name.startswith(f"{family} ")]
+    beside = [name for name in below if questions.declared(questions.COMMANDS[name]).about.indexed]
+    also = f", or ask: lakescope {beside[0]} {path}" if beside else ""
+    raise BadRequest(f"{path} is an index, not a table", hint=f"name a table{also}")

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from lakescope.cli.output import Format, print_results, say, write
+from lakescope.cli.output import Format, print_record, print_results, say, write
 from lakescope.cli.progress import watching
 from lakescope.errors import BadRequest, NotFound
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
+from lakescope.questions.headers import NameColumnsRequest
 from lakescope.questions.joinable import FOUND, JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest
 from lakescope.questions.model import On, Range, Request
@@ -417,6 +418,79 @@ class StudyPrinting(Printing):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Watched(Printing):
+    """Prints an answer that takes a while, with progress until it is there."""
+
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
+
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        with watching(asked.about.doing, quiet=self.quiet) as watch:
+            found = asked.ask(lake, watch)
+        self.print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderPrinting(Watched):
+    """Prints candidates of every column, the best schemata, or both."""
+
+    empty = "no header of the lake fits"
+
+    shown: Annotated[
+        Literal["all", "columns", "schemata"],
+        "Print candidates of columns, schemata, or both; of both json and csv have the schemata.",
+        On("cli", names=("--show",)),
+    ] = "all"
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        if self.shown == "schemata" or (self.shown == "all" and form is not Format.table):
+            super().print_answer(found, asked, form)
+            return
+        super().print_answer(found.by_column(), asked, form)
+        if self.shown == "all":
+            write("")
+            print_results(found.without_notes(), form, empty="no schema")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingPrinting(Watched):
+    """Says under which headers a table was written."""
+
+    formatted = False
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        assert isinstance(asked, NameColumnsRequest)
+        say(f"{asked.out}: written with the headers {', '.join(found)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderDoubtPrinting(Watched):
+    """Prints headers of the lake that are in doubt."""
+
+    empty = "every header means something and fits its values"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPrinting(Watched):
+    """Prints how well headers are rediscovered, and how wrong ones relate to the true ones."""
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found, asked, form)
+        if form is Format.table:
+            shown = ("method", "exact", "spacing", "word_form", "shorter_form", "granularity", "synonym", "incorrect")
+            write("\nOf the headers suggested")
+            print_results(Results(found.kind, list(found), shown=shown), form, empty="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpinionPrinting(Printing):
+    """Prints what a file begins with."""
+
+    def print_answer(self, found: Results[Any], asked: Any, form: Format) -> None:
+        for each in found.to_dicts():
+            print_record({"table": asked.query, **each}, form)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
 
@@ -465,4 +539,19 @@ PRINTINGS: dict[str, type[Printing]] = {
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
     "drift": DriftPrinting,
+    "headers suggest": HeaderPrinting,
+    "headers write": WritingPrinting,
+    "headers check": HeaderDoubtPrinting,
+    "headers evaluate": EvaluationPrinting,
+    "headers detect": OpinionPrinting,
+}
+
+#: Options that commands had which are groups now, each with the command that takes its place.
+GONE_OF_GROUPS: dict[str, tuple[Gone, ...]] = {
+    "headers": (
+        Gone("--write", "a command: lakescope headers write INDEX QUERY --out named.csv"),
+        Gone("--from", "a command: lakescope headers suggest INDEX QUERY"),
+        Gone("--check", "a command: lakescope headers check INDEX"),
+        Gone("--evaluate", "a command: lakescope headers evaluate INDEX"),
+    )
 }

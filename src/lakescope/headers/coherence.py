@@ -12,23 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.errors import BadRequest
+from lakescope.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Confirmation, Segmentation
 from lakescope.headers.corpus import HeaderCorpus
 from lakescope.headers.names import schema_form
 from lakescope.untrusted import parsed
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
-Segmentation = Literal["suc", "pre", "one"]
-Confirmation = Literal["c", "d", "f", "lr", "nlr"]
-
-SEGMENTATIONS: tuple[Segmentation, ...] = ("suc", "pre", "one")
-CONFIRMATIONS: tuple[Confirmation, ...] = ("c", "d", "f", "lr", "nlr")
 #: Smoothing of probabilities.
 EPSILON = 1e-12
 #: Partial schemata that are kept before the search turns into a beam, and how wide the beam is.

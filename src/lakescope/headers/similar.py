@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
 Record = dict[str, Any]
-Engine = Literal["exact", "hll"]
 
 
 @dataclass(slots=True)

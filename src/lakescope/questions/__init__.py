@@ -78,6 +78,36 @@ _PLACES = {
         "drift",
         "What changed in the columns of tables since the version before: types, missing cells, keys, distributions.",
     ),
+    "suggest_headers": Place(
+        "headers",
+        "SuggestHeadersRequest",
+        "headers suggest",
+        "What the columns of a table may be called: headers borrowed from the tables of the lake that have them.",
+    ),
+    "name_columns": Place(
+        "headers",
+        "NameColumnsRequest",
+        "headers write",
+        "Write a table under other headers: those that are given, or the best that are suggested for it.",
+    ),
+    "check_headers": Place(
+        "headers",
+        "CheckHeadersRequest",
+        "headers check",
+        "Which headers of the lake are in doubt: missing, meaning nothing, a value, or contradicted by their values.",
+    ),
+    "evaluate_headers": Place(
+        "headers",
+        "EvaluateHeadersRequest",
+        "headers evaluate",
+        "How well headers of this lake are found: some tables are hidden, and their headers are asked for.",
+    ),
+    "detect_header": Place(
+        "headers",
+        "DetectHeaderRequest",
+        "headers detect",
+        "Has a text file a header, where is it, and where does the data start.",
+    ),
     "dependencies": Place(
         "dependencies",
         "DependenciesRequest",
@@ -121,6 +151,8 @@ _PLACES = {
         "Which functional dependencies of all tables tell most, found by one job on Spark.",
     ),
 }
+#: Commands that ask nothing themselves, with others below them.
+GROUPS = {"headers": "What columns without a name may be called, which headers are in doubt, and has a file any?"}
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}
 

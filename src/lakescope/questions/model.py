@@ -392,12 +392,30 @@ def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """How a batch is put to parts of a lake: a task for each part and block of questions, and one that merges.
+
+    ``asked`` is the schema of the rows that the batch's own task makes, ``found`` that of what parts say.
+    """
+
+    count: int
+    search: Any
+    asked: Any
+    merge: Any
+    found: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records."""
+    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records.
+
+    With ``parts`` the task only reads what is asked about, and each part of the lake is asked by itself.
+    """
 
     count: int
     task: Any
     record: type
+    parts: Parts | None = None
 
 
 class Request(Generic[Answer]):

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
 from fastapi import Request as HttpRequest
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.model import Meaning, Option, Range, Request, options_of
@@ -37,6 +37,21 @@ def add_routes(router: APIRouter) -> None:
     for kind in map(declared, QUESTIONS):
         if kind.about.is_on("rest"):
             _add_route(router, kind)
+    for former, now in _MOVED.items():
+        _add_moved(router, former, now)
+
+
+#: Addresses that routes had before.
+_MOVED = {"/headers/suggested": "/headers/suggest", "/headers/doubtful": "/headers/check"}
+
+
+def _add_moved(router: APIRouter, former: str, now: str) -> None:
+    """Answer at an address that a route had with the one that it has."""
+
+    async def moved(request: HttpRequest) -> Response:
+        return RedirectResponse(f"{api.PREFIX}{now}" + (f"?{request.url.query}" if request.url.query else ""), 308)
+
+    router.add_api_route(former, moved, include_in_schema=False)
 
 
 def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
