@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
     """The records of a batch as a frame."""
-    from lakescope.pipeline.batch import over_numbers, over_parts
+    from lakescope.build.batch import over_numbers, over_parts
 
     schema, parts = arrow_schema(batch.record), batch.parts
     if parts is None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from lakescope.errors import BadRequest
-from lakescope.headers.answers import (
+from lakescope.engines.headers.answers import (
     BatchHeader,
     Confirmation,
     Evaluation,
@@ -21,11 +20,12 @@ from lakescope.headers.answers import (
     Segmentation,
     SuggestedSchema,
 )
+from lakescope.errors import BadRequest
 from lakescope.questions.model import Batch, NotOn, On, Parts, Range, Request, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
-    from lakescope.headers.suggest import HeaderCriteria
+    from lakescope.engines.headers.suggest import HeaderCriteria
     from lakescope.lake import Lake
 
 _KNOWN_HINT = "2=country,name=city: a position, counted from 0, or a name, and the header"
@@ -144,7 +144,7 @@ class HeaderOptions:
 
     def criteria(self, m: int) -> HeaderCriteria:
         """What the search must know."""
-        from lakescope.headers.suggest import HeaderCriteria
+        from lakescope.engines.headers.suggest import HeaderCriteria
 
         return HeaderCriteria(
             *(self.mode, self.k, m, self.method, self.engine, self.threshold, self.weighted),
@@ -153,8 +153,8 @@ class HeaderOptions:
 
     def suggested(self, lake: Lake, watch: Watch, m: int) -> Schemata:
         """The ``m`` best schemata."""
-        from lakescope.headers.coherence import SchemaStatistics
-        from lakescope.headers.suggest import known_headers
+        from lakescope.engines.headers.coherence import SchemaStatistics
+        from lakescope.engines.headers.suggest import known_headers
 
         search = lake._headers
         statistics = None if self.schemata is None else SchemaStatistics.of_file(self.schemata)
@@ -208,7 +208,7 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
 
     def batch(self, lake: Lake, queries: Sequence[str] | None = None, parts: int | None = None) -> Batch:
         """The columns of many tables, by default of all that have one whose name means nothing."""
-        from lakescope.headers import batch
+        from lakescope.engines.headers import batch
 
         if parts is not None and parts < 1:
             raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
@@ -245,8 +245,8 @@ class NameColumnsRequest(HeaderOptions, Request[list[str]]):
     ] = None
 
     def answer(self, lake: Lake, watch: Watch) -> list[str]:
-        from lakescope.headers.export import named, write_named
-        from lakescope.search.augment import check_output
+        from lakescope.engines.headers.export import named, write_named
+        from lakescope.tables.writing import check_output
 
         check_output(self.out)
         place = lake._place(self.query)
@@ -280,7 +280,7 @@ class CheckHeadersRequest(Request[Results[HeaderDoubt]]):
     """Which headers of the lake are in doubt: missing, meaning nothing, a value, or contradicted by their values."""
 
     def answer(self, lake: Lake, watch: Watch) -> Results[HeaderDoubt]:
-        from lakescope.headers.check import check_headers
+        from lakescope.engines.headers.check import check_headers
 
         learn(lake, watch)
         return check_headers(
@@ -308,8 +308,8 @@ class EvaluateHeadersRequest(Request[Results[Evaluation]]):
     m: Annotated[int, "Schemata.", Range(1, hint=_SCHEMATA_HINT), On("cli", names=("-m",))] = 10
 
     def answer(self, lake: Lake, watch: Watch) -> Results[Evaluation]:
-        from lakescope.headers.evaluate import evaluate
-        from lakescope.headers.suggest import HeaderCriteria
+        from lakescope.engines.headers.suggest import HeaderCriteria
+        from lakescope.studies.headers import evaluate
 
         def progress(done: int, total: int) -> None:
             watch.tell("learning what speaks for a header", done / max(1, total))
@@ -338,7 +338,7 @@ class DetectHeaderRequest(Request[Results[HeaderOpinion]]):
     query: Annotated[Table, "A table: its path or URI.", On("cli", names=("TABLE",))]
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[HeaderOpinion]:
-        from lakescope.headers.detect import opinion_of
+        from lakescope.engines.headers.detect import opinion_of
 
         place: Any = self.query if lake is None else lake._place(self.query)
         opinion = opinion_of(str(place))
