@@ -108,6 +108,30 @@ _PLACES = {
         "headers detect",
         "Has a text file a header, where is it, and where does the data start.",
     ),
+    "count": Place(
+        "counting",
+        "CountRequest",
+        "count",
+        "How many different values the columns of a table hold, by any of twelve estimators, in one pass.",
+    ),
+    "stored_counts": Place(
+        "counting",
+        "StoredCountsRequest",
+        "count stored",
+        "How many different values the writer of an Iceberg table counted; no data file is opened.",
+    ),
+    "counter_advice": Place(
+        "counting",
+        "CounterAdviceRequest",
+        "count advise",
+        "Which counter of distinct values suits, the best first, with what speaks for and against each.",
+    ),
+    "counter_study": Place(
+        "counting",
+        "CounterStudyRequest",
+        "count study",
+        "How counters compare on columns of growing size, and on tables of one's own.",
+    ),
     "dependencies": Place(
         "dependencies",
         "DependenciesRequest",

@@ -473,61 +473,6 @@ def augment(
 
 
 @app.command(
-    epilog="Examples: lakescope count data/sales.csv:customer --exact"
-    " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"
-    " | lakescope count --advise --memory 16KB --rows 1e9"
-    " | lakescope count warehouse/sales --stored"
-    " | lakescope count --study --max 1e6 --out report/"
-)
-def count(
-    path: Annotated[
-        str | None, typer.Argument(metavar="PATH[:COLUMN]", help="File, directory, glob or URI; all columns or one.")
-    ] = None,
-    counters: Annotated[str, typer.Option("--with", help="Counters, separated by commas, or `all`.")] = "hll++",
-    error: Annotated[float, typer.Option(help="Relative error the counters are made for.")] = 0.01,
-    memory: Annotated[
-        str | None, typer.Option(help="Size of a counter instead, e.g. 16KB; with --advise, at most this.")
-    ] = None,
-    rows: Annotated[
-        str | None, typer.Option(help="Largest number of values, for counters that must know it, e.g. 1e9.")
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Count exactly, too, and show the errors.")] = False,
-    stored: Annotated[
-        bool, typer.Option("--stored", help="Read what Iceberg's statistics say instead; no data file is opened.")
-    ] = False,
-    advise: Annotated[bool, typer.Option("--advise", help="Say which counter suits, and why.")] = False,
-    sets: Annotated[bool, typer.Option("--sets", help="With --advise: intersections and differences.")] = False,
-    membership: Annotated[bool, typer.Option("--membership", help="With --advise: is a value in it?")] = False,
-    deletions: Annotated[bool, typer.Option("--deletions", help="With --advise: values are taken out again.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="With --advise: time is short.")] = False,
-    study: Annotated[bool, typer.Option("--study", help="Compare the counters on columns of growing size.")] = False,
-    largest: Annotated[str, typer.Option("--max", help="With --study: distinct values of the largest column.")] = "1e6",
-    seeds: Annotated[int, typer.Option(min=1, help="With --study: columns of each size.")] = 10,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="With --study: folder for the report.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Count distinct values with any of twelve estimators; say which one suits; compare them all."""
-    from lakescope.faces.cli import counting
-
-    names = counting.named(counters, everything=study and counters == "hll++")
-    limit = counting.number(rows, "--rows") if rows is not None else None
-    size = counting.size(memory) if memory is not None else None
-    if advise:
-        needs = {"set_operations": sets, "membership": membership, "deletions": deletions, "fast": fast}
-        counting.print_advice(error, size, limit, needs, form)
-    elif study:
-        top = counting.number(largest, "--max")
-        counting.run_study(path, top, names, error=error, seeds=seeds, out=out, quiet=quiet, form=form)
-    elif path is None:
-        raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
-    elif stored:
-        counting.print_stored(path, form)
-    else:
-        counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
-
-
-@app.command(
     epilog="Examples: lakescope report lake.idx --out site/ | lakescope report lake.idx --out wiki/ --format md"
 )
 def report(

@@ -17,7 +17,9 @@ import typer.main
 
 from lakescope import questions
 from lakescope.errors import BadRequest
+from lakescope.faces.cli.columns import of_column, with_column
 from lakescope.faces.cli.output import Format
+from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
@@ -80,8 +82,10 @@ class Family(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args and args[0] in self.commands:
             return super().resolve_command(ctx, args)
+        _refuse_former(str(self.name), args)
         if self.own is None:
-            _refuse_group(str(self.name), args)
+            below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{self.name} "))
+            raise BadRequest(f"{self.name} has no command {args[0]!r}", hint=f"there are {below}")
         return None, self.own, args
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -111,14 +115,19 @@ def command(name: str) -> Any:
         index, form = given.pop("index", None), given.pop("printed_as", Format.table)
         _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
+        if index is None:
+            values = with_column(kind, values, ())
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
         if index is None:
-            _refuse_index(name.split()[0], str(values["query"]))
+            _refuse_index(name.split()[0], str(values.get("query", "")))
         from lakescope.faces.cli.opening import open_lake
 
-        shown.show(None if index is None else open_lake(index), asked, form)
+        lake = None if index is None else open_lake(index)
+        if lake is not None:
+            asked = of_column(lake, asked)
+        shown.show(lake, asked, form)
 
     parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
     parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
@@ -151,7 +160,8 @@ def _is_argument(option: Option) -> bool:
 
 def _parameter(option: Option) -> Parameter:
     """An option as the library of the command line understands it."""
-    kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
+    texts = option.type is tuple or option.meaning in (Meaning.TABLE, Meaning.SIZE)
+    kind: Any = str if texts else option.type
     default = Parameter.empty if option.required else option.default
     if isinstance(default, tuple):
         default = ",".join(default) or None
@@ -162,7 +172,7 @@ def _parameter(option: Option) -> Parameter:
             option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
         )
     names = option.names or flags(option)
-    shown = f"[{'|'.join(option.choices)}]" if option.choices else None
+    shown = f"[{'|'.join(option.choices)}]" if option.choices and option.type is str else None
     return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
 
 
@@ -179,6 +189,8 @@ def _parsed(option: Option, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(","))
     if option.type is tuple and value is None and not option.nullable:
         return ()
+    if option.meaning is Meaning.SIZE and value is not None:
+        return bytes_of(value, option.names[0] if option.names else flags(option)[0])
     return None if option.nullable and option.default is not None and value == 0 else value
 
 
@@ -196,16 +208,14 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
-def _refuse_group(name: str, args: list[str]) -> None:
-    """Refuse what names no command of a group, with the command that takes its place if there was one."""
-    from lakescope.faces.cli.printings import GONE_OF_GROUPS
+def _refuse_former(name: str, args: list[str]) -> None:
+    """Refuse options that a command had before it had others below it, with what takes their place."""
+    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
 
     options = [each.partition("=")[0] for each in args]
-    for each in GONE_OF_GROUPS[name]:
+    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
         if each.name in options:
-            raise BadRequest(f"{name} {each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
-    below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{name} "))
-    raise BadRequest(f"{name} has no command {args[0]!r}", hint=f"there are {below}")
+            raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
 
 
 def _refuse_index(family: str, path: str) -> None:

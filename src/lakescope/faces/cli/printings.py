@@ -150,7 +150,6 @@ class JoinPrinting(Coded, Explained):
         return found
 
     def show(self, lake: Any, asked: JoinableRequest, form: Format) -> None:
-        asked = of_column(lake, asked)
         if self.code is not None:
             picked = self.chosen(asked.ask(lake), "no column joins: there is no code to write")
             write(lake.join_code(asked.query, picked, self.code))
@@ -177,7 +176,6 @@ class PathPrinting(Coded):
     ] = None
 
     def show(self, lake: Any, asked: JoinPathsRequest, form: Format) -> None:
-        asked = of_column(lake, asked)
         found = asked.ask(lake)
         if self.code is not None:
             picked = self.chosen(found, "no table can be reached: there is no code to write")
@@ -490,6 +488,49 @@ class OpinionPrinting(Printing):
             print_record({"table": asked.query, **each}, form)
 
 
+#: Options that `count` had for one of its modes alone, with the command that has them now.
+_OF_ADVICE, _OF_COUNTER_STUDY = ("--sets", "--membership", "--deletions", "--fast"), ("--max", "--seeds", "--out", "-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountPrinting(Watched):
+    """Prints counts of columns."""
+
+    empty = "no column"
+    gone = (
+        Gone("--stored", "a command: lakescope count stored TABLE", flag=True),
+        Gone("--advise", "a command: lakescope count advise --memory 16KB", flag=True),
+        Gone("--study", "a command: lakescope count study --max 1e6", flag=True),
+        *(Gone(name, "an option of lakescope count advise", flag=True) for name in _OF_ADVICE),
+        *(Gone(name, "an option of lakescope count study") for name in _OF_COUNTER_STUDY),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCountPrinting(Printing):
+    """Prints what the writers of tables have counted."""
+
+    empty = "no counts are stored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterStudyPrinting(Watched):
+    """Prints how counters compare, and writes a report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        own = found.info.get("own")
+        super().print_answer(found, asked, form)
+        if own is not None and self.out is None:
+            write("")
+            print_results(own, form, empty="no column")
+        if self.out is not None:
+            from lakescope.studies.counters import write_report
+
+            say(f"report: {write_report(self.out, found, own)}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
@@ -504,21 +545,6 @@ class LakeDependencyPrinting(Printing):
         self.print_answer(asked.ask(lake), asked, form)
         if asked.out is not None:
             say(f"all of them: {asked.out}")
-
-
-Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
-
-
-def of_column(lake: Any, asked: Located) -> Located:
-    """A question about ``TABLE.COLUMN`` of the lake as one about a table and a column; any other as it is."""
-    names = set(lake.tables()["table"].to_pylist())
-    query = asked.query
-    if asked.on is not None or query in names:
-        return asked
-    for place in range(len(query) - 1, 0, -1):
-        if query[place] in ".:" and query[:place] in names:
-            return replace(asked, query=query[:place], on=query[place + 1 :])
-    return asked
 
 
 #: How each command prints, by its name.
@@ -539,6 +565,10 @@ PRINTINGS: dict[str, type[Printing]] = {
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
     "drift": DriftPrinting,
+    "count": CountPrinting,
+    "count stored": StoredCountPrinting,
+    "count advise": Printing,
+    "count study": CounterStudyPrinting,
     "headers suggest": HeaderPrinting,
     "headers write": WritingPrinting,
     "headers check": HeaderDoubtPrinting,

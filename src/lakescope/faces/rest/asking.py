@@ -92,7 +92,8 @@ def _parameter(option: Option) -> Parameter:
 
 
 def _annotated(option: Option) -> Any:
-    kind: Any = Literal[option.choices] if option.choices else option.type
+    single: Any = Literal[option.choices] if option.choices else api.Text
+    kind: Any = single if option.choices else option.type
     within, said = option.range or Range(), option.help
     if option.meaning is Meaning.TABLE:
         about: Any = Query(max_length=api.MOST_TEXT, openapi_examples=api.QUERIES, description=QUERY_HELP)
@@ -100,7 +101,7 @@ def _annotated(option: Option) -> Any:
     elif option.meaning is Meaning.LAKE_TABLE:
         about = Query(max_length=api.MOST_TEXT, openapi_examples=api.TABLES, description=said)
     elif option.type is tuple:
-        kind, about = list[api.Text], Query(max_length=_MOST_TEXTS, description=said)
+        kind, about = list[single], Query(max_length=_MOST_TEXTS, description=said)
     elif option.type is str and not option.choices:
         about = Query(max_length=api.MOST_TEXT, description=said)
     else:
