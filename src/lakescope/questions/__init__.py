@@ -176,7 +176,7 @@ _PLACES = {
     ),
 }
 #: Commands that ask nothing themselves, with others below them.
-GROUPS = {"headers": "What columns without a name may be called, which headers are in doubt, and has a file any?"}
+GROUPS = {"headers": "What columns without a name may be called, which headers are in doubt, whether a file has any."}
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}
 

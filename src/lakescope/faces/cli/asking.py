@@ -72,6 +72,7 @@ class Family(typer.core.TyperGroup):
             commands={each.split()[1]: command(each) for each in below},
             context_settings={"ignore_unknown_options": True},
             help=questions.GROUPS.get(name),
+            epilog=f"Example: {_examples(below[0])[0]}",
             add_help_option=name in questions.GROUPS,
             no_args_is_help=name in questions.GROUPS,
             rich_markup_mode=None,
@@ -143,6 +144,10 @@ def command(name: str) -> Any:
 
 def _offered(kind: type[Any]) -> dict[str, Option]:
     return {name: option for name, option in options_of(kind, "cli").items() if option.offered}
+
+
+def _examples(name: str) -> tuple[str, ...]:
+    return questions.declared(questions.COMMANDS[name]).about.examples
 
 
 def _help(kind: type[Request[Any]]) -> str:
