@@ -29,6 +29,7 @@ FOUND = 10
     ),
     lane="quick",
     group="search",
+    column="on",
     doing="comparing its values with the lake",
     examples=(
         "lakescope join lake.idx my.csv --on zip -k 10",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 
 Record = dict[str, Any]
-Engine = Literal["exact", "hll"]
 
 
 @dataclass(slots=True)
