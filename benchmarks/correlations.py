@@ -336,7 +336,7 @@ def _found(way: str, tops: dict[str, list[tuple[str, float]]], truth: dict[str, 
 
 def _first(search: CorrelationSearch, query: KeyedQuery, retrieval: str, k: int) -> list[tuple[str, float]]:
     """The best of the first stage in its own order: tables, with the estimates that would re-rank them."""
-    ((variant, pairs, score),) = search.screened(query, CorrelationCriteria(k=k, retrieval=retrieval))  # type: ignore[arg-type]
+    ((variant, pairs, score),) = search.screen(query, CorrelationCriteria(k=k, retrieval=retrieval))  # type: ignore[arg-type]
     best = pairs[np.argsort(-score, kind="stable")[:k]]
     r = estimators.pearson(search.join(variant, best, "mean").samples)
     names = [search.sketches.tables[int(search.sketches.owners[pair])] for pair in best.tolist()]

@@ -20,7 +20,7 @@ import lakescope
 import schemas
 from lakescope.array_types import F64
 from lakescope.engines.keys.evidence import FEATURES, KeyCandidate
-from lakescope.engines.keys.foreign import _pointless, featured, rostin_features, softmax
+from lakescope.engines.keys.foreign import _pointless, features_of, rostin_features, softmax
 
 #: Not learnt: generated databases lie in a folder each, and columns that refer to nothing by their type are left out.
 FIXED = {"apart_named": -3.0, "apart_unnamed": -6.0, "unfit": -3.0}
@@ -77,7 +77,7 @@ def main() -> None:
     facts = lake._keys.facts
     found, _ = lake._keys.candidates("exact", verify=True, minimum=0.95)
     candidates = [each for each in found if each.child.folder == each.parent.folder and not _pointless(each)]
-    x, y = np.array(featured(facts, candidates)), labels(candidates, truth)
+    x, y = np.array(features_of(facts, candidates)), labels(candidates, truth)
     odd = np.array([int(Path(each.child.folder).name[2:]) % 2 == 1 for each in candidates])
     held_out = conditional(
         x[~odd], y[~odd], groups_of([each for each, out in zip(candidates, odd, strict=True) if not out])

@@ -27,7 +27,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinCriteria
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.joins.significance import (
-    LEVEL,
+    SIGNIFICANCE,
     chance,
     expected_by_density,
     expected_by_popularity,
@@ -304,7 +304,7 @@ def test_what_is_judged_late_or_not_at_all_would_not_be_among_the_best(
     """The best pair of columns of each table, as if every candidate of every column had been judged."""
 
     def goodness(each: Joinable) -> tuple[Any, ...]:
-        doubtful = each.p > LEVEL and not same_key(each.query_column, each.column)
+        doubtful = each.p > SIGNIFICANCE.level and not same_key(each.query_column, each.column)
         return doubtful, -each.containment, -each.overlap, each.table, each.column, each.query_column
 
     for table in demo_index.tables()["table"].to_pylist()[::3]:
@@ -372,7 +372,7 @@ def test_chance_judges_a_column_alike_by_its_name_and_by_its_path(demo_index: La
     rows = ("broken/bare_cr.csv", "id")
     assert named[rows].expected == pytest.approx(read[rows].expected, rel=0.1)
     for found in (named, read):
-        assert all(each.p > LEVEL for each in found.values() if each.column == "id")
+        assert all(each.p > SIGNIFICANCE.level for each in found.values() if each.column == "id")
         assert found[rows].reasons[0] == "no more than chance explains", "what is first is never cut off"
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
+from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
@@ -676,7 +676,7 @@ class Lake:
     ) -> Results[Correlated]:
         """The same answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
-        records = [really_joined(mine, self._side(each.table, each.column).location, each) for each in found]
+        records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)

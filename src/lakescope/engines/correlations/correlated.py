@@ -224,7 +224,7 @@ class CorrelationSearch:
         found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[: CORRELATIONS.probes]), least).sets] = True
         return found
 
-    def _framed(self, retrieval: Retrieval) -> bool:
+    def _counts_by_frames(self, retrieval: Retrieval) -> bool:
         """Whether pairs are counted by frames, which need not be told the keys that share values with a query."""
         return retrieval == "z" and kernels_are_loaded()
 
@@ -247,7 +247,7 @@ class CorrelationSearch:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
         return found
 
-    def counted(
+    def count_pairs(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
     ) -> PairCounts:
         """The pairs of some keys that share enough with a query, and how often each goes with it.
@@ -255,7 +255,7 @@ class CorrelationSearch:
         Those of the table ``excluded_table`` are left out. No keys stand for all of one column, if frames count them.
         """
         number = self.sketches.table_number(excluded_table)
-        if self._framed(retrieval):
+        if self._counts_by_frames(retrieval):
             allowed = self._single
             if keys is not None:
                 allowed = np.zeros(self.sketches.count, np.uint8)
@@ -264,7 +264,7 @@ class CorrelationSearch:
                 allowed = allowed * (self.sketches.table_numbers != number)
             above, below = _query_sides(values, retrieval)
             signs = above + 2 * below.astype(np.uint8)
-            return self.sketches.frames.counted(hashes, signs, allowed, CORRELATIONS.fewest)
+            return self.sketches.frames.count_pairs(hashes, signs, allowed, CORRELATIONS.fewest)
         if keys is None:
             keys = np.flatnonzero(self._single)
         keys = keys[self.sketches.table_numbers[keys] != number]
@@ -324,14 +324,14 @@ class CorrelationSearch:
             same[place] = int((above[mine] & up).sum() + (below[mine] & down).sum())
             other[place] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
-    def screened(
+    def screen(
         self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
     ) -> list[ScreenedPairs]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
         found: list[ScreenedPairs] = []
-        for variant, keys in self._candidates(query, framed=self._framed(criteria.retrieval)):
+        for variant, keys in self._candidates(query, framed=self._counts_by_frames(criteria.retrieval)):
             probes = variant.hashes[: CORRELATIONS.probes], variant.values[: CORRELATIONS.probes]
-            counts = self.counted(*probes, keys, criteria.retrieval, excluded_table)
+            counts = self.count_pairs(*probes, keys, criteria.retrieval, excluded_table)
             scores = _first_score(counts.same, counts.other, criteria, variant)
             found.append(ScreenedPairs(variant, counts.pairs, scores))
         return found
@@ -428,7 +428,7 @@ class CorrelationSearch:
         usable = np.isfinite(query.values)
         if usable.sum() < CORRELATIONS.fewest or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
-        found = self.screened(query, criteria, excluded_table)
+        found = self.screen(query, criteria, excluded_table)
         looked_at = sum(int(each.pairs.size) for each in found)
         chosen = _best_pairs(found, max(CORRELATIONS.joined, CORRELATIONS.joined_per_hit * criteria.k))
         records: list[Correlated] = []
@@ -537,7 +537,7 @@ def _best_pairs(found: Sequence[ScreenedPairs], wanted: int) -> list[tuple[Keyed
     return [(each.query, np.sort(each.pairs[each.scores >= least])) for each in found]
 
 
-def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
+def verify_by_join(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
     """A find with the coefficient and the rows of the real join of a query with its table, which is read."""
     from lakescope.tables.keyed import read_keyed
 

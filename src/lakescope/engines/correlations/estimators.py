@@ -203,7 +203,7 @@ def spearman(samples: Samples) -> F64:
     return np.where(samples.n > 1, samples.ranked.r, np.nan)
 
 
-def scored(samples: Samples) -> Samples:
+def normal_scores(samples: Samples) -> Samples:
     """Samples with normal scores (rankit) for values."""
     n = np.maximum(samples.n, 1)[:, None]
 
@@ -216,7 +216,7 @@ def scored(samples: Samples) -> Samples:
 
 def rin(samples: Samples) -> F64:
     """The coefficient of rank-based normal scores."""
-    return pearson(scored(samples))
+    return pearson(normal_scores(samples))
 
 
 def qn(samples: Samples) -> F64:

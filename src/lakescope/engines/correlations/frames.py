@@ -67,7 +67,7 @@ class Frames:
         self._frames, self._spots = np.empty(self._hashes.size, np.int32), np.empty(self._hashes.size, np.int32)
         kernels.lay_out(
             *(*of_keys, entries, self._frames, self._spots, sketches.pair_starts, sketches.sides),
-            *self._blocks.filled(),
+            *self._blocks.arrays_to_fill(),
         )
         # A few hashes for each place of the directory, so that it is small: memory is what looking up waits for.
         bits = max(1, self._hashes.size.bit_length() - 2)
@@ -86,7 +86,7 @@ class Frames:
         every = *vars(self).values(), *vars(self._blocks).values()
         return sum(each.nbytes for each in every if isinstance(each, np.ndarray))
 
-    def counted(self, hashes: U64, signs: U8, allowed: U8, least: int) -> PairCounts:
+    def count_pairs(self, hashes: U64, signs: U8, allowed: U8, least: int) -> PairCounts:
         """Pairs with enough values on a side where a query has one, and how often they are on the same.
 
         ``signs`` says of every value of the query whether it is above its cut (1), below (2) or neither. Only keys
@@ -105,7 +105,7 @@ class Frames:
         found: dict[int, int] = {}
 
         def compare(begin: int, end: int) -> None:
-            given = tuple(listed), tuple(laid), stored.compared, self._sketched, allowed, least, out
+            given = tuple(listed), tuple(laid), stored.arrays_to_compare, self._sketched, allowed, least, out
             found[begin] = kernels.compare(begin, end, *given)
 
         # Eight words take about a step's time.
@@ -146,14 +146,14 @@ class _FrameBlocks:
         self._slots: I64 = np.full(sketches.count, kernels.NOWHERE, np.int64)
         self._slots[keys] = np.cumsum(pairs) - pairs
 
-    def filled(self) -> tuple[I64, tuple[I64, I64, I64, I64], U64]:
+    def arrays_to_fill(self) -> tuple[I64, tuple[I64, I64, I64, I64], U64]:
         """The arrays that filling the blocks takes, once: each key's first slot, each slot's block, the blocks."""
         slots, self._slots = self._slots, np.empty(0, np.int64)
         of_slot = np.repeat(np.arange(self.counts.size), self.counts)
         return slots, (of_slot, self.firsts, self.counts, self.begins), self.words
 
     @once
-    def compared(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
+    def arrays_to_compare(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
         """The arrays that comparing the blocks with a query takes."""
         return self.pairs, self.keys, self.firsts, self.counts, self.begins, self.widths, self.words
 

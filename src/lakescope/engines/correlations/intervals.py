@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from lakescope.array_types import F64, I64
-from lakescope.engines.correlations.estimators import ESTIMATION, Samples, bootstrap, normal_cdf, scored
+from lakescope.engines.correlations.estimators import ESTIMATION, Samples, bootstrap, normal_cdf, normal_scores
 
 #: Level of all intervals: 95%, by convention.
 ALPHA = 0.05
@@ -67,7 +67,7 @@ def rank_error(samples: Samples, r: F64) -> F64:
 
 def score_error(samples: Samples, r: F64) -> F64:
     """The default standard error of z of the coefficient of normal scores: the larger of Fisher's and the free one."""
-    return np.fmax(fisher_error(samples.n), adf_error(scored(samples), r))
+    return np.fmax(fisher_error(samples.n), adf_error(normal_scores(samples), r))
 
 
 def kendall_error(samples: Samples) -> F64:

@@ -138,25 +138,25 @@ def stored_costs(index: Index) -> Costs | None:
 
 def measure_costs(index: Index, search: OverlapSearch) -> Costs:
     """Measure costs by reading samples of the index, search by them, and keep them with it."""
-    costs = tried(search)
+    costs = measure_and_try(search)
     index.remember("costs", {**asdict(costs), "merged": sorted(costs.merged), "machine": _machine()})
     return costs
 
 
-def tried(search: OverlapSearch) -> Costs:
+def measure_and_try(search: OverlapSearch) -> Costs:
     """Costs measured in the largest segment, and what is better merged there; they are set."""
-    search.set_costs(measured(search.largest))
+    search.set_costs(fitted_costs(search.largest))
     search.set_costs(replace(search.costs, merged=better_merged(search.largest)))
     return search.costs
 
 
-def measured(search: SegmentOverlaps) -> Costs:
+def fitted_costs(search: SegmentOverlaps) -> Costs:
     """Costs fitted to the times of reading; those assumed where there is too little to read.
 
     What is read is what questions read: lists and sets of sets of the lake, drawn by their size.
     """
     index = search.index
-    sets = _drawn(index, SAMPLING.sets, 0)
+    sets = _draw_sets(index, SAMPLING.sets, 0)
     queries = [_runs(index.query_of_set(number).groups, SAMPLING.lists) for number in sets[: SAMPLING.queries].tolist()]
     read = np.array([[each.size, int(index.frequencies(each).sum(dtype=np.int64))] for each in queries], np.float64)
     if not sets.size or read[:, 1].sum() < SAMPLING.enough_entries:
@@ -173,7 +173,7 @@ def measured(search: SegmentOverlaps) -> Costs:
     return Costs(per_list, per_entry, per_set, per_group, per_count, per_item)
 
 
-def _drawn(index: InvertedSegment, by_size: int, evenly: int) -> I32:
+def _draw_sets(index: InvertedSegment, by_size: int, evenly: int) -> I32:
     """Sets of the lake in any order: so many drawn by their size at most, and so many that are all as likely."""
     if not index.set_bounds[-1]:
         return np.empty(0, np.int32)
@@ -205,7 +205,7 @@ def _by_size(index: InvertedSegment) -> dict[int, list[int]]:
     """Some sets whose queries are of each size, large ones first; sizes that few have are left out."""
     sizes: dict[int, list[int]] = {}
     # Of long ones there are few: half of them are drawn by their size.
-    for number in _drawn(index, SAMPLING.sets, SAMPLING.sets).tolist():
+    for number in _draw_sets(index, SAMPLING.sets, SAMPLING.sets).tolist():
         groups = index.groups_of_set(number)
         entries = int(index.frequencies(groups).sum(dtype=np.int64))
         if entries >= SAMPLING.at_once:

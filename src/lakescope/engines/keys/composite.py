@@ -15,7 +15,7 @@ import numpy as np
 
 from lakescope.array_types import U64
 from lakescope.engines.keys.answers import ForeignKey, PrimaryKey
-from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, measures
+from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, names_measure
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.tables.key_names import similarity
 
@@ -46,7 +46,7 @@ def may_be_part(facts: ColumnFacts) -> bool:
         and facts.fit
         and facts.distinct >= 2
         and facts.filled >= PAIRS.filled * facts.rows
-        and not measures(facts)
+        and not names_measure(facts)
     )
 
 

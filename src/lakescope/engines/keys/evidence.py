@@ -100,7 +100,7 @@ class ColumnFacts:
         return folder_of(self.table)
 
 
-def measures(facts: ColumnFacts) -> bool:
+def names_measure(facts: ColumnFacts) -> bool:
     """Whether a column's name says that it holds a measure, not a reference."""
     if marks_key(facts.column):
         return False
@@ -174,7 +174,7 @@ def key_score(facts: ColumnFacts) -> float:
     score += 1.0 if marks_key(facts.column) else 0.0
     score += name
     score += 0.5 if facts.type == "integer" else 0.25 if facts.type == "code" else 0.0
-    score -= 1.0 if measures(facts) else 0.0
+    score -= 1.0 if names_measure(facts) else 0.0
     return score
 
 
@@ -282,7 +282,7 @@ def features(candidate: KeyCandidate, around: Surroundings) -> list[float]:
         weak * surprise,
         min(1.0, math.log10(max(1, child.distinct)) / 3),
         float(not child.fit),
-        float(measures(child)),
+        float(names_measure(child)),
         marked,
         float(around.primary),
         float(marks_key(parent.column)),

@@ -84,9 +84,9 @@ def detect(
 ) -> Schema:
     """Primary and foreign keys among candidates; ``orphans`` gives examples of a child's values without a key."""
     possible = [each for each in candidates if not _pointless(each)]
-    judge = {"ours": ours, "chen": chen, "rostin": rostin}[method]
+    judge = {"ours": weigh_by_logit, "chen": weigh_by_chen, "rostin": weigh_by_rostin}[method]
     judged = judge(facts, possible)
-    chosen = _chosen(judged)
+    chosen = _best_of_columns(judged)
     around = _Context(facts, possible)
     accepted = {
         each.child.number: (each, chance)
@@ -113,11 +113,11 @@ def _pointless(candidate: KeyCandidate) -> bool:
 # --- the three ways of judging ----------------------------------------------------------------------------------------
 
 
-def ours(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
+def weigh_by_logit(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Conditional logit over all evidence; then again without copies of what a table could look up."""
     if not candidates:
         return _WeighedCandidates([], np.empty(0))
-    weighed = np.array(featured(facts, candidates)) @ OURS
+    weighed = np.array(features_of(facts, candidates)) @ OURS
     chances = softmax(weighed, candidates)
     kept = _without_copies(candidates, chances)
     some = [candidates[place] for place in kept]
@@ -155,13 +155,13 @@ def softmax(weighed: F64, candidates: Sequence[KeyCandidate]) -> F64:
     return found
 
 
-def featured(facts: Sequence[ColumnFacts], candidates: Sequence[KeyCandidate]) -> list[list[float]]:
+def features_of(facts: Sequence[ColumnFacts], candidates: Sequence[KeyCandidate]) -> list[list[float]]:
     """The features of candidates, each beside the others."""
     around = _Context(facts, candidates)
     return [features(each, around.of(each)) for each in candidates]
 
 
-def chen(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
+def weigh_by_chen(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Chen et al. (2014): by the similarity of names, the best first, as long as none contradicts an earlier one."""
     chances = np.zeros(len(candidates))
     scores = [name_score(each.child, each.parent) for each in candidates]
@@ -189,7 +189,7 @@ def _within(candidate: KeyCandidate) -> bool:
     return not (child.low < parent.low or child.high > parent.high)
 
 
-def rostin(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
+def weigh_by_rostin(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Rostin et al. (2009): ten features of an inclusion, each judged alone by a classifier."""
     if not candidates:
         return _WeighedCandidates([], np.empty(0))
@@ -339,7 +339,7 @@ class _Context:
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def _chosen(judged: _WeighedCandidates) -> list[tuple[KeyCandidate, float]]:
+def _best_of_columns(judged: _WeighedCandidates) -> list[tuple[KeyCandidate, float]]:
     """The best candidate of each column."""
     best: dict[int, tuple[KeyCandidate, float]] = {}
     for each, chance in zip(judged.candidates, judged.chances.tolist(), strict=True):

@@ -18,7 +18,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.keys.answers import Estimator
 from lakescope.engines.keys.joint import joint
-from lakescope.engines.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
+from lakescope.engines.keys.sketched import PRECISION, SketchedColumns, fold_to_precision, registers_of
 from lakescope.errors import BadRequest
 from lakescope.once import once
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
@@ -150,9 +150,9 @@ class InclusionSearch:
             evidence=evidence,
             looked_at=looked_at,
         )
-        return self.verified(found, minimum) if verify or estimator == "exact" else found
+        return self.count_common(found, minimum) if verify or estimator == "exact" else found
 
-    def verified(self, found: IncludedPairs, minimum: float, rows: Bools | None = None) -> IncludedPairs:
+    def count_common(self, found: IncludedPairs, minimum: float, rows: Bools | None = None) -> IncludedPairs:
         """Pairs with their common values counted, all or some, of which those below the minimum are dropped."""
         if self._overlaps is None:
             raise BadRequest(
@@ -245,7 +245,7 @@ class InclusionSearch:
         for place in range(self.columns.count):
             registers = self.columns.registers(place)
             for precision in range(_PYRAMID + 1):
-                made[place, 1 << precision : 2 << precision] = folded(registers, precision)
+                made[place, 1 << precision : 2 << precision] = fold_to_precision(registers, precision)
         return made
 
     def _by_hashes(self, pairs: I64) -> tuple[F64, U8]:

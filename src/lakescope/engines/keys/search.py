@@ -86,7 +86,7 @@ class KeySearch:
         table: str | None = None,
     ) -> Results[Inclusion]:
         """Pairs of columns of which the first is included in the second to at least the minimum: all, or of a table."""
-        found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
+        found = self.all_pairs(minimum=minimum, estimator=estimator, verify=verify, least=least)
         if table is not None:
             found = self._of_table(found, table)
         unknown = int((found.evidence == UNKNOWN).sum())
@@ -111,7 +111,7 @@ class KeySearch:
         sides = [(first <= each) & (each < behind) for each in (found.children, found.parents)]
         return found.take(sides[0] | sides[1])
 
-    def every(self, **options: Any) -> IncludedPairs:
+    def all_pairs(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         return self.pairs.search(**options)
 
@@ -168,7 +168,7 @@ class KeySearch:
         unsure = (found.shares < minimum) | wide | (found.evidence == UNKNOWN)
         if self._joins is None:
             return self._as_candidates(found.take(~unsure)), int(unsure.sum())
-        return self._as_candidates(self.pairs.verified(found, minimum, unsure)), 0
+        return self._as_candidates(self.pairs.count_common(found, minimum, unsure)), 0
 
     def _as_candidates(self, found: IncludedPairs) -> list[KeyCandidate]:
         facts = self.facts

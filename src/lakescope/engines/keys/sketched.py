@@ -163,7 +163,7 @@ def registers_of(sketch: HyperLogLogPlusPlus, precision: int = PRECISION) -> U8:
     return registers
 
 
-def folded(registers: U8, precision: int) -> U8:
+def fold_to_precision(registers: U8, precision: int) -> U8:
     """Registers of the index at a smaller precision."""
     return fold_registers(registers, PRECISION, precision)
 

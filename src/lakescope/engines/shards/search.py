@@ -89,19 +89,19 @@ class ShardedCorrelations(CorrelationSearch):
             self.sketches.name_all()
             self.sketches.touch()
 
-    def _framed(self, retrieval: Retrieval) -> bool:
+    def _counts_by_frames(self, retrieval: Retrieval) -> bool:
         """Whether pairs are counted by frames: the processes have always loaded their kernels."""
         return retrieval == "z"
 
-    def counted(
+    def count_pairs(
         self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
     ) -> PairCounts:
         """The pairs of some keys that share enough with a query, and how often each goes with it."""
-        if not self._framed(retrieval):
-            return super().counted(hashes, values, keys, retrieval, excluded_table)
+        if not self._counts_by_frames(retrieval):
+            return super().count_pairs(hashes, values, keys, retrieval, excluded_table)
         arrays = {"hashes": hashes, "values": values, "keys": np.empty(0, np.int64) if keys is None else keys}
         found = self._pool.ask(
-            "counted", {"retrieval": retrieval, "excluded_table": excluded_table, "every": keys is None}, arrays
+            "count_pairs", {"retrieval": retrieval, "excluded_table": excluded_table, "every": keys is None}, arrays
         )
         return PairCounts(*(np.concatenate([each.arrays[name] for each in found]) for name in PairCounts._fields))
 
@@ -122,7 +122,7 @@ class ShardedKeys(KeySearch):
         super().__init__(index, joins)
         self._pool = pool
 
-    def every(self, **options: Any) -> IncludedPairs:
+    def all_pairs(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         answers = self._pool.ask("inclusions", {"options": options}, {})
         names = ("children", "parents", "shares", "lows", "highs", "evidence")

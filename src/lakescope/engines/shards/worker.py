@@ -87,11 +87,11 @@ class Shard:
         read = [found.lists, found.entries, found.sets_read, found.decisions]
         return {"algorithm": found.algorithm, "read": read}, {"sets": found.sets, "overlaps": found.overlaps}
 
-    def counted(self, asked: Message) -> Answer:
+    def count_pairs(self, asked: Message) -> Answer:
         """Columns that share enough keys with a query, how often each goes with it, how often against."""
         given, about = asked.arrays, asked.fields
         keys = None if about["every"] else given["keys"]
-        counts = self.correlations.counted(
+        counts = self.correlations.count_pairs(
             given["hashes"], given["values"], keys, about["retrieval"], about["excluded_table"]
         )
         return {}, counts._asdict()
