@@ -90,9 +90,8 @@ def test_quadrants_by_frames_are_those_one_by_one(seed: int) -> None:
         signs = dice.integers(0, 3, hashes.size).astype(np.uint8)
         allowed = (dice.random(sketches.count) < 0.9).astype(np.uint8)
         for least in (5, 1):
-            found = list(
-                zip(*(each.tolist() for each in frames.count_pairs(hashes, signs, allowed, least)), strict=True)
-            )
+            counts = frames.count_pairs(hashes, signs, allowed, least)
+            found = list(zip(*(each.tolist() for each in counts), strict=True))
             assert sorted(found) == counted_plainly(sketches, hashes, signs, allowed, least)
             met += len(found)
     assert met > 500

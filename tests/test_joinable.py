@@ -27,7 +27,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinCriteria
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.joins.significance import (
-    SIGNIFICANCE.level,
+    SIGNIFICANCE,
     chance,
     expected_by_density,
     expected_by_popularity,
