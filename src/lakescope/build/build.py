@@ -51,7 +51,7 @@ from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
 from lakescope.stages import COMMAND, Stages
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import write_records
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -424,21 +424,16 @@ def _reason(error: Exception) -> str:
 
 def write_problems(kind: str, problems: list[Problem], staging: Path) -> list[SegmentFile]:
     """A file of problems: those of tables, or (``notices``) those met while looking for tables."""
-    shard = ShardWriter(staging, kind)
-    for problem in problems:
-        shard.add(asdict(problem))
-    file = shard.close()
-    return [file] if file else []
+    return write_records(staging, kind, map(asdict, problems))
 
 
 def write_failures(failed: list[SourceTable], staging: Path) -> list[SegmentFile]:
     """A file of what could not be planned, and in which state it was: it is not tried again before it changes."""
-    shard = ShardWriter(staging, "failures")
-    for found in failed:
-        record = {"table": found.table, "uri": catalogue_uri(found.uri), "version": found.version, "content": None}
-        shard.add(record)
-    file = shard.close()
-    return [file] if file else []
+    records = (
+        {"table": found.table, "uri": catalogue_uri(found.uri), "version": found.version, "content": None}
+        for found in failed
+    )
+    return write_records(staging, "failures", records)
 
 
 def _summary(problems: list[Problem], outcome: Outcome, seconds: float) -> dict[str, Any]:

@@ -43,7 +43,7 @@ from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter
+from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter, write_tombstones
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ def _publish(
         *write_problems("problems", plan.problems + outcome.problems, writer.staging),
         *write_problems("notices", changes.problems, writer.staging),
         *write_failures(plan.failed, writer.staging),
-        *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
+        *write_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
         *_past(index, gone, whole, writer.staging),
     ]
     errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
@@ -379,15 +379,6 @@ def _dead(index: Index, gone: Iterable[str]) -> dict[str, set[str]]:
         if tables:
             found[segment] = tables
     return found
-
-
-def _tombstones(dead: dict[str, set[str]], staging: Path) -> list[SegmentFile]:
-    shard = ShardWriter(staging, "tombstones")
-    for segment in sorted(dead):
-        for table in sorted(dead[segment]):
-            shard.add({"segment": segment, "table": table})
-    file = shard.close()
-    return [file] if file else []
 
 
 def _past(index: Index, gone: set[str], whole: list[str], staging: Path) -> list[SegmentFile]:

@@ -20,7 +20,7 @@ from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeErr
 from lakescope.results import Results
 from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, OtherFormat, SegmentFile, file_checksum
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import write_tombstones
 from lakescope.store.writer import IndexWriter, is_ours, is_written, segment_folders, staged, unnamed_segments
 
 #: Where damaged files are put.
@@ -261,12 +261,7 @@ def _tombstones(found: _Diagnosis, keep: list[SegmentFile], staging: Path) -> li
             }
             dead[segment] = names & later
             later |= names
-    shard = ShardWriter(staging, "tombstones")
-    for segment in sorted(dead):
-        for table in sorted(dead[segment]):
-            shard.add({"segment": segment, "table": table})
-    file = shard.close()
-    return [file] if file else []
+    return write_tombstones(dead, staging)
 
 
 def _figures(place: Path, keep: list[SegmentFile], made: list[SegmentFile], staging: Path) -> dict[str, int]:

@@ -10,7 +10,7 @@ import bisect
 import contextlib
 import os
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -230,6 +230,21 @@ class ShardWriter:
             self._writer.close()
             disk.sync(stream)
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
+
+
+def write_records(staging: str | os.PathLike[str], kind: str, records: Iterable[dict[str, Any]]) -> list[SegmentFile]:
+    """Write records of one kind to one new file; none if there are no records."""
+    shard = ShardWriter(staging, kind)
+    for record in records:
+        shard.add(record)
+    file = shard.close()
+    return [file] if file else []
+
+
+def write_tombstones(dead: Mapping[str, Collection[str]], staging: str | os.PathLike[str]) -> list[SegmentFile]:
+    """Write which tables of each segment are gone."""
+    gone = ({"segment": segment, "table": table} for segment in sorted(dead) for table in sorted(dead[segment]))
+    return write_records(staging, "tombstones", gone)
 
 
 def read_catalog(
