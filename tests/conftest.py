@@ -1,4 +1,4 @@
-"""One Spark session for all tests, started when the first test asks for it."""
+"""What all tests have: one Spark session, started when the first test asks for it, and the demo lake."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from lakescope.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# An assertion that fails in there says what it compared.
+pytest.register_assert_rewrite("helpers")
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.sketches.design import BY_NAME
-from test_cli import Run, assert_refused, from_json, run
 
 __all__ = ["run"]
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.lake import Lake
 from lakescope.pipeline.build import build
@@ -22,7 +23,6 @@ from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.results import Results
 from lakescope.search.answers import Correlated
 from lakescope.search.keyed import read_keyed
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
+from helpers.cells import text_column
 from lakescope.pipeline.correlations import Keyed, TableSketches
 from lakescope.pipeline.scan import TableScan
 from lakescope.search.estimators import Samples, estimate

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import genuineness
 from lakescope.fds.budget import Budget
@@ -24,7 +25,6 @@ from lakescope.fds.pollute import polluted
 from lakescope.fds.scores import Scorer, score_all
 from lakescope.fds.table import NULLS, CodedTable, read
 from lakescope.fds.violations import parse, violations
-from test_cli import Run, assert_refused, from_json, run
 
 __all__ = ["run"]
 

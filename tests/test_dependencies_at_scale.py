@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.errors import BadRequest, NotFound
 from lakescope.fds import batch, distributed, find, table
 from lakescope.fds.answers import ORDERS
@@ -27,7 +28,6 @@ from lakescope.fds.split import splits
 from lakescope.fds.study import auc, precision, study, write_report
 from lakescope.fds.table import read
 from lakescope.fds.violations import violations
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.errors import BadRequest
 from lakescope.headers import corpus as corpus_module
 from lakescope.headers import suggest
@@ -43,7 +44,6 @@ from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sources.csv_dialect import Dialect, detect_dialect
 from lakescope.sources.encoding import Encoding
 from lakescope.sources.names import meaningless
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

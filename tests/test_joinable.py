@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from inverted import index_of_sets
+from helpers.commands import Run, assert_refused, from_json, run
+from helpers.inverted import index_of_sets
 from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.results import Results
@@ -40,7 +41,6 @@ from lakescope.search.significance import (
 )
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,9 +34,9 @@ from lakescope.sources.postgres_uri import Address
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from postgres import Server
+    from helpers.postgres import Server
 
-pytest_plugins = ["postgres"]
+pytest_plugins = ["helpers.postgres"]
 
 
 @pytest.fixture(autouse=True)

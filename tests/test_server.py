@@ -34,6 +34,7 @@ from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
+from helpers.histories import three_versions
 from lakescope.cli.serving import _listen
 from lakescope.errors import LakescopeError
 from lakescope.keys.answers import ForeignKey
@@ -49,7 +50,6 @@ from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
 from lakescope.server.service import Service
 from lakescope.server.worker import Worker
-from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

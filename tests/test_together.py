@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from histories import history
+from helpers.histories import history
 from lakescope.errors import IndexDamaged
 from lakescope.search import inverted, kernels, together
 from lakescope.search.inverted import InvertedIndex, Part

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-import fuzzing
-from corpus import typed
+from helpers import fuzzing
+from helpers.corpus import typed
 from lakescope.pipeline import tasks
 from lakescope.pipeline.plan import make_plan, write_plan
 from lakescope.pipeline.scan import TablePart
