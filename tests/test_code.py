@@ -21,11 +21,11 @@ import pytest
 
 import lakescope
 from helpers.commands import Run, assert_refused, run
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.answers import Joinable
 from lakescope.search.code import Side, join_code, renamed
-from lakescope.search.paths import split_join
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

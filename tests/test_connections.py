@@ -20,9 +20,9 @@ pytest.importorskip("uvicorn")
 
 from helpers.connections import PATIENT, Address, connected, serving, until
 from lakescope.errors import BadRequest
+from lakescope.faces.serving.connections import Limits, limits_for
+from lakescope.faces.serving.quiet import Sparing
 from lakescope.lake import Lake
-from lakescope.server.connections import Limits, limits_for
-from lakescope.server.quiet import Sparing
 
 #: Deadlines that a test need not wait for, and those that none meets.
 SHORT = Limits(first=0.3, header=0.3, idle=0.3, stalled=0.3, closing=0.3, look=0.05)
@@ -169,7 +169,7 @@ def open_files(soft: int, hard: int) -> Callable[[], None]:
 @contextmanager
 def command(index: str, said: Path, soft: int, hard: int) -> Iterator[tuple[int, Address]]:
     """The command in a process that may open so many files: its number and address."""
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0"]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", "serve", index, "--port", "0"]
     with said.open("w") as out:
         process = subprocess.Popen(program, stderr=out, preexec_fn=open_files(soft, hard))
     try:

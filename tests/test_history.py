@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 import lakescope
 from helpers import crashes
 from helpers.histories import three_versions, write_rows
-from lakescope.cli.app import app
+from lakescope.engines.history.drift import Distance, distance
 from lakescope.errors import BadRequest, NotFound
-from lakescope.history.drift import Distance, distance
+from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
 
 

@@ -14,7 +14,7 @@ import lakescope
 from helpers.commands import Run, assert_refused, run
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
+from lakescope.tables.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
 
 __all__ = ["run"]
 

@@ -13,8 +13,8 @@ import pytest
 
 from helpers.buckets import BUCKET
 from lakescope import sources
-from lakescope.sources import files
 from lakescope.sources.discover import discover
+from lakescope.sources.io import files
 from lakescope.sources.model import Problem, Unit
 
 pytest_plugins = ["helpers.buckets"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lakescope.cli import main
+from lakescope.faces.cli import main
 
 
 class Ran(NamedTuple):

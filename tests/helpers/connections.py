@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from lakescope.server.connections import Connections, Limits
-from lakescope.server.running import server_of
+from lakescope.faces.serving.connections import Connections, Limits
+from lakescope.faces.serving.running import server_of
 
 PATIENT = Limits(first=60, header=60, idle=60, stalled=60, closing=60, look=0.05)
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import lakescope
 from helpers import crashes
+from lakescope.build.build import _plan, scan_here, write_failures, write_problems
+from lakescope.build.inputs import Inputs
+from lakescope.build.plan import UNIT_BYTES
+from lakescope.build.update import update
 from lakescope.lake import Lake
-from lakescope.pipeline.build import _plan, scan_here, write_failures, write_problems
-from lakescope.pipeline.inputs import Inputs
-from lakescope.pipeline.plan import UNIT_BYTES
-from lakescope.pipeline.update import update
 from lakescope.store.writer import IndexWriter
 
 Rows = list[tuple[Any, ...]]
