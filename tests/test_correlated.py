@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.build.build import build
 from lakescope.engines.correlations.answers import Correlated
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
@@ -22,7 +23,6 @@ from lakescope.lake import Lake
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.results import Results
 from lakescope.tables.keyed import read_keyed
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

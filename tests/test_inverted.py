@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inverted import index_of_sets
+from helpers.inverted import Sets, index_of_sets, skewed, token
 from lakescope.build import inverted as build
 from lakescope.build import lists as pipeline_lists
 from lakescope.engines.joins import costs as costs_module
@@ -37,7 +37,6 @@ from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST, PAGE_WORDS, Inverted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Sets = Sequence[Sequence[int]]
 
 #: Whatever reading costs, the answer is the same: cheap sets, cheap lists, decisions at every list.
 COSTS = [Costs(), Costs(per_set=0, per_group=0, per_count=0), Costs(per_entry=1e-6, per_list=0), Costs(per_count=0)]
@@ -49,11 +48,6 @@ def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     yield folder
     shutil.rmtree(folder)
-
-
-def token(number: int) -> int:
-    """Tokens all over the range of hashes."""
-    return (number * 0x9E3779B97F4A7C15 + 1) % 2**64 or 1
 
 
 def brute_force(sets: Sets, query: Sequence[int], k: int, exclude: Sequence[int] = ()) -> list[tuple[int, int]]:
@@ -122,24 +116,6 @@ def test_top_k_is_that_of_brute_force(sets: Sets, queries: Sets, bits: int, piec
         check(index, tokens, [[token(x) for x in query] for query in queries])
     finally:
         shutil.rmtree(folder)
-
-
-def skewed(dice: random.Random, count: int, universe: int) -> Sets:
-    """Sets as lakes have them: few popular tokens, copies, subsets, and sizes from nothing to almost everything."""
-    tokens = [token(x) for x in range(universe)]
-    popular = [1 / (i + 1) for i in range(universe)]
-    sets: list[list[int]] = []
-    for _ in range(count):
-        size = int(universe ** dice.random()) - 1
-        if sets and dice.random() < 0.2:
-            sets.append(list(dice.choice(sets)))
-        elif sets and dice.random() < 0.2:
-            sets.append([t for t in dice.choice(sets) if dice.random() < 0.7])
-        elif dice.random() < 0.5:
-            sets.append(list({*dice.choices(tokens, popular, k=size)}))
-        else:
-            sets.append(dice.sample(tokens, size))
-    return sets
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from inverted import index_of_sets
+from helpers.commands import Run, assert_refused, from_json, run
+from helpers.inverted import index_of_sets
 from lakescope.engines.joins import joinable as joinable_module
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.costs import Costs, measure_costs, stored_costs
@@ -41,7 +42,6 @@ from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
 from lakescope.tables.key_names import same_key
 from lakescope.tables.value_range import ValueRange
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from histories import history
+from helpers.histories import history
 from lakescope.engines.joins import inverted, kernels, small_segments
 from lakescope.engines.joins.dictionary import DictionaryTuning
 from lakescope.engines.joins.inverted import InvertedIndex, Part
