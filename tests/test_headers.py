@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from helpers.commands import Run, assert_refused, run
+from helpers.commands import Run, assert_refused
 from lakescope.engines.headers import corpus as corpus_module
 from lakescope.engines.headers import suggest
 from lakescope.engines.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Candidate
@@ -48,8 +48,6 @@ from lakescope.studies.headers import HiddenTables, Rediscovered, measured, prec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
