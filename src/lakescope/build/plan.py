@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from lakescope import sources
 from lakescope.errors import SourceError
-from lakescope.sources.source_table import SourceTable
 from lakescope.sources.io.locations import catalogue_uri
+from lakescope.sources.io.redact import Secret, parted, whole
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
-from lakescope.sources.io.redact import Secret, parted, whole
+from lakescope.sources.source_table import SourceTable
 from lakescope.store import disk
 
 #: Bytes of a unit, and of a bin of small units.

@@ -10,14 +10,13 @@ table goes to all of them, and the first one tells of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import itertools
 import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import xxhash
@@ -34,8 +33,8 @@ from lakescope.sketches import codec
 from lakescope.sources.databases import connections
 from lakescope.sources.io.content import content_of
 from lakescope.sources.io.limits import bounded_memory
-from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
+from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
 
