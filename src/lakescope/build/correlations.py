@@ -64,6 +64,7 @@ class SketchChoiceTuning:
 
 SKETCHED = SketchChoiceTuning()
 
+#: What a span of digits is before any number is seen.
 _NO_DIGITS = (1 << 30, 0)
 
 

@@ -79,6 +79,7 @@ INVERTED = InvertedTuning()
 
 #: First bits of a q-gram's hash by which files of q-grams are cut.
 _GRAM_BITS = 6
+#: Groups that have a number of 32 bits.
 _MOST_GROUPS = 2**31 - 1
 _GROUPED_FIELDS = {"buckets": np.int32, "counts": np.int64, "hashes": np.uint64, "groups": np.int32}
 _LIST_FIELDS = {

@@ -18,6 +18,7 @@ from lakescope.values.cells import Cells
 
 #: Q-grams of a sketch, if nothing else is said.
 GRAMS = 1024
+#: Room that a table of hashes begins with; it grows.
 _FIRST_SLOTS = 256
 _LAST_HASH = np.uint64(2**64 - 1)
 
