@@ -35,7 +35,7 @@ from lakescope.values.hashed import hash_cells
 from lakescope.values.typed import CellSlices
 
 sys.path.insert(0, str(HERE.parent / "tests"))
-from postgres import Server, programs, running
+from helpers.postgres import Server, programs, running
 
 MILLION = 1_000_000
 _TABLE = """

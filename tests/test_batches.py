@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lakescope
-from histories import history
-from test_updates import same
+from helpers.answers import same
+from helpers.histories import history
 
 if TYPE_CHECKING:
     from lakescope.build.batch import Task

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
+from helpers.cells import text_column
 from lakescope.build.correlations import BuiltSketch, TableSketches
 from lakescope.build.scan import TableScan
 from lakescope.engines.correlations.estimators import Samples, estimate

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from effort import lines_run
+from helpers.effort import lines_run
 from lakescope.errors import SourceError
 from lakescope.sources.formats import header_rows
 from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect

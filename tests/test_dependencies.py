@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.array_types import I32
 from lakescope.engines.dependencies import genuineness
 from lakescope.engines.dependencies.budget import Budget
@@ -26,7 +27,6 @@ from lakescope.engines.dependencies.table import NULLS, CodedTable, read
 from lakescope.engines.dependencies.violations import parse, violations
 from lakescope.errors import BadRequest, NotFound
 from lakescope.studies.pollute import polluted
-from test_cli import Run, assert_refused, from_json, run
 
 __all__ = ["run"]
 

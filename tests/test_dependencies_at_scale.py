@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.engines.dependencies import batch, distributed, find, table
 from lakescope.engines.dependencies.answers import ORDERS
 from lakescope.engines.dependencies.compare import compare
@@ -28,7 +29,6 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.studies.impute import METHODS, imputed
 from lakescope.studies.missing_values import auc, precision, study, write_report
 from lakescope.studies.reference import reference
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

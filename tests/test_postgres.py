@@ -36,9 +36,9 @@ from lakescope.tables.reading import batches_of, located
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from postgres import Server
+    from helpers.postgres import Server
 
-pytest_plugins = ["postgres"]
+pytest_plugins = ["helpers.postgres"]
 
 
 @pytest.fixture(autouse=True)

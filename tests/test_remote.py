@@ -15,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import lakescope
-from histories import built_here, history
+from helpers.answers import answers, differing
+from helpers.buckets import BUCKET
+from helpers.histories import built_here, history, write_table
 from lakescope.engines.joins import josie
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.lake import Lake
@@ -24,8 +26,8 @@ from lakescope.store.cache import trim
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.mapped import MappedFiles
-from test_s3 import BUCKET, bucket, endpoint  # noqa: F401 - fixtures
-from test_updates import answers, differing, write_table
+
+pytest_plugins = ["helpers.buckets"]
 
 PLACE = f"s3://{BUCKET}/lakes/lake.idx"
 
@@ -190,7 +192,7 @@ def test_the_cache_is_bounded(wide: Path, updated: Path, blocks: Path, monkeypat
     assert not list(blocks.glob("*/*.data"))
 
 
-def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -> None:
     index = history(tmp_path, seed=4, tables=3, steps=0)
     lake = lakescope.open(index)
     sent = lake.push(PLACE)
@@ -221,7 +223,7 @@ def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -
     assert named <= {name.removeprefix("lakes/lake.idx/") for name in names}
 
 
-def test_what_cannot_be(bucket: Any, updated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_what_cannot_be(bucket: Any, updated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadRequest, match=f"there is no index at s3://{BUCKET}/nowhere"):
         lakescope.open(f"s3://{BUCKET}/nowhere")
     lake = lakescope.open(updated)

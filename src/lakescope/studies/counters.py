@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakescope.array_types import U64
-from lakescope.engines.counting.count import Count
+from lakescope.engines.counting.answers import Count, Trial
 from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.show.charts import line_chart
@@ -50,26 +49,6 @@ class CounterStudyTuning:
 STUDY = CounterStudyTuning()
 
 _RATES = (0.2, 0.4, 0.6, 0.8, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """An estimator on columns of one size: mean and largest relative error, mean signed error, and what it cost.
-
-    ``coverage`` is the share of 95% intervals that held the truth, ``nanoseconds`` the CPU time a value, hashing apart.
-    """
-
-    counter: str
-    values: int
-    seeds: int
-    error: float | None
-    worst: float | None
-    bias: float | None
-    coverage: float | None
-    nanoseconds: float | None
-    bytes: int
-    parameters: str
-    note: str
 
 
 def study(

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lakescope.engines.headers.answers import MODES, Evaluation
 from lakescope.engines.headers.coherence import SchemaStatistics
 from lakescope.engines.headers.corpus import HeadedColumns
 from lakescope.engines.headers.names import MATCHES, match, normalised
 from lakescope.engines.headers.similar import propose
-from lakescope.engines.headers.suggest import MODES, HeaderRequest, HeaderSearch
+from lakescope.engines.headers.suggest import HeaderCriteria, HeaderSearch
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -28,46 +29,6 @@ Headers = Sequence[str | None]
 RULE = "largest containment"
 DEPTHS = (1, 5, 10)
 _SHOWN = ("method", "precision", "recall", "f1", "columns_suggested", "tables_suggested", "exact_1", "complete_1")
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """How well one method rediscovers headers.
-
-    ``precision`` counts headers that were suggested, ``recall`` all columns that have one. ``columns_suggested`` and
-    ``tables_suggested`` are the shares that got any. ``exact_m``: of the tables with a suggestion, those of which one
-    of the first m schemata has no wrong header; ``complete_m``: nor a missing one; ``all_m``: these as a share of all
-    tables. ``ceiling`` is the share of columns whose header the rest of the lake has at all. The last fields are the
-    shares of suggested headers by how they relate to the true one.
-    """
-
-    method: str
-    tables: int
-    columns: int
-    corpus_tables: int
-    ceiling: float
-    precision: float
-    recall: float
-    f1: float
-    columns_suggested: float
-    tables_suggested: float
-    exact_1: float
-    exact_5: float
-    exact_10: float
-    complete_1: float
-    complete_5: float
-    complete_10: float
-    all_1: float
-    all_5: float
-    all_10: float
-    exact: float
-    spacing: float
-    word_form: float
-    shorter_form: float
-    granularity: float
-    synonym: float
-    incorrect: float
-    milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +136,7 @@ class HiddenTables:
         return mean(known) if known else 0.0
 
     def rediscovered(
-        self, method: str, request: HeaderRequest | None, statistics: SchemaStatistics | None = None
+        self, method: str, request: HeaderCriteria | None, statistics: SchemaStatistics | None = None
     ) -> Evaluation:
         """Ask for all hidden tables by one request; None: by the simple rule."""
         if request is not None and request.method == "ours":
@@ -216,7 +177,7 @@ def evaluate(
     inverted: InvertedIndex,
     share: float,
     seed: int,
-    request: HeaderRequest,
+    request: HeaderCriteria,
     progress: Callable[[int, int], None] | None = None,
 ) -> Results[Evaluation]:
     """How well each mode rediscovers the headers of some tables, beside the thesis' method and a simple rule."""

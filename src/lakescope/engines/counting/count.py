@@ -9,6 +9,7 @@ from typing import Any
 
 from lakescope import sources
 from lakescope.build.plan import make_plan
+from lakescope.engines.counting.answers import Count
 from lakescope.errors import BadRequest, NotFound, SourceError
 from lakescope.results import Results
 from lakescope.sketches.counter import Counter
@@ -33,31 +34,6 @@ _FEWEST = 1000
 _SHOWN = ("table", "column", "counter", "estimate", "low", "high", "truth", "error", "bytes", "seconds", "warning")
 
 Listener = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many distinct values a column holds, by one counter.
-
-    ``low`` and ``high`` hold the truth with 95% confidence; ``truth`` and ``error`` (relative) are there if the exact
-    count was asked for. ``bytes`` is the synopsis, ``seconds`` the CPU time of updating and estimating, hashing apart.
-    """
-
-    table: str
-    column: str
-    counter: str
-    estimate: float
-    low: float
-    high: float
-    exact: bool
-    truth: int | None
-    error: float | None
-    rows: int
-    nulls: int
-    bytes: int
-    seconds: float
-    parameters: str
-    warning: str | None
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-import corpus
+from helpers import corpus
 
 #: Seconds without a word after which the child is taken to hang.
 PATIENCE = 60.0
