@@ -19,6 +19,7 @@ from lakescope.values.hashing import LAST_HASH
 
 #: Q-grams of a sketch, if nothing else is said.
 GRAMS = 1024
+#: Room that a table of hashes begins with; it grows.
 _FIRST_SLOTS = 256
 
 
