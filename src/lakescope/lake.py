@@ -70,7 +70,7 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
-from lakescope.show.text import profile_text
+from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
