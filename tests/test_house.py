@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -153,6 +154,64 @@ def test_there_is_no_knot() -> None:
         TopologicalSorter(needs).prepare()
     except CycleError as error:
         pytest.fail(f"modules that need each other: {' -> '.join(error.args[1])}")
+
+
+#: Imports that stand inside functions, by why: from which modules to which others. A trailing star stands for any end.
+LATE = {
+    "compiled loops: numba takes half a second to load": [
+        *(("*", "*kernels"), ("*", "sketches.correlation"), ("build.warmup", "*"), ("engines.headers.*", "*.sketched")),
+    ],
+    "Spark is loaded by whoever builds, or asks many questions at once": [("*", "build.*")],
+    "a question is declared without its engine: a command that lists commands loads none": [
+        *(
+            ("questions.*", "engines.*"),
+            ("questions.*", "studies.*"),
+            ("questions.*", "show.*"),
+            ("questions.*", "code.*"),
+        ),
+        *(("questions.*", "tables.*"), ("questions.*", "questions.batches"), ("questions.*", "sources.*")),
+        ("questions.*", "sketches.*"),
+    ],
+    "the facade loads what a question needs when it is asked": [("lake", "*"), ("lakescope", "*")],
+    "a command loads what it needs when it is called": [("faces.cli*", "*")],
+    "reading a table loads the readers, which a table of the lake does not need": [
+        *(("*", "tables.reading"), ("*", "tables.writing"), ("*", "sources.*"), ("tables.*", "values.*")),
+        *(("tables.*", "sketches.*"), ("engines.*", "values.*"), ("engines.*", "profile.*")),
+    ],
+    "an answer shows itself only to who looks at it": [("*", "show.*"), ("*", "code.*")],
+    "packages that are not always there, or an index that lies elsewhere": [("store.index", "store.remote")],
+    "sketches are named without the hash that fills them": [("sketches.*", "values.hashed")],
+}
+
+
+def test_imports_inside_functions_save_time() -> None:
+    """Every other import stands at the head of its module."""
+    unexplained = []
+    for path in sorted(ROOT.rglob("*.py")):
+        source = _short(_name(path))
+        for module, where in _late(path):
+            pairs = [pair for rules in LATE.values() for pair in rules]
+            if not any(fnmatch(source, start) and fnmatch(_short(module), end) for start, end in pairs):
+                unexplained.append(f"{where} imports {module}")
+    assert unexplained == []
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("lakescope.")
+
+
+def _late(path: Path) -> Iterator[tuple[str, str]]:
+    """Modules of this package that are imported inside functions of a file."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    spans = [(node.lineno, node.end_lineno or node.lineno) for node in functions]
+    for module, where in _imports(path):
+        line = int(where.rpartition(":")[2])
+        if module.startswith("lakescope") and "{" not in module and any(start < line <= end for start, end in spans):
+            yield module, where
 
 
 def test_values_stand_on_arrays_alone() -> None:

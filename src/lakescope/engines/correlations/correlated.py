@@ -31,7 +31,7 @@ from lakescope.results import Results, maker
 from lakescope.sketches.aggregates import AGGREGATES, Aggregate
 from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
-from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, query_of_pair
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, query_of_pair, read_keyed
 from lakescope.threads import in_parts
 from lakescope.values.hashing import LAST_HASH
 
@@ -538,8 +538,6 @@ def _best_pairs(found: Sequence[ScreenedPairs], wanted: int) -> list[tuple[Keyed
 
 def verify_by_join(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
     """A find with the coefficient and the rows of the real join of a query with its table, which is read."""
-    from lakescope.tables.keyed import read_keyed
-
     theirs = read_keyed(place, found.key_columns, found.column, found.aggregate)
     for variant in (query, query.swapped):
         if variant is not None:

@@ -27,6 +27,8 @@ import numpy.typing as npt
 from lakescope.array_types import F64, I64
 from lakescope.engines.transforms.chance import precision_of
 from lakescope.engines.transforms.clock import Clock
+from lakescope.engines.transforms.evaluate import derived
+from lakescope.engines.transforms.program import Expression
 from lakescope.errors import BadRequest
 from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
@@ -556,9 +558,6 @@ def _open(texts: Sequence[Sequence[str | None]], joined: Joined) -> tuple[I64, l
 
 
 def _keys(key: Key, target: TextTable) -> tuple[I64, list[str]]:
-    from lakescope.engines.transforms.evaluate import derived
-    from lakescope.engines.transforms.program import Expression
-
     rows = np.sort(key.rows)
     texts = derived([Expression((piece,)) for piece in key.pieces], target.at(rows)).to_pylist()
     return rows, [str(text) for text in texts]
