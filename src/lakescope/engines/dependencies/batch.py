@@ -19,7 +19,7 @@ from lakescope.tables.reading import located
 
 
 @dataclass(frozen=True, slots=True)
-class BatchTuning:
+class DependencyBatchTuning:
     """What a worker does for a table of a lake."""
 
     #: Cells of a table that a worker holds; larger ones are flagged, to be asked for alone. Not measured: 360 MB of
@@ -29,7 +29,7 @@ class BatchTuning:
     scored: int = 20
 
 
-BATCH = BatchTuning()
+BATCH = DependencyBatchTuning()
 
 
 def of_table(table: str, found: Sequence[Dependency]) -> list[LakeDependency]:

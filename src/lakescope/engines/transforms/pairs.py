@@ -27,7 +27,7 @@ from lakescope.values.alphabet import MONTHS, TO_BARE, TO_SMALL
 
 
 @dataclass(frozen=True, slots=True)
-class PairTuning:
+class RowPairTuning:
     """How pairs of rows are found by what they share."""
 
     #: Lengths of q-grams that are looked up. From the thesis, 4.2: three is the shortest that says anything; it looks
@@ -54,7 +54,7 @@ class PairTuning:
     short: int = 4
 
 
-PAIRING = PairTuning()
+PAIRING = RowPairTuning()
 
 #: Weights of tokens that are no further apart are the same.
 _NOTHING = 1e-9
