@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from lakescope.code.joins import Side, join_code, renamed
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.search.answers import Joinable
-from lakescope.search.code import Side, join_code, renamed
 from lakescope.search.paths import split_join
 from test_cli import Run, assert_refused, run
 

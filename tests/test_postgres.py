@@ -612,7 +612,8 @@ def test_an_address_that_is_written_badly_shows_nothing_of_its_password(location
 
 
 def test_code_for_a_table_of_a_database_has_no_password() -> None:
-    from lakescope.search.code import DIALECTS, Side, join_code
+    from lakescope.code.dialects import DIALECTS
+    from lakescope.code.joins import Side, join_code
 
     left = Side(files.display("postgresql://ann:hidden@[::1]:5433/shop::sales.orders"), "postgresql", "id")
     right = Side("/lake/customers", "delta", "id")

@@ -222,7 +222,7 @@ _ALLOWED = {
             "sources/arrow_ipc.py: read_table",
         ),
         *("sources/sqlite.py: sqlite3.connect", "sources/duckdb_file.py: duckdb.connect"),
-        *("search/reading_code.py: pq.read_schema", "sources/iceberg_files.py: self.open"),
+        *("code/reading.py: pq.read_schema", "sources/iceberg_files.py: self.open"),
     },
     "looked through before, and for a limited time": {"sources/delta.py: DeltaTable"},
     "an index": {"__init__.py: Lake.open", "lake.py: Lake.open"},

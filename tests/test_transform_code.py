@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope.code.plans import _polars_helpers, expression_code, python_functions
 from lakescope.errors import BadRequest
-from lakescope.transforms.code import _polars_helpers, expression_code, python_functions
 from lakescope.transforms.evaluate import expression_of
 from lakescope.transforms.program import Constant, Expression, Piece, Program
 from lakescope.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent

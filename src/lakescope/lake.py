@@ -16,6 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakescope.code.joins import (
+    INFINITE,
+    Keyed,
+    Side,
+    augment_code,
+    correlation_code,
+    join_code,
+    known,
+    path_code,
+    side_of,
+)
+from lakescope.code.joins import renamed as renamed
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.fds.answers import LakeDependency, Nulls
 from lakescope.history.answers import Drift, Version
@@ -45,18 +57,6 @@ from lakescope.search.answers import (
 )
 from lakescope.search.augment import Added, augmented, check_output, write_table
 from lakescope.search.batch import named
-from lakescope.search.code import (
-    INFINITE,
-    Keyed,
-    Side,
-    augment_code,
-    correlation_code,
-    join_code,
-    known,
-    path_code,
-    side_of,
-)
-from lakescope.search.code import renamed as renamed
 from lakescope.search.correlated import CorrelationSearch, really_joined
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from lakescope.cli.output import Format, print_results, say, write
 from lakescope.cli.progress import watching
+from lakescope.code.dialects import Dialect
 from lakescope.errors import BadRequest, NotFound
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
@@ -18,7 +19,7 @@ from lakescope.questions.model import On, Range, Request
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import aligned, cell_text, printable
 from lakescope.results import Results
-from lakescope.search.answers import Dialect, Engine
+from lakescope.search.answers import Engine
 
 Record = TypeVar("Record")
 

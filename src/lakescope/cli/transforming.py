@@ -94,8 +94,8 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
+    from lakescope.code.plans import checked_dialect
     from lakescope.search.augment import check_folder, check_output
-    from lakescope.transforms.code import checked_dialect
     from lakescope.transforms.plan import Plan
 
     if is_index(left):

@@ -19,8 +19,6 @@ CorrelationRank = Literal["lower", "s1", "s2", "s3", "s4"]
 Retrieval = Literal["z", "qcr", "csk"]
 #: Means of the weights of joinability and correlation.
 Mean = Literal["geometric", "arithmetic", "harmonic"]
-#: Systems that code of a join is written for.
-Dialect = Literal["duckdb", "polars", "spark", "sql"]
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
@@ -28,7 +26,6 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 CORRELATION_RANKS: tuple[CorrelationRank, ...] = get_args(CorrelationRank)
 RETRIEVALS: tuple[Retrieval, ...] = get_args(Retrieval)
 MEANS: tuple[Mean, ...] = get_args(Mean)
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
 @dataclass(frozen=True, slots=True)

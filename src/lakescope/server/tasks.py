@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 import lakescope
+from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake, renamed
 from lakescope.questions import QUESTIONS, declared
@@ -18,7 +19,6 @@ from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
 from lakescope.results import Results
-from lakescope.search.answers import DIALECTS
 from lakescope.server.graph import lake_map
 from lakescope.server.held import Held, Told, others
 from lakescope.server.plain import plain, rows_of
@@ -39,7 +39,6 @@ _POINTS, _DRAWN = 400, 12
 _PAIRS, _LEAST = 4_000, 12
 #: Records of an answer of which a page is shown at a time.
 _MANY = 5_000
-_PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
 
 Answer = dict[str, Any]
 #: Asks a question and adds to its answer: the lake, the request, who waits, what a file is called, what it holds.
@@ -302,7 +301,7 @@ def autojoin(
         _write(table, out)
     unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
     code = {}
-    for dialect in _PLAN_DIALECTS:
+    for dialect in PLAN_DIALECTS:
         written = plan.code(dialect)
         for place, name in zip(places, names, strict=True):
             written = _named(written, place, name)

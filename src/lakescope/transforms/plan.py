@@ -224,19 +224,19 @@ class Plan:
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The join as SQL (``duckdb`` or ``sql``), without functions of our own."""
-        from lakescope.transforms.code import join_code
+        from lakescope.code.plans import join_code
 
         return join_code(self, dialect)
 
     def to_spark(self) -> str:
         """The join as PySpark: column expressions only, no Python function."""
-        from lakescope.transforms.code import join_code
+        from lakescope.code.plans import join_code
 
         return join_code(self, "spark")
 
     def code(self, dialect: str) -> str:
         """The join as code: ``python``, ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        from lakescope.transforms.code import join_code
+        from lakescope.code.plans import join_code
 
         return join_code(self, dialect)
 

@@ -2,7 +2,7 @@
 
 Values meet in the index in canonical form. The code brings keys to one form only where their columns need it: numbers,
 days and times where they are written in several ways, letters beyond ASCII. How tables are read is written by
-:mod:`lakescope.search.reading_code`.
+:mod:`lakescope.code.reading`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from lakescope.errors import BadRequest, LakescopeError
-from lakescope.search.answers import DIALECTS
-from lakescope.search.reading_code import (
+from lakescope.code.dialects import DIALECTS
+from lakescope.code.reading import (
     FRAME,
     Reader,
     Side,
@@ -29,6 +28,7 @@ from lakescope.search.reading_code import (
     reader_of,
     side_of,
 )
+from lakescope.errors import BadRequest, LakescopeError
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 

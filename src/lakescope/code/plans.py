@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from lakescope.code.dialects import PLAN_DIALECTS
+from lakescope.code.joins import as_sql
+from lakescope.code.reading import Reader, text_reader
 from lakescope.errors import BadRequest
 from lakescope.report.text import STEERING
-from lakescope.search.code import as_sql
-from lakescope.search.reading_code import Reader, text_reader
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
@@ -37,7 +38,6 @@ from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL,
 if TYPE_CHECKING:
     from lakescope.transforms.plan import Plan
 
-DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
 #: A pattern of at most so many last characters.
 _LAST = r"(?s).{1,%d}\z"
 #: Texts that join by distance, and their keys; how many of them are listed.
@@ -85,8 +85,8 @@ def _near(plan: Plan) -> tuple[Near, list[str]]:
 
 def checked_dialect(dialect: str) -> str:
     """A dialect that code can be written in; refused if there is no such one."""
-    if dialect not in DIALECTS:
-        raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(DIALECTS)}")
+    if dialect not in PLAN_DIALECTS:
+        raise BadRequest(f"no dialect {dialect!r}", hint=f"use {', '.join(PLAN_DIALECTS)}")
     return dialect
 
 
