@@ -8,88 +8,53 @@ compression. What a system has no reader for, or reads otherwise than the index 
 from __future__ import annotations
 
 import csv
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar, Literal
 
+from lakescope.code.sides import FRAME, NESTED, Side, side_of
 from lakescope.errors import LakescopeError
 from lakescope.sources import csv_file, files
 from lakescope.sources.discover import Found, discover
 from lakescope.sources.encoding import is_utf8
-from lakescope.sources.files import display, local_path
-from lakescope.sources.locations import MARK, catalogue_uri, is_file_uri, readings
-from lakescope.sources.postgres_uri import Address, table_name
+from lakescope.sources.files import display
+from lakescope.sources.locations import catalogue_uri, is_file_uri
 from lakescope.untrusted import parsed
 
-#: What a table in memory goes by.
-FRAME = "query"
 #: Files up to this size are read to see whether all their rows are as readers expect; of others the head tells.
 _WHOLE = 16 * 1024 * 1024
 #: What is told of files that every reader understands.
 _HARMLESS = ("preamble", "no-header", "renamed-columns", "nulls")
-#: Compressed text that each system unpacks, by the end of a file's name.
-_UNPACKED = {"duckdb": ("gzip", "zstd"), "polars": ("gzip", "zstd"), "spark": ("gzip", "bz2"), "python": ("gzip",)}
+#: How names of files end that are compressed.
 _ENDINGS = {"gzip": (".gz", ".gzip"), "zstd": (".zst",), "bz2": (".bz2",)}
-#: Records within a file that name columns with a point, a path of fields.
-_NESTED = ("json", "jsonl")
-_NAMED = {"arrow": "Arrow", "orc": "ORC", "sqlite": "SQLite", "duckdb": "DuckDB's own", "excel": "Excel"}
+_NAMED = {"sqlite": "SQLite", "duckdb": "DuckDB's own", "excel": "Excel"}
+_ODD = "some of its rows or cells are not like the others"
 
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side of a join: where its table lies, in which format, and the column.
-
-    ``kinds`` are those its values have, ``source_type`` what the file says it is, ``patterns`` how values are written,
-    as far as known; ``empty`` says that some stand for nothing, ``wide`` that some have letters beyond ASCII; ``odd``
-    that the index found rows or cells which other readers would read otherwise.
-    """
-
-    location: str
-    format: str
-    column: str
-    kinds: tuple[str, ...] = ()
-    source_type: str = ""
-    patterns: tuple[str, ...] = ()
-    empty: bool = False
-    wide: bool = False
-    odd: bool | None = None
-
-    @property
-    def part(self) -> str:
-        """Sheet or table within the file, if the location names one."""
-        return self._parts[1]
-
-    @property
-    def path(self) -> str:
-        return self._parts[0]
-
-    @property
-    def _parts(self) -> tuple[str, str]:
-        if self.format == "postgresql":
-            address = Address.of(self.location)
-            return str(replace(address, table=None)), table_name(*(address.table or ("", "")))
-        path, _, part = self.location.partition("::")
-        return path, part
-
-    @property
-    def database_table(self) -> tuple[str, str]:
-        """Schema and name of a table of PostgreSQL."""
-        return Address.of(self.location).table or ("", "")
+#: What a reader of text may lack: encodings but UTF-8, mixed ends of lines, headers of another width than rows, names
+#: that differ by case, quotes escaped by a backslash, lines to be skipped, records of JSON that are not alike.
+Lack = Literal["encodings", "mixed ends", "uneven header", "case", "escapes", "skipping", "uneven records"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """How a table is read: ``code`` is a relation of SQL (``sql``), or an expression of Python.
 
-    ``imports`` are lines it needs before, ``note`` says why it is read like this, if that is not plain.
+    ``imports`` are lines it needs before, ``note`` says why it is read like this, if that is not plain; ``flat`` that
+    fields within others are columns of their own.
     """
 
     code: str
     imports: tuple[str, ...] = ()
     note: str = ""
     sql: bool = False
+    flat: bool = False
+
+    def fields(self, side: Side) -> tuple[str, ...]:
+        """A column of the table as a path of fields."""
+        return (side.column,) if self.flat else side.fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,55 +77,149 @@ class Layout:
     #: How many cells the last line of the header has, if there is one.
     width: int = 0
 
+    @property
+    def is_uneven(self) -> bool:
+        return self.width not in (0, len(self.names))
 
-def side_of(query: object, column: str) -> Side:
-    """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
-    if isinstance(query, str) or hasattr(query, "__fspath__"):
-        for place, part in readings(str(query)):
-            found, _ = discover([place])
-            if found:
-                location = catalogue_uri(place) if local_path(place) is not None else display(place)
-                return Side(f"{location}{MARK}{part}" if part else location, found[0].format, column)
-    return Side(FRAME, FRAME, column)
+    @property
+    def differs_by_case(self) -> bool:
+        return len({name.lower() for name in self.names}) < len(self.names)
 
 
-def reader_of(side: Side, dialect: str) -> Reader:
-    """How a dialect reads the table of one side."""
-    if side.format == FRAME:
-        return _frame(dialect)
-    if dialect == "sql":
-        return Reader(table_identifier(side), sql=True)
-    if side.format == "postgresql":
-        return _postgres(side, dialect)
-    if side.format in ("delta", "iceberg"):
-        return _versioned(side, dialect)
-    found = None if is_file_uri(side.location) else _found(side.path)
-    if found is None:
-        return _by_lakescope(side, dialect, "")
-    if any(is_file_uri(catalogue_uri(uri)) for uri, _ in found.parts):
-        return _by_lakescope(side, dialect, "names of its files are not UTF-8")
-    if any(found.options(uri) for uri, _ in found.parts):
-        return _by_lakescope(side, dialect, "the names of its directories are columns")
-    if side.format == "csv":
-        return _csv(side, found, dialect)
-    if side.format in _NESTED:
-        return _json(side, found, dialect)
-    if side.format == "parquet":
-        return _parquet(side, found, dialect)
-    if side.format == "orc":
-        return _orc(side, dialect, found)
-    if side.format == "arrow":
-        return _arrow(side, dialect, found)
-    kind = _NAMED.get(side.format, side.format)
-    return _by_lakescope(side, dialect, f"a file of {kind} format is read as the index read it")
+class Reading(ABC):
+    """How one system reads tables: a method for each format, which gives nothing where the system has no reader."""
 
+    #: What the system is called.
+    called: ClassVar[str]
+    #: Compressed text that it unpacks, by the end of a file's name.
+    unpacks: ClassVar[tuple[str, ...]] = ("gzip",)
+    lacks: ClassVar[frozenset[Lack]] = frozenset()
 
-def text_reader(path: str, names: Sequence[str], dialect: str) -> Reader:
-    """How a dialect reads all columns of a file as text, to the letter as lakescope reads them."""
-    side = side_of(path, "")
-    if dialect == "sql" or side.format in ("csv", FRAME) or (side.format == "parquet" and _is_text(side, names)):
-        return reader_of(side, dialect)
-    return _by_lakescope(side, dialect, "its cells are text as the plan knows them")
+    @abstractmethod
+    def frame(self, name: str) -> Reader:
+        """A table in memory that goes by a name."""
+
+    @abstractmethod
+    def arrow(self, code: str) -> str:
+        """What an expression of Python for a table of Arrow becomes."""
+
+    def csv(self, path: str, layout: Layout) -> Reader | None:
+        """A file of delimited text, all cells as text."""
+        return None
+
+    def parquet(self, paths: Sequence[str], *, pattern: bool) -> Reader | None:
+        """Files of Parquet, or one pattern for their paths."""
+        return None
+
+    def json(self, path: str, *, lines: bool) -> Reader | None:
+        """A file of JSON: one record a line, or one array."""
+        return None
+
+    def orc(self, path: str) -> Reader | None:
+        """A file of ORC."""
+        return None
+
+    def feather(self, path: str) -> Reader | None:
+        """A file of Arrow that may be read in any order."""
+        return None
+
+    def versioned(self, form: str, path: str) -> Reader | None:
+        """A table of Delta or Iceberg."""
+        return None
+
+    def postgres(self, side: Side) -> Reader | None:
+        """A table of PostgreSQL."""
+        return None
+
+    def by_pyarrow(self, module: str, path: str, note: str = "") -> Reader:
+        """A file that pyarrow reads, since the system has no reader of the format."""
+        return Reader(self.arrow(f"{module}.read_table({path!r})"), (f"from pyarrow import {module}",), note)
+
+    def read(self, side: Side) -> Reader:
+        """How the table of one side is read."""
+        if side.format == FRAME:
+            return self.frame(FRAME)
+        if side.format == "postgresql":
+            return self.postgres(side) or self._by_lakescope(side)
+        if side.format in ("delta", "iceberg"):
+            return self.versioned(side.format, side.path) or self._by_lakescope(side)
+        found = None if is_file_uri(side.location) else _found(side.path)
+        trouble = "" if found is None else self._trouble(side, found)
+        reader = None if found is None or trouble else self._native(side, found)
+        return reader or self._by_lakescope(side, trouble)
+
+    def read_as_text(self, path: str, names: Sequence[str]) -> Reader:
+        """How all columns of a file are read as text, to the letter as lakescope reads them."""
+        side = side_of(path, "")
+        if side.format in ("csv", FRAME) or (side.format == "parquet" and _is_text(side, names)):
+            return self.read(side)
+        return self._by_lakescope(side, "its cells are text as the plan knows them")
+
+    def _trouble(self, side: Side, found: Found) -> str:
+        """Why the system does not read a file as the index did, if so."""
+        if any(is_file_uri(catalogue_uri(uri)) for uri, _ in found.parts):
+            return "names of its files are not UTF-8"
+        if any(found.options(uri) for uri, _ in found.parts):
+            return "the names of its directories are columns"
+        if side.format == "csv":
+            layout = _layout_of(side, found)
+            return layout.trouble or self._lacking(layout, found)
+        if side.format in NESTED:
+            return self._trouble_of_json(side, found)
+        if side.format == "parquet":
+            return "it is damaged" if side.odd else "" if _has_column(side, found) else "its columns lie within others"
+        kind = _NAMED.get(side.format, side.format)
+        return "" if side.format in ("orc", "arrow") else f"a file of {kind} format is read as the index read it"
+
+    def _lacking(self, layout: Layout, found: Found) -> str:
+        """Why the system cannot read delimited text that others can, if so."""
+        if layout.compression:
+            ending = files.path_of(found.parts[0][0]).endswith(_ENDINGS.get(layout.compression, ("?",)))
+            if layout.compression not in self.unpacks or not ending:
+                return f"it is compressed by {layout.compression}"
+            if layout.encoding != "utf-8":
+                return f"it is written in {layout.encoding}"
+        troubles: dict[Lack, str] = {
+            "encodings": f"it is written in {layout.encoding}" if layout.encoding != "utf-8" else "",
+            "mixed ends": "its lines end in more than one way" if layout.mixed else "",
+            "uneven header": "its header has more or fewer cells than its rows" if layout.is_uneven else "",
+            "escapes": "its quotes are escaped by a backslash" if layout.escape else "",
+            "skipping": "" if layout.plain or layout.lines < 2 else f"{layout.lines} lines stand before its rows",
+            "case": "its columns differ by case only" if layout.differs_by_case else "",
+        }
+        return next((why for lack, why in troubles.items() if why and lack in self.lacks), "")
+
+    def _trouble_of_json(self, side: Side, found: Found) -> str:
+        if len(found.parts) > 1:
+            return "it consists of several files"
+        if found.compression:
+            return f"it is compressed by {found.compression}"
+        if side.odd or (side.odd is None and _is_uneven(found)):
+            return _ODD
+        if "uneven records" in self.lacks and not _is_even(found, lines=_has_lines(side, found)):
+            return "its records hold lists, or values of several types"
+        return ""
+
+    def _native(self, side: Side, found: Found) -> Reader | None:
+        """A table as the system itself reads it."""
+        if side.format == "csv":
+            return self.csv(side.path, _layout_of(side, found))
+        if side.format in NESTED:
+            return self.json(side.path, lines=_has_lines(side, found))
+        paths = _paths(side, found)
+        if side.format == "parquet":
+            return self.parquet(paths, pattern=len(paths) < len(found.parts))
+        if "." in side.column or side.odd or len(paths) > 1:
+            return None
+        if side.format == "orc":
+            return self.orc(paths[0]) if files.local_path(found.parts[0][0]) is not None else None
+        return self.feather(paths[0]) if _is_feather(found) else None
+
+    def _by_lakescope(self, side: Side, why: str = "") -> Reader:
+        """A table that is read as the index read it: all cells as text, columns flat."""
+        name = PurePosixPath(side.path).name
+        note = f"{name if name.isprintable() else ascii(name)} is read by lakescope" + (f": {why}." if why else ".")
+        return Reader(self.arrow(f"lakescope.read({side.location!r})"), ("import lakescope",), note, flat=True)
 
 
 def _is_text(side: Side, names: Sequence[str]) -> bool:
@@ -173,44 +232,6 @@ def _is_text(side: Side, names: Sequence[str]) -> bool:
     return (
         schema is not None and schema.names == [*names] and all(any(is_(each.type) for is_ in plain) for each in schema)
     )
-
-
-def identifier(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def table_identifier(side: Side) -> str:
-    """A name for a table in SQL: that of its file, or of its part."""
-    return identifier(side.part or PurePosixPath(side.path).name.split(".")[0] or FRAME)
-
-
-def path_of(side: Side) -> tuple[str, ...]:
-    """The column as a path of fields: more than one where it lies within others (``user.id`` of JSON)."""
-    names = side.column.split(".")
-    if side.format in _NESTED and len(names) > 1 and all(names):
-        return tuple(names)
-    return (side.column,)
-
-
-def _frame(dialect: str) -> Reader:
-    code = {"polars": f"pl.DataFrame({FRAME})", "spark": f"spark.createDataFrame({FRAME})", "python": FRAME}
-    return Reader(code.get(dialect) or identifier(FRAME), sql=dialect in ("sql", "duckdb"))
-
-
-def _by_lakescope(side: Side, dialect: str, why: str) -> Reader:
-    """A table that is read as the index read it: all cells as text, columns flat."""
-    read = f"lakescope.read({side.location!r})"
-    forms = {"polars": f"pl.from_arrow({read})", "spark": f"spark.createDataFrame({read})"}
-    code = forms.get(dialect, f"{read}.to_pylist()" if dialect == "python" else read)
-    name = PurePosixPath(side.path).name
-    note = f"{name if name.isprintable() else ascii(name)} is read by lakescope" + (f": {why}." if why else ".")
-    return Reader(code, ("import lakescope",), note)
 
 
 @lru_cache(maxsize=256)
@@ -238,7 +259,7 @@ def _stamp(path: str) -> tuple[object, ...]:
 # --- delimited text ---------------------------------------------------------------------------------------------------
 
 
-def layout_of(side: Side, found: Found) -> Layout:
+def _layout_of(side: Side, found: Found) -> Layout:
     """How a file of delimited text is cut into cells, detected as the scan does."""
     return _layout(found, side.odd, _stamp(side.path))
 
@@ -259,8 +280,8 @@ def _layout(found: Found, odd: bool | None, stamp: tuple[object, ...]) -> Layout
         trouble = "it consists of several files"
     elif dialect.newline != 10:
         trouble = "its lines end in carriage returns"
-    elif odd or (odd is None and _told(found)):
-        trouble = "some of its rows or cells are not like the others"
+    elif odd or (odd is None and _is_uneven(found)):
+        trouble = _ODD
     quote, escape = chr(dialect.quote), chr(dialect.escape) if dialect.escape else ""
     delimiter = chr(dialect.delimiter)
     plain = dialect.preamble == 0 and dialect.header_rows == 1
@@ -297,104 +318,20 @@ def _encoding(head: bytes, fallback: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _told(found: Found) -> bool:
+def _is_uneven(found: Found) -> bool:
     """Whether reading a file, if that does not take long, tells of anything that readers do not agree about."""
     from lakescope import sources
 
     if found.size > _WHOLE:
         return False
-    told: list[str] = []
+    problems: list[str] = []
     try:
         for unit in sources.plan(found, 1 << 62):
-            for _ in sources.read(unit, lambda problem: told.append(problem.code)):
+            for _ in sources.read(unit, lambda problem: problems.append(problem.code)):
                 pass
     except (LakescopeError, OSError, EOFError):
         return True
-    return any(code not in (*_HARMLESS, "encoding") for code in told)
-
-
-def _csv(side: Side, found: Found, dialect: str) -> Reader:
-    layout = layout_of(side, found)
-    trouble = layout.trouble or _untold(layout, found, dialect)
-    if trouble:
-        return _by_lakescope(side, dialect, trouble)
-    return {"duckdb": _csv_duckdb, "polars": _csv_polars, "spark": _csv_spark, "python": _csv_python}[dialect](
-        side.path, layout
-    )
-
-
-def _untold(layout: Layout, found: Found, dialect: str) -> str:
-    """Why a system cannot read a file that others can, if so."""
-    if layout.compression:
-        ending = files.path_of(found.parts[0][0]).endswith(_ENDINGS.get(layout.compression, ("?",)))
-        if layout.compression not in _UNPACKED[dialect] or not ending:
-            return f"it is compressed by {layout.compression}"
-    if layout.encoding != "utf-8" and (dialect in ("duckdb", "spark") or layout.compression):
-        return f"it is written in {layout.encoding}"
-    if layout.mixed and dialect in ("duckdb", "spark"):
-        return "its lines end in more than one way"
-    if layout.width not in (0, len(layout.names)) and dialect in ("duckdb", "spark"):
-        return "its header has more or fewer cells than its rows"
-    if layout.escape and dialect == "polars":
-        return "its quotes are escaped by a backslash"
-    if not layout.plain and dialect == "spark" and layout.lines > 1:
-        return f"{layout.lines} lines stand before its rows"
-    if len({name.lower() for name in layout.names}) < len(layout.names) and dialect in ("duckdb", "spark"):
-        return "its columns differ by case only"
-    return ""
-
-
-def _csv_duckdb(path: str, layout: Layout) -> Reader:
-    options = [
-        f"delim = {_mark(layout.delimiter)}",
-        f"quote = {literal(layout.quote)}",
-        f"escape = {literal(layout.escape or layout.quote)}",
-    ]
-    if layout.plain:
-        options += ["header = true", "all_varchar = true"]
-    else:
-        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
-        options += ["header = false", f"skip = {layout.lines}", "auto_detect = false", f"columns = {{{columns}}}"]
-    return Reader(f"read_csv({literal(path)}, {', '.join(options)})", sql=True)
-
-
-def _mark(character: str) -> str:
-    return r"e'\t'" if character == "\t" else literal(character)
-
-
-def _csv_polars(path: str, layout: Layout) -> Reader:
-    options = [] if layout.delimiter == "," else [f"separator={layout.delimiter!r}"]
-    options += [] if layout.quote == '"' else [f"quote_char={layout.quote!r}"]
-    options += [] if layout.encoding == "utf-8" else [f"encoding={layout.encoding!r}"]
-    if layout.plain:
-        options += ["infer_schema=False", "truncate_ragged_lines=True"]
-    else:
-        names = f"dict.fromkeys({list(layout.names)!r}, pl.String)"
-        skipped = f"skip_lines={layout.lines}, " if layout.lines else ""
-        options += [f"has_header=False, {skipped}schema={names}", "truncate_ragged_lines=True"]
-    return Reader(f"pl.read_csv({path!r}, {', '.join(options)})")
-
-
-def _csv_spark(path: str, layout: Layout) -> Reader:
-    options = [] if layout.delimiter == "," else [f"sep={layout.delimiter!r}"]
-    options += [] if layout.quote == '"' else [f"quote={layout.quote!r}"]
-    options += [f"escape={layout.escape or layout.quote!r}", "multiLine=True"]
-    # One line before the rows is a header, if not of these very names.
-    read = f"spark.read.csv({path!r}, header={layout.lines > 0}, {', '.join(options)})"
-    return Reader(read if layout.plain else f"{read}.toDF({', '.join(map(repr, layout.names))})")
-
-
-def _csv_python(path: str, layout: Layout) -> Reader:
-    options = [] if layout.delimiter == "," else [f"delimiter={layout.delimiter!r}"]
-    options += [] if layout.quote == '"' else [f"quotechar={layout.quote!r}"]
-    options += [f"escapechar={layout.escape!r}, doublequote=False"] if layout.escape else []
-    options += [] if layout.encoding == "utf-8" else [f"encoding={layout.encoding!r}"]
-    options += ["opened=gzip.open"] if layout.compression else []
-    if not layout.plain:
-        options = [f"names={list(layout.names)!r}", f"skip={layout.lines}", *options]
-    return Reader(
-        f"rows_of({', '.join([repr(path), *options])})", ("import gzip",) if layout.compression == "gzip" else ()
-    )
+    return any(code not in (*_HARMLESS, "encoding") for code in problems)
 
 
 # --- other files ------------------------------------------------------------------------------------------------------
@@ -406,25 +343,6 @@ def _paths(side: Side, found: Found) -> list[str]:
     if len(paths) > 8 and len({(PurePosixPath(path).parent, PurePosixPath(path).suffix) for path in paths}) == 1:
         return [str(PurePosixPath(paths[0]).parent / f"*{PurePosixPath(paths[0]).suffix}")]
     return paths if len(paths) > 1 else [side.path if paths[0].endswith(side.path) else paths[0]]
-
-
-def _parquet(side: Side, found: Found, dialect: str) -> Reader:
-    if side.odd or not _has_column(side, found):
-        return _by_lakescope(side, dialect, "its columns lie within others" if not side.odd else "it is damaged")
-    paths = _paths(side, found)
-    many = len(paths) > 1
-    if dialect == "duckdb":
-        listed = ", ".join(map(literal, paths))
-        return Reader(
-            f"read_parquet([{listed}], union_by_name = true)" if many else f"read_parquet({listed})", sql=True
-        )
-    if dialect == "polars":
-        return Reader(
-            f"pl.read_parquet({paths!r}, missing_columns='insert')" if many else f"pl.read_parquet({paths[0]!r})"
-        )
-    if dialect == "spark":
-        return Reader(f"spark.read.parquet({', '.join(map(repr, paths))})")
-    return _by_lakescope(side, dialect, "")
 
 
 def _has_column(side: Side, found: Found) -> bool:
@@ -449,29 +367,10 @@ def _schema_of(found: Found) -> Any:
         return None
 
 
-def _json(side: Side, found: Found, dialect: str) -> Reader:
-    trouble = "some of its rows or cells are not like the others" if side.odd else ""
-    if len(found.parts) > 1:
-        trouble = "it consists of several files"
-    elif found.compression:
-        trouble = f"it is compressed by {found.compression}"
-    elif not trouble and side.odd is None and _told(found):
-        trouble = "some of its rows or cells are not like the others"
-    if trouble or dialect == "python":
-        return _by_lakescope(side, dialect, trouble)
-    lines = side.format == "jsonl" or _is_lines(found)
-    if dialect == "duckdb":
-        shape = "newline_delimited" if lines else "array"
-        return Reader(f"read_json({literal(side.path)}, format = '{shape}', sample_size = -1)", sql=True)
-    if dialect == "polars":
-        if not _is_even(found, lines=lines):
-            return _by_lakescope(side, dialect, "its records hold lists, or values of several types")
-        read = "read_ndjson" if lines else "read_json"
-        return Reader(f"pl.{read}({side.path!r}, infer_schema_length=None)")
-    return Reader(f"spark.read.json({side.path!r}{'' if lines else ', multiLine=True'})")
-
-
-def _is_lines(found: Found) -> bool:
+def _has_lines(side: Side, found: Found) -> bool:
+    """Whether a file of JSON has one record a line, not an array of them."""
+    if side.format == "jsonl":
+        return True
     with files.open_stream(found.parts[0][0], found.compression) as stream:
         return not stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
@@ -503,63 +402,9 @@ def _note_types(value: object, place: str, types: dict[str, set[str]]) -> None:
             _note_types(inner, f"{place}/{key}", types)
 
 
-def _orc(side: Side, dialect: str, found: Found) -> Reader:
-    paths = _paths(side, found)
-    if "." in side.column or side.odd or len(paths) > 1 or files.local_path(found.parts[0][0]) is None:
-        return _by_lakescope(side, dialect, "")
-    read, imports = f"orc.read_table({paths[0]!r})", ("from pyarrow import orc",)
-    if dialect == "spark":
-        return Reader(f"spark.read.orc({paths[0]!r})")
-    if dialect == "polars":
-        return Reader(f"pl.from_arrow({read})", imports)
-    if dialect == "duckdb":
-        return Reader(read, imports, "DuckDB has no reader of ORC: pyarrow reads it.")
-    return _by_lakescope(side, dialect, "")
-
-
-def _arrow(side: Side, dialect: str, found: Found) -> Reader:
-    paths = _paths(side, found)
-    if "." in side.column or side.odd or len(paths) > 1 or not _is_feather(found):
-        return _by_lakescope(side, dialect, "")
-    read, imports = f"feather.read_table({paths[0]!r})", ("from pyarrow import feather",)
-    if dialect == "spark":
-        return Reader(
-            f"spark.createDataFrame({read})", imports, "Spark has no reader of Arrow files: pyarrow reads it."
-        )
-    if dialect == "polars":
-        return Reader(f"pl.from_arrow({read})", imports)
-    if dialect == "duckdb":
-        return Reader(read, imports, "DuckDB has no reader of Arrow files: pyarrow reads it.")
-    return _by_lakescope(side, dialect, "")
-
-
 def _is_feather(found: Found) -> bool:
     """Whether an Arrow file is one that may be read in any order, not a stream."""
     if found.compression or files.local_path(found.parts[0][0]) is None:
         return False
     with files.open_stream(found.parts[0][0]) as stream:
         return stream.read(6) == b"ARROW1"
-
-
-def _versioned(side: Side, dialect: str) -> Reader:
-    if dialect == "duckdb":
-        return Reader(f"{side.format}_scan({literal(side.path)})", sql=True)
-    if dialect == "polars":
-        return Reader(f"pl.scan_{side.format}({side.path!r}).collect()")
-    if dialect == "spark":
-        return Reader(f"spark.read.format({side.format!r}).load({side.path!r})")
-    return _by_lakescope(side, dialect, "")
-
-
-def _postgres(side: Side, dialect: str) -> Reader:
-    schema, name = side.database_table
-    if dialect == "duckdb":
-        return Reader(f"postgres_scan({literal(side.path)}, {literal(schema)}, {literal(name)})", sql=True)
-    place = ".".join(map(identifier, side.database_table))
-    if dialect == "polars":
-        return Reader(f"pl.read_database_uri({'SELECT * FROM ' + place!r}, {side.path!r}, engine='adbc')")
-    if dialect == "spark":
-        address = Address.of(side.location)
-        url = f"jdbc:postgresql://{address.hosts}/{address.database}"
-        return Reader(f"spark.read.jdbc({url!r}, {place!r}, properties={{'user': {address.user!r}}})")
-    return _by_lakescope(side, dialect, "")

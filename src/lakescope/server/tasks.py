@@ -12,8 +12,9 @@ import pyarrow as pa
 
 import lakescope
 from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
+from lakescope.code.writers import renamed
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.lake import Lake, renamed
+from lakescope.lake import Lake
 from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import JoinableRequest

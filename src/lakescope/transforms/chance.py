@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.transforms.evaluate import BETWEEN, U64
+from lakescope.transforms.evaluate import U64
 from lakescope.transforms.keys import Key
-from lakescope.transforms.program import Constant, Expression, Piece, Program, Row
+from lakescope.transforms.program import BETWEEN, Constant, Expression, Piece, Program, Row
 from lakescope.transforms.steps import Digits, Month
 from lakescope.values.alphabet import WITHOUT_DIGITS, bare
 from lakescope.values.hashing import hash_text

@@ -9,15 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakescope.transforms.program import Constant, Expression, Operator, Piece
+from lakescope.transforms.program import BETWEEN, Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import Case, Digits, Drop, Slice, Split, Step
 from lakescope.transforms.texts import Texts
 from lakescope.values.hashing import HASH_SEED
 
 U64 = npt.NDArray[np.uint64]
-
-#: Between the columns of a key that has several; in no cell, since it is no text.
-BETWEEN = "\x1f"
 
 
 def derived(outputs: Sequence[Expression], table: Texts) -> pa.ChunkedArray:

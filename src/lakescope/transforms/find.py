@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from lakescope.transforms.chance import Met
 from lakescope.transforms.clock import Clock
-from lakescope.transforms.evaluate import BETWEEN, derived, hashes_of
+from lakescope.transforms.evaluate import derived, hashes_of
 from lakescope.transforms.guard import doubt, doubt_of_addition
 from lakescope.transforms.keys import Key
 from lakescope.transforms.learn import Example, Learner
 from lakescope.transforms.literals import memorised
 from lakescope.transforms.pairs import Column, Group, Pair, TokenIndex, folded, gram_pairs, run_together
-from lakescope.transforms.program import Constant, Expression, Operator, Piece, Program, Row
+from lakescope.transforms.program import BETWEEN, Constant, Expression, Operator, Piece, Program, Row
 from lakescope.transforms.sampling import Rates, rates
 from lakescope.transforms.texts import Texts
 from lakescope.transforms.union import Joined, joined, one_to_one
