@@ -25,10 +25,10 @@ import lakescope
 from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS, writer
 from lakescope.code.sides import Side
 from lakescope.code.writers import PLAN_WRITERS, WRITERS, renamed
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.answers import Joinable
-from lakescope.search.paths import split_join
 from lakescope.values.canonical import NULL_MARKERS
 from test_cli import Run, assert_refused, run
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakescope.code.dialects import Dialect, PlanDialect
-    from lakescope.search.answers import Correlated, Measure
+    from lakescope.engines.correlations.answers import Correlated, Measure
     from lakescope.sketches.aggregates import Aggregate
 
 __all__ = ["run"]

@@ -16,11 +16,11 @@ from lakescope.code.dialects import plan_writer
 from lakescope.code.frames import FrameWriter
 from lakescope.code.python import Python
 from lakescope.code.writer import python_program
+from lakescope.engines.transforms.evaluate import expression_of
+from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
+from lakescope.engines.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
+from lakescope.engines.transforms.texts import Texts
 from lakescope.errors import BadRequest
-from lakescope.transforms.evaluate import expression_of
-from lakescope.transforms.program import Constant, Expression, Piece, Program
-from lakescope.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
-from lakescope.transforms.texts import Texts
 from lakescope.values.alphabet import SPACES
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from lakescope.code.reading import Layout, Reader
 from lakescope.code.sides import Side
 from lakescope.code.sql import identifier
 from lakescope.code.writer import ALPHABETS, MARKERS, Grouped, Key, Near, definitions, is_path
-from lakescope.transforms import steps
-from lakescope.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms import steps
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 #: Numbers as the index knows them: no codes, no words.
 _NUMBER = r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"

@@ -23,11 +23,11 @@ from lakescope.code.writer import (
     padded,
     zeros,
 )
-from lakescope.transforms import steps
-from lakescope.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms import steps
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 _LOWER, _UPPER = ".str.replace_many(list(LARGE), list(SMALL))", ".str.replace_many(list(SMALL), list(LARGE))"
 

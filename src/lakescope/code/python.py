@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from lakescope.code.reading import Layout, Reader
 from lakescope.code.writer import ALPHABETS, Near, PlanWriter, definitions, python_program
-from lakescope.transforms import steps
-from lakescope.transforms.program import BETWEEN
-from lakescope.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms import steps
+from lakescope.engines.transforms.program import BETWEEN
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 #: What code uses of this is printed with it.
 _FUNCTIONS = """

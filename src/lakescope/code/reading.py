@@ -17,11 +17,13 @@ from typing import Any, ClassVar, Literal
 
 from lakescope.code.sides import FRAME, NESTED, Side, side_of
 from lakescope.errors import LakescopeError
-from lakescope.sources import csv_file, files
-from lakescope.sources.discover import Found, discover
-from lakescope.sources.encoding import is_utf8
-from lakescope.sources.files import display
-from lakescope.sources.locations import catalogue_uri, is_file_uri
+from lakescope.sources.discover import discover
+from lakescope.sources.formats import csv_file
+from lakescope.sources.io import files
+from lakescope.sources.io.encoding import is_utf8
+from lakescope.sources.io.files import display
+from lakescope.sources.io.locations import catalogue_uri, is_file_uri
+from lakescope.sources.source_table import SourceTable
 from lakescope.untrusted import parsed
 
 #: Files up to this size are read to see whether all their rows are as readers expect; of others the head tells.
@@ -155,7 +157,7 @@ class Reading(ABC):
             return self.read(side)
         return self._by_lakescope(side, "its cells are text as the plan knows them")
 
-    def _trouble(self, side: Side, found: Found) -> str:
+    def _trouble(self, side: Side, found: SourceTable) -> str:
         """Why the system does not read a file as the index did, if so."""
         if any(is_file_uri(catalogue_uri(uri)) for uri, _ in found.parts):
             return "names of its files are not UTF-8"
@@ -171,7 +173,7 @@ class Reading(ABC):
         kind = _NAMED.get(side.format, side.format)
         return "" if side.format in ("orc", "arrow") else f"a file of {kind} format is read as the index read it"
 
-    def _lacking(self, layout: Layout, found: Found) -> str:
+    def _lacking(self, layout: Layout, found: SourceTable) -> str:
         """Why the system cannot read delimited text that others can, if so."""
         if layout.compression:
             ending = files.path_of(found.parts[0][0]).endswith(_ENDINGS.get(layout.compression, ("?",)))
@@ -189,7 +191,7 @@ class Reading(ABC):
         }
         return next((why for lack, why in troubles.items() if why and lack in self.lacks), "")
 
-    def _trouble_of_json(self, side: Side, found: Found) -> str:
+    def _trouble_of_json(self, side: Side, found: SourceTable) -> str:
         if len(found.parts) > 1:
             return "it consists of several files"
         if found.compression:
@@ -200,7 +202,7 @@ class Reading(ABC):
             return "its records hold lists, or values of several types"
         return ""
 
-    def _native(self, side: Side, found: Found) -> Reader | None:
+    def _native(self, side: Side, found: SourceTable) -> Reader | None:
         """A table as the system itself reads it."""
         if side.format == "csv":
             return self.csv(side.path, _layout_of(side, found))
@@ -235,7 +237,7 @@ def _is_text(side: Side, names: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _looked_up(path: str, stamp: tuple[object, ...]) -> Found | None:
+def _looked_up(path: str, stamp: tuple[object, ...]) -> SourceTable | None:
     try:
         found, _ = discover([path])
     except (LakescopeError, OSError):
@@ -243,7 +245,7 @@ def _looked_up(path: str, stamp: tuple[object, ...]) -> Found | None:
     return found[0] if len(found) == 1 else None
 
 
-def _found(path: str) -> Found | None:
+def _found(path: str) -> SourceTable | None:
     return _looked_up(path, _stamp(path))
 
 
@@ -259,13 +261,13 @@ def _stamp(path: str) -> tuple[object, ...]:
 # --- delimited text ---------------------------------------------------------------------------------------------------
 
 
-def _layout_of(side: Side, found: Found) -> Layout:
+def _layout_of(side: Side, found: SourceTable) -> Layout:
     """How a file of delimited text is cut into cells, detected as the scan does."""
     return _layout(found, side.odd, _stamp(side.path))
 
 
 @lru_cache(maxsize=256)
-def _layout(found: Found, odd: bool | None, stamp: tuple[object, ...]) -> Layout:
+def _layout(found: SourceTable, odd: bool | None, stamp: tuple[object, ...]) -> Layout:
     uri = found.parts[0][0]
     try:
         dialect, head, bom, converted = csv_file.first_of(uri, found.compression)
@@ -318,7 +320,7 @@ def _encoding(head: bytes, fallback: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _is_uneven(found: Found) -> bool:
+def _is_uneven(found: SourceTable) -> bool:
     """Whether reading a file, if that does not take long, tells of anything that readers do not agree about."""
     from lakescope import sources
 
@@ -337,7 +339,7 @@ def _is_uneven(found: Found) -> bool:
 # --- other files ------------------------------------------------------------------------------------------------------
 
 
-def _paths(side: Side, found: Found) -> list[str]:
+def _paths(side: Side, found: SourceTable) -> list[str]:
     """The files of a table: itself, or those of a directory, by a pattern if they are many."""
     paths = [display(uri) for uri, _ in found.parts]
     if len(paths) > 8 and len({(PurePosixPath(path).parent, PurePosixPath(path).suffix) for path in paths}) == 1:
@@ -345,7 +347,7 @@ def _paths(side: Side, found: Found) -> list[str]:
     return paths if len(paths) > 1 else [side.path if paths[0].endswith(side.path) else paths[0]]
 
 
-def _has_column(side: Side, found: Found) -> bool:
+def _has_column(side: Side, found: SourceTable) -> bool:
     """Whether a file of Parquet itself has the column, which may be a field of another one."""
     if "." not in side.column:
         return True
@@ -353,7 +355,7 @@ def _has_column(side: Side, found: Found) -> bool:
     return schema is not None and side.column in schema.names
 
 
-def _schema_of(found: Found) -> Any:
+def _schema_of(found: SourceTable) -> Any:
     """The schema of the first file of a table of Parquet; None if it is not local or cannot be read."""
     import pyarrow.parquet as pq
 
@@ -367,7 +369,7 @@ def _schema_of(found: Found) -> Any:
         return None
 
 
-def _has_lines(side: Side, found: Found) -> bool:
+def _has_lines(side: Side, found: SourceTable) -> bool:
     """Whether a file of JSON has one record a line, not an array of them."""
     if side.format == "jsonl":
         return True
@@ -376,7 +378,7 @@ def _has_lines(side: Side, found: Found) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _is_even(found: Found, *, lines: bool) -> bool:
+def _is_even(found: SourceTable, *, lines: bool) -> bool:
     """Whether records of JSON have no list and each field one type, as polars wants it; judged by the beginning."""
     with files.open_stream(found.parts[0][0], found.compression) as stream:
         text = stream.read(_WHOLE).decode("utf-8-sig", "replace")
@@ -402,7 +404,7 @@ def _note_types(value: object, place: str, types: dict[str, set[str]]) -> None:
             _note_types(inner, f"{place}/{key}", types)
 
 
-def _is_feather(found: Found) -> bool:
+def _is_feather(found: SourceTable) -> bool:
     """Whether an Arrow file is one that may be read in any order, not a stream."""
     if found.compression or files.local_path(found.parts[0][0]) is None:
         return False

@@ -11,10 +11,10 @@ import numpy as np
 
 from lakescope.errors import LakescopeError
 from lakescope.sketches.aggregates import Aggregate
+from lakescope.sources.databases.postgres_uri import Address, table_name
 from lakescope.sources.discover import discover
-from lakescope.sources.files import display, local_path
-from lakescope.sources.locations import MARK, catalogue_uri, readings
-from lakescope.sources.postgres_uri import Address, table_name
+from lakescope.sources.io.files import display, local_path
+from lakescope.sources.io.locations import MARK, catalogue_uri, readings
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -147,7 +147,7 @@ def side_of(query: object, column: str) -> Side:
 
 def side_of_query(query: Any, column: str) -> Side:
     """A query from outside the lake, with what its first cells tell of how its values are written."""
-    from lakescope.search.reading import opened
+    from lakescope.tables.reading import opened
 
     side = side_of(query, column)
     with suppress(LakescopeError), opened(query) as batches:

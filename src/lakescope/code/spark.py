@@ -11,13 +11,13 @@ from lakescope.code.reading import Layout, Reader
 from lakescope.code.sides import Side
 from lakescope.code.sql import COEFFICIENTS, SqlWriter, identifier
 from lakescope.code.writer import CODE, MARKERS, NO_NUMBER, Grouped, Key, Near, definitions, is_path, python_program
-from lakescope.report.text import STEERING
-from lakescope.sources.postgres_uri import Address
-from lakescope.transforms.steps import Step
+from lakescope.engines.transforms.steps import Step
+from lakescope.show.text import STEERING
+from lakescope.sources.databases.postgres_uri import Address
 from lakescope.values.alphabet import SPACES
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 #: White space around a text, of Unicode too, in Java.
 _PADDED = r"(?U)^\s+|\s+$"

@@ -24,13 +24,13 @@ from lakescope.code.writer import (
     python_program,
     zeros,
 )
-from lakescope.report.text import STEERING
-from lakescope.transforms import steps
-from lakescope.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms import steps
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.show.text import STEERING
 from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 #: A pattern of at most so many last characters.
 _LAST = r"(?s).{1,%d}\z"

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakescope.code.reading import Reader, Reading
 from lakescope.code.sides import KeyedSide, KeyForm, Side
+from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Piece
+from lakescope.engines.transforms.steps import Digits, Step
 from lakescope.errors import BadRequest
 from lakescope.sketches.aggregates import UNORDERED
-from lakescope.transforms.program import BETWEEN, Constant, Expression, Piece
-from lakescope.transforms.steps import Digits, Step
 from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 from lakescope.values.canonical import NULL_MARKERS
 
 if TYPE_CHECKING:
-    from lakescope.search.answers import Measure
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.correlations.answers import Measure
+    from lakescope.engines.transforms.plan import Plan
 
 #: Texts that stand for nothing and join nothing.
 MARKERS = sorted(NULL_MARKERS)
