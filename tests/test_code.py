@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS, writer
 from lakescope.code.sides import Side
 from lakescope.code.writers import PLAN_WRITERS, WRITERS, renamed
@@ -30,7 +31,6 @@ from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.values.canonical import NULL_MARKERS
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

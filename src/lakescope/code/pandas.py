@@ -233,7 +233,7 @@ class Pandas(FrameWriter):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.Split(separator, index):
+            case steps.SplitPiece(separator, index):
                 return f"split({text}, {separator!r}, {index})"
             case steps.Run(kind, index):
                 return f"run({text}, {RUNS[kind]!r}, {index})"

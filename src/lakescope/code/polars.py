@@ -189,7 +189,7 @@ class Polars(FrameWriter):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.Split(separator, index):
+            case steps.SplitPiece(separator, index):
                 return f"{text}.str.split({separator!r}).list.get({index}, null_on_oob=True)"
             case steps.Run(kind, index):
                 return f"{text}.str.extract_all({RUNS[kind]!r}).list.get({index}, null_on_oob=True)"

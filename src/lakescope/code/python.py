@@ -104,7 +104,7 @@ class Python(PlanWriter):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.Split(separator, index):
+            case steps.SplitPiece(separator, index):
                 return f"split({text}, {separator!r}, {index})"
             case steps.Run(kind, index):
                 return f"run({text}, {RUNS[kind]!r}, {index})"

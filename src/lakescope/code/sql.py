@@ -200,7 +200,7 @@ class SqlWriter(Writer):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.Split(separator, index):
+            case steps.SplitPiece(separator, index):
                 return f"SPLIT_PART({text}, {self.literal(separator)}, {index + (index >= 0)})"
             case steps.Run(kind, index):
                 return self.run(text, self.literal(RUNS[kind]), index + (index >= 0))
