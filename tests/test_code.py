@@ -23,7 +23,8 @@ import pytest
 
 import lakescope
 from helpers.commands import Run, assert_refused, run
-from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS, writer
+from lakescope.code import writer_of
+from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
 from lakescope.code.sides import Side
 from lakescope.code.writers import PLAN_WRITERS, WRITERS, renamed
 from lakescope.engines.joins.answers import Joinable
@@ -89,7 +90,7 @@ MATCHES = {"duckdb": matches_in_duckdb, "pandas": matches_in_pandas, "polars": m
 
 
 def join_code(left: Side, right: Side, dialect: str) -> str:
-    return writer(dialect).join_code([(left, right)])
+    return writer_of(dialect).join_code([(left, right)])
 
 
 DEMO = [

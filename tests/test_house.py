@@ -40,7 +40,7 @@ WITHOUT = {
     "demo": set(ROOMS) - {"sources", "demo"},
 }
 #: The one arrow back: a plan gives its own code, by a writer that is loaded when it is asked for.
-BACK = {"engines": ("engines/transforms/plan.py", "lakescope.code.dialects")}
+BACK = {"engines": ("engines/transforms/plan.py", "lakescope.code")}
 #: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
 EVERYBODY = {
     *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),

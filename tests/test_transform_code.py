@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.code.dialects import plan_writer
+from lakescope.code import plan_writer_of
 from lakescope.code.frames import FrameWriter
 from lakescope.code.python import Python
 from lakescope.code.writer import python_program
@@ -168,7 +168,7 @@ def wanted(expression: Expression, rows: list[tuple[str, str | None]]) -> list[s
 
 
 def expression_code(expression: Expression, dialect: str) -> str:
-    return plan_writer(dialect).expression(expression)
+    return plan_writer_of(dialect).expression(expression)
 
 
 def in_python(expression: Expression, rows: list[tuple[str, str | None]]) -> list[str | None]:
@@ -188,7 +188,7 @@ def in_pandas(expression: Expression, rows: list[tuple[str, str | None]]) -> lis
 
 def executed(expression: Expression, dialect: str, before: str = "") -> Any:
     """What the code of an expression is, with what it needs printed before it."""
-    written = plan_writer(dialect)
+    written = plan_writer_of(dialect)
     assert isinstance(written, FrameWriter | Python)
     library = [written.library] if isinstance(written, FrameWriter) else []
     names: dict[str, Any] = {}

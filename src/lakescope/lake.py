@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakescope.code.dialects import Dialect, writer
+from lakescope.code import writer_of
+from lakescope.code.dialects import Dialect
 from lakescope.code.sides import INFINITE, KeyedSide, Side, side_of_query
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
@@ -457,7 +458,7 @@ class Lake:
     def join_code(self, query: Any, found: Joinable, dialect: Dialect = "duckdb") -> str:
         """Ready code for a join that was found."""
         left = self._code_side(query, found.query_column)
-        return writer(dialect).join_code([(left, self._side(found.table, found.column))])
+        return writer_of(dialect).join_code([(left, self._side(found.table, found.column))])
 
     @from_one_generation
     def path_code(self, query: Any, found: JoinPath, dialect: Dialect = "duckdb") -> str:
@@ -469,7 +470,7 @@ class Lake:
             mine = self._code_side(query, left) if number == 0 else self._side(table, left)
             table = right[0]
             sides.append((mine, self._side(*right)))
-        return writer(dialect).join_code(sides)
+        return writer_of(dialect).join_code(sides)
 
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
@@ -773,7 +774,7 @@ class Lake:
         aggregate = query_agg or aggregate_of_query(found.aggregate)
         sides = self._key_sides(query, key, target, aggregate, found)
         mine = KeyedSide(self._code_side(query, target), sides, aggregate)
-        return writer(dialect).correlation_code(mine, self._found_side(found), found.coefficient)
+        return writer_of(dialect).correlation_code(mine, self._found_side(found), found.coefficient)
 
     @from_one_generation
     def augment_code(
@@ -787,7 +788,7 @@ class Lake:
     ) -> str:
         """Ready code for what :meth:`augmented` does: ``names`` are those of the columns that were added."""
         sides = [self._key_sides(query, key, target, aggregate_of_query(each.aggregate), each) for each in found]
-        return writer(dialect).augment_code(sides, [self._found_side(each) for each in found], names)
+        return writer_of(dialect).augment_code(sides, [self._found_side(each) for each in found], names)
 
     def _key_sides(
         self, query: Any, key: str | Sequence[str], target: str, aggregate: str, found: Correlated

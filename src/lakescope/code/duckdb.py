@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lakescope.code.reading import Layout, Reader
+from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.sides import KeyForm, Side
 from lakescope.code.sql import SqlWriter, literal
-from lakescope.code.writer import CODE, NO_NUMBER, Key, is_path
+from lakescope.code.writer import CODE, NO_NUMBER, CodeKey, is_path
 from lakescope.values.alphabet import SPACES
 
 #: What SQL strips only if told to: tabulators and no-break spaces.
@@ -18,13 +18,13 @@ _BLANKS = "\t\u00a0"
 class DuckDB(SqlWriter):
     """Writes statements of DuckDB."""
 
-    called = "DuckDB"
+    name = "duckdb"
     unpacks = ("gzip", "zstd")
     lacks = frozenset({"encodings", "mixed ends", "uneven header", "case"})
 
     # --- tables
 
-    def csv(self, path: str, layout: Layout) -> Reader:
+    def csv(self, path: str, layout: TextLayout) -> Reader:
         delimiter = r"e'\t'" if layout.delimiter == "\t" else literal(layout.delimiter)
         options = [f"delim = {delimiter}", f"quote = {literal(layout.quote)}"]
         options.append(f"escape = {literal(layout.escape or layout.quote)}")
@@ -64,7 +64,7 @@ class DuckDB(SqlWriter):
         blanks = " || ".join(f"CHR({ord(each)})" for each in _BLANKS)
         return f"TRIM(NFC_NORMALIZE(CAST({name} AS VARCHAR)), ' ' || {blanks})"
 
-    def key(self, name: str, key: Key) -> str:
+    def key(self, name: str, key: CodeKey) -> str:
         form, text = key.form, self.text(name, key.form)
         if form.number or form.moment:
             value = f"CAST(TRY_CAST({text} AS {'DOUBLE' if form.number else 'TIMESTAMP'}) AS VARCHAR)"

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from lakescope.code.writer import CodeTable, Grouped, Join, Key, Writer, python_program
+from lakescope.code.writer import AddedColumn, CodeKey, CodeTable, Grouped, TableJoin, Writer, python_program
 
 
 class FrameWriter(Writer):
@@ -17,7 +17,7 @@ class FrameWriter(Writer):
     definitions: ClassVar[Mapping[str, str]]
 
     @abstractmethod
-    def text(self, key: Key, frame: str) -> str:
+    def text(self, key: CodeKey, frame: str) -> str:
         """A column of a frame as trimmed text."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class FrameWriter(Writer):
     def computed(self, on: Sequence[str], coefficient: str) -> list[str]:
         """Lines that join ``mine`` and ``found`` by ``on`` and compute a coefficient."""
 
-    def key(self, key: Key, frame: str) -> str:
+    def key(self, key: CodeKey, frame: str) -> str:
         """A column of a frame in the form in which it meets its partner; nothing where it is no key."""
         form, text = key.form, self.text(key, frame)
         forms = ((form.number, "number"), (form.moment, "moment"), (form.boolean, "truth"))
@@ -58,7 +58,7 @@ class FrameWriter(Writer):
         comments = [table.reader.note for table in tables if table.reader.note]
         return python_program([program], tables, comments, [self.library], self.definitions)
 
-    def joins(self, tables: Sequence[CodeTable], joins: Sequence[Join], comments: Sequence[str]) -> str:
+    def joins(self, tables: Sequence[CodeTable], joins: Sequence[TableJoin], comments: Sequence[str]) -> str:
         lines: list[str] = []
         right = tables[-1].name
         # The last join comes first: columns that are keys then still have their names.
@@ -76,7 +76,7 @@ class FrameWriter(Writer):
         lines = [f"{each.table.name} = {self.grouped(each, on, each.table.name)}" for each in (mine, found)]
         return self.program([*lines, *self.computed(on, coefficient)], tables, comments)
 
-    def additions(self, mine: CodeTable, parts: Sequence[tuple[Join, Grouped, str]], comments: Sequence[str]) -> str:
+    def additions(self, mine: CodeTable, parts: Sequence[AddedColumn], comments: Sequence[str]) -> str:
         lines: list[str] = []
         extra: list[str] = []
         joined = mine.name

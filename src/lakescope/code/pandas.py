@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from lakescope.code.frames import FrameWriter
-from lakescope.code.reading import Layout, Reader
+from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.sides import Side
 from lakescope.code.sql import identifier
-from lakescope.code.writer import ALPHABETS, MARKERS, Grouped, Key, Near, definitions, is_path
+from lakescope.code.writer import ALPHABETS, MARKERS, CodeKey, Grouped, Near, definitions, is_path
 from lakescope.engines.transforms import steps
 from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
 
@@ -141,7 +141,7 @@ def digits(text, width):
 class Pandas(FrameWriter):
     """Writes pandas."""
 
-    called = "pandas"
+    name = "pandas"
     unpacks = ("gzip", "bz2")
     lacks = frozenset({"mixed ends", "uneven header"})
     library = "import pandas as pd"
@@ -161,7 +161,7 @@ class Pandas(FrameWriter):
     def arrow(self, code: str) -> str:
         return f"{code}.to_pandas()"
 
-    def csv(self, path: str, layout: Layout) -> Reader:
+    def csv(self, path: str, layout: TextLayout) -> Reader:
         options = [] if layout.delimiter == "," else [f"sep={layout.delimiter!r}"]
         options += [] if layout.quote == '"' else [f"quotechar={layout.quote!r}"]
         options += [f"escapechar={layout.escape!r}, doublequote=False"] if layout.escape else []
@@ -197,7 +197,7 @@ class Pandas(FrameWriter):
     def column(self, frame: str, name: str) -> str:
         return f"{frame}[{name!r}]"
 
-    def text(self, key: Key, frame: str) -> str:
+    def text(self, key: CodeKey, frame: str) -> str:
         composed = ".str.normalize('NFC')" if key.form.text else ""
         return f"{frame}[{key.fields[0]!r}].astype('string'){composed}.str.strip()"
 

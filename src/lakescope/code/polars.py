@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from lakescope.code.frames import FrameWriter
-from lakescope.code.reading import Layout, Reader
+from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.sides import Side
 from lakescope.code.sql import identifier
 from lakescope.code.writer import (
@@ -14,8 +14,8 @@ from lakescope.code.writer import (
     CODE,
     MARKERS,
     NO_NUMBER,
+    CodeKey,
     Grouped,
-    Key,
     Near,
     definitions,
     free_prefix,
@@ -80,7 +80,7 @@ def some(text):
 class Polars(FrameWriter):
     """Writes polars."""
 
-    called = "polars"
+    name = "polars"
     unpacks = ("gzip", "zstd")
     lacks = frozenset({"escapes", "uneven records"})
     library = "import polars as pl"
@@ -100,7 +100,7 @@ class Polars(FrameWriter):
     def arrow(self, code: str) -> str:
         return f"pl.from_arrow({code})"
 
-    def csv(self, path: str, layout: Layout) -> Reader:
+    def csv(self, path: str, layout: TextLayout) -> Reader:
         options = [] if layout.delimiter == "," else [f"separator={layout.delimiter!r}"]
         options += [] if layout.quote == '"' else [f"quote_char={layout.quote!r}"]
         options += [] if layout.encoding == "utf-8" else [f"encoding={layout.encoding!r}"]
@@ -137,7 +137,7 @@ class Polars(FrameWriter):
     def column(self, frame: str, name: str) -> str:
         return f"pl.col({name!r})"
 
-    def text(self, key: Key, frame: str) -> str:
+    def text(self, key: CodeKey, frame: str) -> str:
         composed = ".str.normalize('NFC')" if key.form.text else ""
         return f"{_column(key.fields)}.cast(pl.String){composed}.str.strip_chars()"
 

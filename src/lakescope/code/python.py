@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lakescope.code.reading import Layout, Reader
+from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.writer import ALPHABETS, Near, PlanWriter, definitions, python_program
 from lakescope.engines.transforms import steps
 from lakescope.engines.transforms.program import BETWEEN
@@ -66,7 +66,7 @@ def written(*parts):
 class Python(PlanWriter):
     """Writes Python that needs no library."""
 
-    called = "Python"
+    name = "python"
     definitions = definitions(ALPHABETS, _FUNCTIONS)
 
     # --- tables
@@ -77,7 +77,7 @@ class Python(PlanWriter):
     def arrow(self, code: str) -> str:
         return f"{code}.to_pylist()"
 
-    def csv(self, path: str, layout: Layout) -> Reader:
+    def csv(self, path: str, layout: TextLayout) -> Reader:
         options = [] if layout.plain else [f"names={list(layout.names)!r}", f"skip={layout.lines}"]
         options += [] if layout.delimiter == "," else [f"delimiter={layout.delimiter!r}"]
         options += [] if layout.quote == '"' else [f"quotechar={layout.quote!r}"]

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Literal
 
+from lakescope.code.dialects import CALLED, PlanDialect
 from lakescope.code.sides import FRAME, NESTED, Side, side_of
 from lakescope.errors import LakescopeError
 from lakescope.sources.discover import discover
@@ -60,7 +61,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TextLayout:
     """How a file of delimited text is cut into cells, and why other systems cannot (``trouble``)."""
 
     names: tuple[str, ...]
@@ -88,14 +89,18 @@ class Layout:
         return len({name.lower() for name in self.names}) < len(self.names)
 
 
-class Reading(ABC):
+class TableReading(ABC):
     """How one system reads tables: a method for each format, which gives nothing where the system has no reader."""
 
-    #: What the system is called.
-    called: ClassVar[str]
+    name: ClassVar[PlanDialect]
     #: Compressed text that it unpacks, by the end of a file's name.
     unpacks: ClassVar[tuple[str, ...]] = ("gzip",)
     lacks: ClassVar[frozenset[Lack]] = frozenset()
+
+    @property
+    def called(self) -> str:
+        """What the system is called."""
+        return CALLED[self.name]
 
     @abstractmethod
     def frame(self, name: str) -> Reader:
@@ -105,7 +110,7 @@ class Reading(ABC):
     def arrow(self, code: str) -> str:
         """What an expression of Python for a table of Arrow becomes."""
 
-    def csv(self, path: str, layout: Layout) -> Reader | None:
+    def csv(self, path: str, layout: TextLayout) -> Reader | None:
         """A file of delimited text, all cells as text."""
         return None
 
@@ -173,7 +178,7 @@ class Reading(ABC):
         kind = _NAMED.get(side.format, side.format)
         return "" if side.format in ("orc", "arrow") else f"a file of {kind} format is read as the index read it"
 
-    def _lacking(self, layout: Layout, found: SourceTable) -> str:
+    def _lacking(self, layout: TextLayout, found: SourceTable) -> str:
         """Why the system cannot read delimited text that others can, if so."""
         if layout.compression:
             ending = files.path_of(found.parts[0][0]).endswith(_ENDINGS.get(layout.compression, ("?",)))
@@ -261,18 +266,18 @@ def _stamp(path: str) -> tuple[object, ...]:
 # --- delimited text ---------------------------------------------------------------------------------------------------
 
 
-def _layout_of(side: Side, found: SourceTable) -> Layout:
+def _layout_of(side: Side, found: SourceTable) -> TextLayout:
     """How a file of delimited text is cut into cells, detected as the scan does."""
     return _layout(found, side.odd, _stamp(side.path))
 
 
 @lru_cache(maxsize=256)
-def _layout(found: SourceTable, odd: bool | None, stamp: tuple[object, ...]) -> Layout:
+def _layout(found: SourceTable, odd: bool | None, stamp: tuple[object, ...]) -> TextLayout:
     uri = found.parts[0][0]
     try:
         dialect, head, bom, converted = csv_file.first_of(uri, found.compression)
     except (LakescopeError, OSError, EOFError) as error:
-        return Layout((), ",", '"', "", 0, False, "utf-8", None, str(error))
+        return TextLayout((), ",", '"', "", 0, False, "utf-8", None, str(error))
     before = head[bom:][: dialect.data_start]
     encoding, trouble = _encoding(head, dialect.fallback)
     names = tuple(dialect.names)
@@ -293,7 +298,7 @@ def _layout(found: SourceTable, odd: bool | None, stamp: tuple[object, ...]) -> 
     ends = head.count(b"\n"), head.count(b"\r\n"), head.count(b"\r")
     mixed = 0 < ends[1] < ends[0] or ends[2] > ends[1]
     width = len(header) if dialect.header_rows == 1 else 0
-    return Layout(names, delimiter, quote, escape, lines, plain, encoding, found.compression, trouble, mixed, width)
+    return TextLayout(names, delimiter, quote, escape, lines, plain, encoding, found.compression, trouble, mixed, width)
 
 
 def _header(before: bytes, encoding: str, delimiter: str, quote: str) -> tuple[str, ...]:

@@ -7,10 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakescope.code.frames import FrameWriter
-from lakescope.code.reading import Layout, Reader
+from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.sides import Side
 from lakescope.code.sql import COEFFICIENTS, SqlWriter, identifier
-from lakescope.code.writer import CODE, MARKERS, NO_NUMBER, Grouped, Key, Near, definitions, is_path, python_program
+from lakescope.code.writer import (
+    CODE,
+    MARKERS,
+    NO_NUMBER,
+    CodeKey,
+    Grouped,
+    Near,
+    definitions,
+    is_path,
+    python_program,
+)
 from lakescope.engines.transforms.steps import Step
 from lakescope.show.text import STEERING
 from lakescope.sources.databases.postgres_uri import Address
@@ -63,7 +73,7 @@ def cells(frame):
 class Spark(FrameWriter):
     """Writes PySpark."""
 
-    called = "Spark"
+    name = "spark"
     composes = False
     unpacks = ("gzip", "bz2")
     lacks = frozenset({"encodings", "mixed ends", "uneven header", "case", "skipping"})
@@ -79,7 +89,7 @@ class Spark(FrameWriter):
     def arrow(self, code: str) -> str:
         return f"spark.createDataFrame({code})"
 
-    def csv(self, path: str, layout: Layout) -> Reader:
+    def csv(self, path: str, layout: TextLayout) -> Reader:
         options = [] if layout.delimiter == "," else [f"sep={layout.delimiter!r}"]
         options += [] if layout.quote == '"' else [f"quote={layout.quote!r}"]
         options += [f"escape={layout.escape or layout.quote!r}", "multiLine=True"]
@@ -115,7 +125,7 @@ class Spark(FrameWriter):
     def column(self, frame: str, name: str) -> str:
         return f"{frame}[{_name([name])!r}]"
 
-    def text(self, key: Key, frame: str) -> str:
+    def text(self, key: CodeKey, frame: str) -> str:
         # A column is that of the table that was read, however often it was joined since.
         text = f"{key.table.name}[{_name(key.fields)!r}].cast('string')"
         return f"F.regexp_replace({text}, {_PADDED!r}, '')" if key.form.text else f"F.trim({text})"
@@ -177,7 +187,7 @@ class Spark(FrameWriter):
 class SparkSql(SqlWriter):
     """Writes expressions and statements of Spark's SQL, which a program of PySpark runs."""
 
-    called = "Spark"
+    name = "spark"
 
     def identifier(self, name: str) -> str:
         return _name([name])
@@ -186,7 +196,7 @@ class SparkSql(SqlWriter):
         text = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         return "'" + STEERING.sub(lambda found: f"\\u{ord(found[0]):04X}", text) + "'"
 
-    def key(self, name: str, key: Key) -> str:
+    def key(self, name: str, key: CodeKey) -> str:
         return self.text(name, key.form)
 
     def cell(self, column: str) -> str:

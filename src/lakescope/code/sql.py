@@ -12,11 +12,12 @@ from lakescope.code.reading import Reader
 from lakescope.code.sides import FRAME, KeyForm, Side, side_of
 from lakescope.code.writer import (
     MARKERS,
+    AddedColumn,
+    CodeKey,
     CodeTable,
     Grouped,
-    Join,
-    Key,
     Near,
+    TableJoin,
     Writer,
     free_prefix,
     is_path,
@@ -124,7 +125,7 @@ class SqlWriter(Writer):
         )
 
     @abstractmethod
-    def key(self, name: str, key: Key) -> str:
+    def key(self, name: str, key: CodeKey) -> str:
         """A column in the form in which it meets its partner."""
 
     def real(self, name: str, form: KeyForm) -> list[str]:
@@ -153,7 +154,7 @@ class SqlWriter(Writer):
 
     # --- statements
 
-    def joins(self, tables: Sequence[CodeTable], joins: Sequence[Join], comments: Sequence[str]) -> str:
+    def joins(self, tables: Sequence[CodeTable], joins: Sequence[TableJoin], comments: Sequence[str]) -> str:
         lines = [f"SELECT {', '.join(f'{each.name}.*' for each in tables)}"]
         lines.append(f"FROM {self.source(tables[0])} AS {tables[0].name}")
         for join, table in zip(joins, tables[1:], strict=True):
@@ -174,7 +175,7 @@ class SqlWriter(Writer):
         sql = f"WITH pairs AS (\n  SELECT mine.v AS x, found.v AS y\n{joined}\n{real}\n{self.coefficients[coefficient]}"
         return self.statement(sql, [mine.table, found.table], comments, "found")
 
-    def additions(self, mine: CodeTable, parts: Sequence[tuple[Join, Grouped, str]], comments: Sequence[str]) -> str:
+    def additions(self, mine: CodeTable, parts: Sequence[AddedColumn], comments: Sequence[str]) -> str:
         tables = [grouped.table for _, grouped, _ in parts]
         added = [f"{table.name}.v AS {identifier(name)}" for table, (_, _, name) in zip(tables, parts, strict=True)]
         lines = [f"SELECT {', '.join(['mine.*', *added])}", f"FROM {self.source(mine)} AS mine"]
@@ -321,7 +322,7 @@ class SqlWriter(Writer):
 class Sql(SqlWriter):
     """Writes SQL of no system in particular."""
 
-    called = "SQL"
+    name = "sql"
     composes = False
 
     def read(self, side: Side) -> Reader:
@@ -333,7 +334,7 @@ class Sql(SqlWriter):
     def comments_on(self, form: KeyForm) -> list[str]:
         return [*(["Keys are compared as numbers."] if form.number else []), *super().comments_on(form)]
 
-    def key(self, name: str, key: Key) -> str:
+    def key(self, name: str, key: CodeKey) -> str:
         form = key.form
         if (form.number or form.moment) and not form.words:
             cast = "TRY_CAST" if key.side.empty else "CAST"

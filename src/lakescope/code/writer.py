@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lakescope.code.reading import Reader, Reading
+from lakescope.code.reading import Reader, TableReading
 from lakescope.code.sides import KeyedSide, KeyForm, Side
 from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Piece
 from lakescope.engines.transforms.steps import Digits, Step
@@ -57,7 +57,7 @@ class CodeTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class CodeKey:
     """A column of a table as a part of its key, in the form in which it meets its partner."""
 
     table: CodeTable
@@ -76,7 +76,7 @@ class Grouped:
     table: CodeTable
     side: Side
     aggregate: str
-    keys: tuple[Key, ...]
+    keys: tuple[CodeKey, ...]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -85,14 +85,18 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class TableJoin:
     """A table joined to the one before it, by a key that both have."""
 
-    left: tuple[Key, ...]
-    right: tuple[Key, ...]
+    left: tuple[CodeKey, ...]
+    right: tuple[CodeKey, ...]
 
 
-class PlanWriter(Reading):
+#: A column that is joined in: the join, the table it comes from, and its name.
+AddedColumn = tuple[TableJoin, Grouped, str]
+
+
+class PlanWriter(TableReading):
     """Writes expressions of programs, and learned joins, as code of one system."""
 
     #: How a comment begins.
@@ -168,7 +172,7 @@ class Writer(PlanWriter):
     coefficients: ClassVar[Mapping[str, str]]
 
     @abstractmethod
-    def joins(self, tables: Sequence[CodeTable], joins: Sequence[Join], comments: Sequence[str]) -> str:
+    def joins(self, tables: Sequence[CodeTable], joins: Sequence[TableJoin], comments: Sequence[str]) -> str:
         """Tables joined one after the other, keeping all rows of the first."""
 
     @abstractmethod
@@ -176,7 +180,7 @@ class Writer(PlanWriter):
         """A coefficient over the join of two tables."""
 
     @abstractmethod
-    def additions(self, mine: CodeTable, parts: Sequence[tuple[Join, Grouped, str]], comments: Sequence[str]) -> str:
+    def additions(self, mine: CodeTable, parts: Sequence[AddedColumn], comments: Sequence[str]) -> str:
         """A table with columns of others joined in, each with its name."""
 
     def comments_on(self, form: KeyForm) -> list[str]:
@@ -225,22 +229,22 @@ class Writer(PlanWriter):
         readers = [self.read(side) for side in sides]
         return CodeTable(name, next((each for each in readers if each.flat), readers[0]))
 
-    def _comments(self, tables: Sequence[CodeTable], joins: Sequence[Join]) -> list[str]:
+    def _comments(self, tables: Sequence[CodeTable], joins: Sequence[TableJoin]) -> list[str]:
         notes = [table.reader.note for table in tables if table.reader.note]
         forms = [key.form for join in joins for key in join.left]
         return list(dict.fromkeys([*notes, *(line for form in forms for line in self.comments_on(form))]))
 
 
-def _join(tables: tuple[CodeTable, CodeTable], left: Sequence[Side], right: Sequence[Side]) -> Join:
+def _join(tables: tuple[CodeTable, CodeTable], left: Sequence[Side], right: Sequence[Side]) -> TableJoin:
     forms = [KeyForm.of(*pair) for pair in zip(left, right, strict=True)]
     one, other = (
-        tuple(Key(table, side, form) for side, form in zip(sides, forms, strict=True))
+        tuple(CodeKey(table, side, form) for side, form in zip(sides, forms, strict=True))
         for table, sides in zip(tables, (left, right), strict=True)
     )
-    return Join(one, other)
+    return TableJoin(one, other)
 
 
-def _grouped(each: KeyedSide, keys: tuple[Key, ...]) -> Grouped:
+def _grouped(each: KeyedSide, keys: tuple[CodeKey, ...]) -> Grouped:
     if each.aggregate not in UNORDERED:
         hint = "first and last depend on an order of rows that other systems do not keep"
         raise BadRequest(f"no code for the aggregate {each.aggregate!r}", hint=hint)

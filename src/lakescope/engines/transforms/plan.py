@@ -237,9 +237,9 @@ class Plan:
 
     def code(self, dialect: PlanDialect) -> str:
         """The join as code of a system, or of Python without libraries."""
-        from lakescope.code.dialects import plan_writer
+        from lakescope.code import plan_writer_of
 
-        return plan_writer(dialect).plan(self)
+        return plan_writer_of(dialect).plan(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -94,7 +94,7 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
-    from lakescope.code.dialects import plan_writer
+    from lakescope.code import plan_writer_of
     from lakescope.engines.transforms.plan import Plan
     from lakescope.tables.writing import check_folder, check_output
 
@@ -105,7 +105,7 @@ def print_autojoin(
     if faces["save"] is not None:
         check_folder(faces["save"])
     if faces["code"] is not None:
-        plan_writer(faces["code"])  # refused here, before anything is learnt
+        plan_writer_of(faces["code"])  # refused here, before anything is learnt
     if faces["plan"] is None:
         with _learning(budget, "30s", quiet=quiet) as clock:
             plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)
