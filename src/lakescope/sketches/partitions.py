@@ -8,7 +8,7 @@ import numpy as np
 
 from lakescope.array_types import F64, I64
 
-#: Partitions of an index. From the thesis, 2.4.6, and as most libraries of LSH Ensemble have it.
+#: Partitions of an index. From the thesis, 2.4.6.
 PARTITIONS = 32
 
 
