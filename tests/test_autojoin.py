@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -39,6 +40,8 @@ from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakescope.code.dialects import PlanDialect
 
 Pairs = set[tuple[int, int]]
 
@@ -762,10 +765,16 @@ def test_sql_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table], diale
         assert sorted(connection.execute(plan.to_sql(dialect)).fetchall()) == as_rows(plan)
 
 
-def test_polars_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table]) -> None:
+def rows_of(frame: Any) -> list[tuple[Any, ...]]:
+    """Rows of a data frame of polars or pandas."""
+    return list(frame.rows() if isinstance(frame, pl.DataFrame) else frame.itertuples(index=False, name=None))
+
+
+@pytest.mark.parametrize("dialect", ["pandas", "polars"])
+def test_data_frames_join_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table], dialect: PlanDialect) -> None:
     scope: dict[str, Any] = {"left": tables[0], "right": tables[1]}
-    exec(plan.code("polars"), scope)
-    assert sorted(scope["joined"].rows()) == as_rows(plan)
+    exec(plan.code(dialect), scope)
+    assert sorted(rows_of(scope["joined"])) == as_rows(plan)
 
 
 def test_no_column_has_a_name_that_code_needs(tables: tuple[pa.Table, pa.Table]) -> None:
@@ -777,9 +786,10 @@ def test_no_column_has_a_name_that_code_needs(tables: tuple[pa.Table, pa.Table])
         connection.register("left", left)
         connection.register("right", right)
         assert sorted(connection.execute(plan.to_sql()).fetchall()) == as_rows(plan)
-    scope: dict[str, Any] = {"left": left, "right": right}
-    exec(plan.code("polars"), scope)
-    assert sorted(scope["joined"].rows()) == as_rows(plan)
+    for dialect in ("pandas", "polars"):
+        scope: dict[str, Any] = {"left": left, "right": right}
+        exec(plan.code(dialect), scope)
+        assert sorted(rows_of(scope["joined"])) == as_rows(plan)
 
 
 def test_python_joins_the_same(plan: Plan, tables: tuple[pa.Table, pa.Table]) -> None:
@@ -812,9 +822,10 @@ def test_code_lists_what_joins_by_distance(spark: SparkSession) -> None:
         connection.register("left", plan.left)
         connection.register("right", plan.right)
         made = {"sql": connection.execute(plan.to_sql("sql")).fetchall()}
-    scope: dict[str, Any] = {"left": plan.left, "right": plan.right}
-    exec(plan.code("polars"), scope)
-    made["polars"] = scope["joined"].rows()
+    for frames in ("pandas", "polars"):
+        scope: dict[str, Any] = {"left": plan.left, "right": plan.right}
+        exec(plan.code(frames), scope)
+        made[frames] = rows_of(scope["joined"])
     scope = {"left": plan.left.to_pylist(), "right": plan.right.to_pylist()}
     exec(plan.code("python"), scope)
     made["python"] = [(one["name"], other["page"]) for one, other in scope["joined"]]
@@ -832,15 +843,15 @@ def test_code_of_files_reads_them(tables: tuple[pa.Table, pa.Table], tmp_path: P
     for name, table in zip(("left", "right"), tables, strict=True):
         pc.write_csv(table, tmp_path / f"{name}.csv")
     plan = lakescope.autojoin(tmp_path / "left.csv", str(tmp_path / "right.csv"), fuzzy=False)
-    for dialect in ("duckdb", "polars", "python"):
+    for dialect in ("duckdb", "pandas", "polars", "python"):
         if dialect == "duckdb":
             made = duckdb.sql(plan.to_sql()).fetchall()
         else:
             scope: dict[str, Any] = {}
             exec(plan.code(dialect), scope)
             made = (
-                scope["joined"].rows()
-                if dialect == "polars"
+                rows_of(scope["joined"])
+                if dialect != "python"
                 else [(*a.values(), *b.values()) for a, b in scope["joined"]]
             )
         assert sorted(made) == as_rows(plan), dialect

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import json
 import re
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 import polars as pl
@@ -21,14 +23,22 @@ import pytest
 
 import lakescope
 from helpers.commands import Run, assert_refused
+from lakescope.code import writer_of
+from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
+from lakescope.code.sides import Side
+from lakescope.code.writers import PLAN_WRITERS, WRITERS, renamed
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.code import Side, join_code, renamed
+from lakescope.values.canonical import NULL_MARKERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lakescope.code.dialects import Dialect, PlanDialect
+    from lakescope.engines.correlations.answers import Correlated, Measure
+    from lakescope.sketches.aggregates import Aggregate
 
 
 def executed(code: str, **names: Any) -> dict[str, Any]:
@@ -45,6 +55,10 @@ def rows_of_sql(code: str, name: str = "joined") -> list[tuple[Any, ...]]:
     return list(duckdb.connect().execute(code).fetchall())
 
 
+def rows_of_pandas(frame: Any) -> list[tuple[Any, ...]]:
+    return list(frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None))
+
+
 def matches_in_duckdb(code: str) -> int:
     """How many keys find a partner."""
     (key,) = re.findall(r"  ON (.*?) = ", code)
@@ -58,10 +72,23 @@ def matches_in_polars(code: str) -> int:
     return int(names["joined"].select(eval(key, names).n_unique()).item())
 
 
+def matches_in_pandas(code: str) -> int:
+    (key,) = re.findall(r"left_join\(mine, found, \[(.*)\], \[", code)
+    names = executed(code.replace('right, "left", names', 'right, "inner", names'))
+    return int(eval(key, {**names, "mine": names["joined"]}).nunique())
+
+
 def matches_in_spark(code: str, spark: SparkSession) -> int:
     names = executed(code.replace("'left')", "'inner')"), spark=spark)
     (key,) = re.findall(r"joined = mine.join\(found, \(?(.*?) == ", code)
     return int(names["joined"].select(eval(key, names)).distinct().count())
+
+
+MATCHES = {"duckdb": matches_in_duckdb, "pandas": matches_in_pandas, "polars": matches_in_polars}
+
+
+def join_code(left: Side, right: Side, dialect: str) -> str:
+    return writer_of(dialect).join_code([(left, right)])
 
 
 DEMO = [
@@ -91,8 +118,8 @@ def test_every_format_joins_as_the_index_told(demo_index: Lake, table: str, colu
     found = [each for each in demo_index.joinable(table, column, k=3) if "truncated" not in each.table]
     assert found
     for each in found:
-        assert matches_in_duckdb(demo_index.join_code(table, each, "duckdb")) == each.overlap, each
-        assert matches_in_polars(demo_index.join_code(table, each, "polars")) == each.overlap, each
+        for dialect, matches in MATCHES.items():
+            assert matches(demo_index.join_code(table, each, dialect)) == each.overlap, (dialect, each)
 
 
 @pytest.mark.parametrize(
@@ -149,24 +176,22 @@ def joins_of(lake: Lake, table: str, column: str) -> list[Joinable]:
     return found
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "polars"])
-def test_files_written_otherwise_meet(odd: Lake, dialect: str) -> None:
-    count = {"duckdb": matches_in_duckdb, "polars": matches_in_polars}[dialect]
+@pytest.mark.parametrize("dialect", MATCHES)
+def test_files_written_otherwise_meet(odd: Lake, dialect: Dialect) -> None:
     for each in joins_of(odd, "plain.csv", "place"):
         code = odd.join_code("plain.csv", each, dialect)
-        assert count(code) == each.overlap, (each.table, code)
+        assert MATCHES[dialect](code) == each.overlap, (each.table, code)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "polars"])
-def test_files_from_outside_of_the_lake_meet_it(odd: Lake, dialect: str) -> None:
-    count = {"duckdb": matches_in_duckdb, "polars": matches_in_polars}[dialect]
+@pytest.mark.parametrize("dialect", MATCHES)
+def test_files_from_outside_of_the_lake_meet_it(odd: Lake, dialect: Dialect) -> None:
     columns = {"bare.csv": "column_1", "nested.jsonl": "of.place", "quoted.csv": 'full "place"'}
     for name in sorted({*odd.tables()["table"].to_pylist()} - {"plain.csv"}):
         at = odd.location(name)
         column = columns.get(name, "of.place" if name == "inner.parquet" else "place")
         (each,) = (each for each in odd.joinable(at, column, k=100) if each.table == "plain.csv")
         code = odd.join_code(at, each, dialect)
-        assert count(code) == each.overlap, (name, code)
+        assert MATCHES[dialect](code) == each.overlap, (name, code)
 
 
 def test_files_written_otherwise_meet_in_spark(odd: Lake, spark: SparkSession) -> None:
@@ -185,13 +210,12 @@ def test_numbers_meet_however_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("a,b\n7,x\n007,y\n12.0,z\n1.50,v\n10000000,w\nNA,u\n")
     left = Side(str(tmp_path / "a.parquet"), "parquet", "a", ("integer", "decimal"), "double")
     right = Side(str(tmp_path / "b.csv"), "csv", "a", ("integer", "decimal", "code"), "text", empty=True)
-    assert matches_in_duckdb(join_code(left, right, "duckdb")) == 4
-    assert matches_in_polars(join_code(left, right, "polars")) == 4
+    for dialect, matches in MATCHES.items():
+        assert matches(join_code(left, right, dialect)) == 4, dialect
     right = Side(str(tmp_path / "b.csv"), "csv", "a", ("integer", "code"), "text", ("9", "999"), empty=True)
-    itself = join_code(right, right, "duckdb")
-    assert "DOUBLE" not in itself
-    assert matches_in_duckdb(itself) == 5, "007 is not 7, and NA is no value"
-    assert matches_in_polars(join_code(right, right, "polars")) == 5
+    assert "DOUBLE" not in join_code(right, right, "duckdb")
+    for dialect, matches in MATCHES.items():
+        assert matches(join_code(right, right, dialect)) == 5, "007 is not 7, and NA is no value"
 
 
 def test_keys_of_one_form_stay_readable(demo_index: Lake) -> None:
@@ -201,16 +225,16 @@ def test_keys_of_one_form_stay_readable(demo_index: Lake) -> None:
 
 
 @pytest.mark.parametrize("measure", ["pearson", "spearman", "rin", "kendall", "qn", "pm1", "qcr"])
-@pytest.mark.parametrize("dialect", ["duckdb", "polars"])
-def test_code_computes_the_coefficient_that_was_told(demo_index: Lake, measure: str, dialect: str) -> None:
+@pytest.mark.parametrize("dialect", MATCHES)
+def test_code_computes_the_coefficient_that_was_told(demo_index: Lake, measure: Measure, dialect: Dialect) -> None:
     ask = ("mobility/bike_rides_daily.csv", "date", "rides")
     told = set()
     for each in demo_index.correlated(
         *ask, k=4 if measure in ("pearson", "spearman") else 1, measure=measure, verify=True
     ):
         code = demo_index.correlation_code(*ask[:2], each, dialect, target=ask[2])
-        computed = executed(code)["coefficient"] if dialect == "polars" else rows_of_sql(code, "found")[0][0]
-        offered = each.coefficient in ("pearson", "spearman", "kendall", *(("rin",) if dialect == "polars" else ()))
+        computed = rows_of_sql(code, "found")[0][0] if dialect == "duckdb" else executed(code)["coefficient"]
+        offered = each.coefficient in ("pearson", "spearman", "kendall", *(("rin",) if dialect != "duckdb" else ()))
         assert (f"{each.coefficient}, which was told, is not offered here" in code) == (not offered)
         if offered:  # means of many numbers may differ by their last digit
             assert computed == pytest.approx(each.verified, abs=1e-5), (
@@ -233,7 +257,7 @@ def test_spark_computes_the_coefficient_that_was_told(demo_index: Lake, spark: S
 
 @pytest.mark.parametrize("agg", ["mean", "sum", "count", "min", "max"])
 def test_what_is_no_number_to_the_index_is_none_in_code(
-    demo_index: Lake, spark: SparkSession, tmp_path: Path, agg: str
+    demo_index: Lake, spark: SparkSession, tmp_path: Path, agg: Aggregate
 ) -> None:
     """Codes, infinities and words for nothing take part in no coefficient; nor do keys without any number."""
     days = pl.read_csv(demo_index.location("mobility/bike_rides_daily.csv"))
@@ -247,8 +271,9 @@ def test_what_is_no_number_to_the_index_is_none_in_code(
     found = demo_index.correlated(mine, "date", "mine", k=20, verify=True, agg=agg)
     each = next(each for each in found if each.coefficient in ("pearson", "spearman"))
     wanted = pytest.approx(each.verified, abs=1e-5)
-    code = {d: demo_index.correlation_code(mine, "date", each, d, target="mine") for d in ("duckdb", "polars", "spark")}
+    code = {dialect: demo_index.correlation_code(mine, "date", each, dialect, target="mine") for dialect in DIALECTS}
     assert rows_of_sql(code["duckdb"], "found")[0][0] == wanted
+    assert executed(code["pandas"])["coefficient"] == wanted
     assert executed(code["polars"])["coefficient"] == wanted
     assert executed(code["spark"], spark=spark)["found"].first()[0] == wanted
 
@@ -288,15 +313,18 @@ def test_code_joins_columns_in_as_they_were_joined(
     joined, added = demo_index.augmented(mine, key, target, chosen, agg=agg)
     wanted, names = plainly(zip(*joined.to_pydict().values(), strict=True)), [each.name for each in added]
     assert any(row[-1] == "None" for row in wanted)
-    code = {d: demo_index.augment_code(mine, key, target, chosen, names, d) for d in ("duckdb", "polars", "spark")}
+    code = {dialect: demo_index.augment_code(mine, key, target, chosen, names, dialect) for dialect in DIALECTS}
     assert plainly(rows_of_sql(code["duckdb"])) == wanted
     frame = executed(code["polars"])["joined"]
     assert frame.columns == joined.column_names
     assert plainly(frame.rows()) == wanted
+    frame = executed(code["pandas"])["joined"]
+    assert [*frame.columns] == joined.column_names
+    assert plainly(rows_of_pandas(frame)) == wanted
     frame = executed(code["spark"], spark=spark)["joined"]
     assert frame.columns == joined.column_names
     assert plainly(frame.collect()) == wanted
-    assert demo_index.augment_code(mine, key, target, chosen, names, "sql").count("LEFT JOIN") == len(chosen)
+    assert code["sql"].count("LEFT JOIN") == len(chosen)
 
 
 def test_no_code_for_what_depends_on_the_order_of_rows(demo_index: Lake) -> None:
@@ -318,8 +346,9 @@ def test_code_follows_a_path(demo_index: Lake, spark: SparkSession) -> None:
     )
     matched, rows = duckdb.connect().execute(sql).fetchall()[0]
     assert matched == rows == demo_index.profile(table).rows
-    joined = executed(demo_index.path_code(table, path, "polars"))["joined"]
-    assert joined.height == rows
+    for dialect in ("pandas", "polars"):
+        joined = executed(demo_index.path_code(table, path, dialect))["joined"]
+        assert len(joined) == rows
     assert executed(demo_index.path_code(table, path, "spark"), spark=spark)["joined"].count() == rows
     assert demo_index.path_code(table, path, "sql").count("LEFT JOIN") == 2
 
@@ -425,6 +454,7 @@ def test_code_of_learned_joins_gives_the_cells_of_the_table(tmp_path: Path, form
     assert ordered((*left.values(), *right.values()) for left, right in joined) == wanted
     assert ordered(rows_of_sql(plan.code("duckdb"))) == wanted
     assert ordered(executed(plan.code("polars"))["joined"].rows()) == wanted
+    assert ordered(rows_of_pandas(executed(plan.code("pandas"))["joined"])) == wanted
 
 
 def test_code_of_learned_joins_gives_the_cells_of_the_table_in_spark(tmp_path: Path, spark: SparkSession) -> None:
@@ -433,6 +463,96 @@ def test_code_of_learned_joins_gives_the_cells_of_the_table_in_spark(tmp_path: P
         plan = lakescope.autojoin(*map(str, written_people(tmp_path / form, form)), budget=20)
         wanted = ordered(row.values() for row in plan.table().to_pylist())
         assert ordered(executed(plan.code("spark"), spark=spark)["joined"].collect()) == wanted, form
+
+
+# --- null markers -----------------------------------------------------------------------------------------------------
+
+#: Keys of two tables, written in two ways; ``mine`` and ``other`` have every marker, too, which joins nothing.
+MARKED = {
+    "words": (WORDS, WORDS),
+    "numbers": (["7", "12", "1.5", "-3", "10000000"], ["7.0", "12.00", "1.50", "-3", "1e7"]),
+    "moments": (
+        ["2024-01-01", "2024-01-02T10:30", "2024-01-03"],
+        ["2024-01-01T00:00", "2024-01-02 10:30:00", "2024-02-01"],
+    ),
+    "truths": (["true", "false"], ["TRUE", "False"]),
+}
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Lake:
+    at = tmp_path_factory.mktemp("marked")
+    for name, sides in MARKED.items():
+        for place, keys, column in zip(("mine", "other"), sides, ("row", "number"), strict=True):
+            with (at / f"{name}_{place}.csv").open("w", encoding="utf-8", newline="") as file:
+                writing = csv.writer(file)
+                writing.writerow(["key", column])
+                writing.writerows([key, n] for n, key in enumerate([*keys, *sorted(NULL_MARKERS), " "]))
+    return lakescope.index(at, at.with_name("marked.idx"), spark=spark)
+
+
+def run_over(lake: Lake, code: str, dialect: Dialect, spark: SparkSession) -> list[dict[str, Any]]:
+    """Rows that code of joins makes; tables that SQL names go by the names of their files."""
+    if dialect in ("duckdb", "sql"):
+        with duckdb.connect() as connection:
+            for name in lake.tables()["table"].to_pylist() if dialect == "sql" else ():
+                read = f"read_csv('{lake.location(name)}', all_varchar = true)"
+                connection.execute(f'CREATE TABLE "{name.removesuffix(".csv")}" AS FROM {read}')
+            return connection.sql(code).to_arrow_table().to_pylist()
+    joined = executed(code, spark=spark)["joined"]
+    if dialect == "spark":
+        return [row.asDict() for row in joined.collect()]
+    rows = joined.rows() if dialect == "polars" else rows_of_pandas(joined)
+    return [dict(zip(joined.columns, row, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("kind", MARKED)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_marker_joins_another_in_any_dialect(marked: Lake, spark: SparkSession, dialect: Dialect, kind: str) -> None:
+    """What stands for nothing in the index stands for nothing in code; all else joins as the index joins it."""
+    mine, other = f"{kind}_mine.csv", f"{kind}_other.csv"
+    joined = marked.joined(mine, "key", other, "key").table.to_pylist()
+    wanted = [row["row"] for row in joined if row["number"] is not None]
+    assert len(wanted) == len(MARKED[kind][0]) - (kind == "moments")
+    join = cast("Joinable", SimpleNamespace(query_column="key", table=other, column="key"))
+    rows = run_over(marked, marked.join_code(mine, join, dialect), dialect, spark)
+    assert len(rows) == marked.profile(mine).rows
+    assert {int(row["row"]) for row in rows if row["number"] is not None} == {*map(int, wanted)}
+    told = SimpleNamespace(table=other, column="number", key_columns=("key",), aggregate="count")
+    code = marked.augment_code(mine, "key", "row", [cast("Correlated", told)], ["times"], dialect)
+    rows = run_over(marked, code, dialect, spark)
+    assert {int(row["row"]) for row in rows if row["times"] is not None} == {*map(int, wanted)}
+    assert len(rows) == marked.profile(mine).rows
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "pandas", "polars", "python", "spark"])
+def test_markers_in_code_of_learned_joins_fare_as_in_the_plan(
+    tmp_path: Path, spark: SparkSession, dialect: PlanDialect
+) -> None:
+    markers = sorted(NULL_MARKERS)
+    for name, keys, column in (("a.csv", PEOPLE, "name"), ("b.csv", LOGINS, "login")):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([[column], *([key] for key in (*keys, *markers[1:]))])
+    plan = lakescope.autojoin(str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), budget=20)
+    wanted = ordered(row.values() for row in plan.table().to_pylist())
+    assert len(wanted) >= len(PEOPLE)
+    code = plan.code(dialect)
+    if dialect == "duckdb":
+        assert ordered(rows_of_sql(code)) == wanted
+        return
+    joined = executed(code, spark=spark)["joined"]
+    rows = {
+        "pandas": lambda: rows_of_pandas(joined),
+        "polars": lambda: joined.rows(),
+        "python": lambda: [(*left.values(), *right.values()) for left, right in joined],
+        "spark": lambda: joined.collect(),
+    }
+    assert ordered(rows[dialect]()) == wanted
+
+
+def test_every_dialect_has_a_writer() -> None:
+    assert set(WRITERS) == set(DIALECTS)
+    assert set(PLAN_WRITERS) == set(PLAN_DIALECTS)
 
 
 def test_read_gives_cells_as_text_and_keeps_the_rows_before_a_cut(demo_lake: Path) -> None:

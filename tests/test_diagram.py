@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from helpers.effort import lines_run
-from lakescope.show.diagram import Box, Column, Edge, mermaid, sql, svg
+from lakescope.code.declarations import key_declarations
+from lakescope.show.diagram import Box, Column, Edge, mermaid, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -405,7 +406,7 @@ def test_mermaid_of_nothing():
 
 
 def test_sql_of_a_shop():
-    assert sql(*shop()) == (
+    assert key_declarations(*shop()) == (
         """ALTER TABLE "customer" ADD PRIMARY KEY ("id");
 ALTER TABLE "order" ADD PRIMARY KEY ("id");
 ALTER TABLE "line" ADD PRIMARY KEY ("order_id", "no");
@@ -426,7 +427,9 @@ ALTER TABLE "line" ADD FOREIGN KEY ("order_id") REFERENCES "order" ("id");  -- i
 def test_sql_makes_referred_columns_unique_that_are_no_key():
     boxes = [box("country", "id:integer iso:code", key=["id"]), box("city", "iso:code", foreign=["iso"])]
     boxes.append(box("river", "iso:code", foreign=["iso"]))
-    assert sql(boxes, [edge("city.iso", "country.iso"), edge("river.iso", "country.iso")]).splitlines() == [
+    assert key_declarations(
+        boxes, [edge("city.iso", "country.iso"), edge("river.iso", "country.iso")]
+    ).splitlines() == [
         'ALTER TABLE "country" ADD PRIMARY KEY ("id");',
         'ALTER TABLE "country" ADD UNIQUE ("iso");',
         'ALTER TABLE "city" ADD FOREIGN KEY ("iso") REFERENCES "country" ("iso");',
@@ -448,7 +451,7 @@ def test_sql_orphan_query_finds_orphans(name):
     quoted = '"' + name.replace('"', '""') + '"'
     parent = Box("parent", (Column("a", "integer", True, False), Column("b", "text", True, False)), 2)
     child = Box(name, (Column(name, "integer", False, True), Column("y", "text", False, True)), 5)
-    text = sql([parent, child], [Edge(name, (name, "y"), "parent", ("a", "b"), 0.5, True, ())])
+    text = key_declarations([parent, child], [Edge(name, (name, "y"), "parent", ("a", "b"), 0.5, True, ())])
     query = "SELECT" + uncommented(text.partition("\n")[2]).partition("SELECT")[2]
     rows = "(1, 'u'), (2, 'v'), (3, 'w'), (3, 'w'), (NULL, 'w'), (3, NULL)"
     setup = [
@@ -468,11 +471,11 @@ def test_sql_orphan_query_finds_orphans(name):
 @pytest.mark.parametrize("name", HOSTILE)
 def test_sql_comments_hold_whatever_the_names(name):
     boxes = [Box(name, (Column(name, "text", False, True),), 1)]
-    text = sql(boxes, [Edge(name, (name,), name, (name,), 0.5, False, (name,))])
+    text = key_declarations(boxes, [Edge(name, (name,), name, (name,), 0.5, False, (name,))])
     text.encode()
     assert "\0" not in text
     assert all(line.startswith("-- ") for line in text.splitlines())
 
 
 def test_sql_of_nothing():
-    assert sql([], []) == ""
+    assert key_declarations([], []) == ""

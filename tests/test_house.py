@@ -20,7 +20,7 @@ ROOT = Path(lakescope.__file__).parent
 #: The rooms, in the order in which data flows. A room uses rooms above it, and none below.
 ROOMS = (
     *("values", "sketches", "profile", "sources", "show", "results", "store", "build", "tables"),
-    *("engines", "studies", "search", "transforms", "questions", "lake", "demo", "faces"),
+    *("engines", "studies", "code", "questions", "lake", "demo", "faces"),
 )
 #: The fields of the engines: each uses only those that are named, whatever rooms above it has.
 FIELDS: dict[str, set[str]] = {
@@ -40,8 +40,8 @@ WITHOUT = {
     "profile": {"sources"},
     "demo": set(ROOMS) - {"sources", "demo"},
 }
-#: Modules on their way to rooms of their own.
-MOVING = {"engines": {"transforms"}}
+#: The one arrow back: a plan gives its own code, by a writer that is loaded when it is asked for.
+BACK = {"engines": ("engines/transforms/plan.py", "lakescope.code")}
 #: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
 EVERYBODY = {
     *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),
@@ -128,8 +128,10 @@ def test_contributing_lists_the_rooms_in_their_order() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_uses_only_rooms_above_it(room: str) -> None:
-    above = set(ROOMS[: ROOMS.index(room) + 1]) - WITHOUT.get(room, set()) | MOVING.get(room, set())
-    assert _strangers(_files(room), above | EVERYBODY, 1) == []
+    above = set(ROOMS[: ROOMS.index(room) + 1]) - WITHOUT.get(room, set())
+    place, module = BACK.get(room, ("no file", ""))
+    strangers = _strangers(_files(room), above | EVERYBODY, 1)
+    assert [each for each in strangers if not (each.startswith(place) and each.endswith(f" {module}"))] == []
 
 
 @pytest.mark.parametrize("module", sorted(EVERYBODY))

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakescope
+from lakescope.code.dialects import DIALECTS
 from lakescope.demo.xlsx import write_xlsx
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
@@ -96,7 +97,7 @@ def test_questions_that_read_a_table_take_any_name(lake: Lake) -> None:
         assert lakescope.dependencies(lake.location(name))
         assert lakescope.read(lake.location(name)).num_rows == 40
         assert len(lake.joinable(name, on="who", k=3, verify=True)) == 3
-        for dialect in ("duckdb", "polars", "spark", "sql"):
+        for dialect in DIALECTS:
             code = lake.join_code(name, lake.joinable(name, on="who", k=1)[0], dialect)
             code.encode()
             assert all(line.startswith("#") or "\x1b" not in line for line in code.splitlines())

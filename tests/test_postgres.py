@@ -614,15 +614,18 @@ def test_an_address_that_is_written_badly_shows_nothing_of_its_password(location
 
 
 def test_code_for_a_table_of_a_database_has_no_password() -> None:
-    from lakescope.search.code import DIALECTS, Side, join_code
+    from lakescope.code import writer_of
+    from lakescope.code.dialects import DIALECTS
+    from lakescope.code.sides import Side
 
     left = Side(files.display("postgresql://ann:hidden@[::1]:5433/shop::sales.orders"), "postgresql", "id")
     right = Side("/lake/customers", "delta", "id")
-    code = {dialect: join_code(left, right, dialect) for dialect in DIALECTS}
+    code = {dialect: writer_of(dialect).join_code([(left, right)]) for dialect in DIALECTS}
     assert "postgres_scan('postgresql://ann@[::1]:5433/shop', 'sales', 'orders')" in code["duckdb"]
     assert "delta_scan('/lake/customers')" in code["duckdb"]
     assert "jdbc:postgresql://[::1]:5433/shop" in code["spark"]
     assert 'FROM "sales"."orders"' in code["polars"]
+    assert 'pd.read_sql(\'SELECT * FROM "sales"."orders"\', dbapi.connect(\'postgresql://ann@' in code["pandas"]
     assert not any("hidden" in text for text in code.values())
 
 

@@ -222,7 +222,7 @@ _ALLOWED = {
             "sources/formats/arrow_ipc.py: read_table",
         ),
         *("sources/databases/sqlite.py: sqlite3.connect", "sources/databases/duckdb_file.py: duckdb.connect"),
-        *("search/reading_code.py: pq.read_schema", "sources/lakehouses/iceberg_files.py: self.open"),
+        *("code/reading.py: pq.read_schema", "sources/lakehouses/iceberg_files.py: self.open"),
     },
     "looked through before, and for a limited time": {"sources/lakehouses/delta.py: DeltaTable"},
     "an index": {"__init__.py: Lake.open", "lake.py: Lake.open"},

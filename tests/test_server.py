@@ -36,6 +36,7 @@ from starlette.testclient import TestClient
 
 import lakescope
 from helpers.histories import three_versions
+from lakescope.code.dialects import DIALECTS
 from lakescope.engines.keys.answers import ForeignKey
 from lakescope.errors import LakescopeError
 from lakescope.faces.cli.serving import _listen
@@ -182,7 +183,7 @@ def test_joins_are_the_facades(client: TestClient, demo_index: Lake) -> None:
     found = data(client, "/joinable", query="table:shop/orders.csv", on="customer_id", k=5)
     expected = plain(demo_index.joinable("shop/orders.csv", on="customer_id", k=5).to_dicts())
     assert [{name: each[name] for name in expected[0]} for each in found["records"]] == expected
-    assert set(found["records"][0]["code"]) == {"duckdb", "polars", "spark", "sql"}
+    assert set(found["records"][0]["code"]) == {*DIALECTS}
 
 
 def test_correlations_are_the_facades_with_their_samples(client: TestClient, demo_index: Lake) -> None:
@@ -650,7 +651,7 @@ def test_the_join_of_added_columns_has_code_that_gives_the_same_rows(newcomer: T
     found = data(client, "/correlated", **asked, k=12, wait=60)["records"]
     finds = [{name: each[name] for name in ("table", "key", "column")} for each in found[:2]]
     made = client.post(f"{API}/augmentations", json={**asked, "finds": finds}, params={"wait": 60}).json()["data"]
-    assert [*made["join_code"]] == ["duckdb", "polars", "spark", "sql"]
+    assert [*made["join_code"]] == [*DIALECTS]
     address = f"{API}/uploads/{made['upload']}/download"
     kept = pq.read_table(io.BytesIO(client.get(address, params={"format": "parquet"}).content)).to_pandas()
     code = made["join_code"]["duckdb"]

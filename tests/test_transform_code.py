@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope.code import plan_writer_of
+from lakescope.code.frames import FrameWriter
+from lakescope.code.python import Python
+from lakescope.code.writer import python_program
 from lakescope.engines.transforms.evaluate import expression_of
 from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
 from lakescope.engines.transforms.steps import (
@@ -27,10 +32,11 @@ from lakescope.engines.transforms.steps import (
 )
 from lakescope.engines.transforms.texts import TextTable
 from lakescope.errors import BadRequest
-from lakescope.transforms.code import _polars_helpers, expression_code, python_functions
 from lakescope.values.alphabet import SPACES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 # Cells that steps have something to do with, and characters that systems disagree about.
@@ -161,6 +167,36 @@ def wanted(expression: Expression, rows: list[tuple[str, str | None]]) -> list[s
     return [expression.apply(row) or None for row in trimmed(rows)]
 
 
+def expression_code(expression: Expression, dialect: str) -> str:
+    return plan_writer_of(dialect).expression(expression)
+
+
+def in_python(expression: Expression, rows: list[tuple[str, str | None]]) -> list[str | None]:
+    made = executed(expression, "python", "lambda row: ")
+    return [made({"a": a, "b": b}) or None for a, b in rows]
+
+
+def in_polars(expression: Expression, rows: list[tuple[str, str | None]]) -> list[str | None]:
+    frame = pl.DataFrame(rows, schema={"a": pl.String, "b": pl.String}, orient="row")
+    return frame.select(executed(expression, "polars").alias("made"))["made"].to_list()
+
+
+def in_pandas(expression: Expression, rows: list[tuple[str, str | None]]) -> list[str | None]:
+    texts = executed(expression, "pandas", "lambda frame: ")(pd.DataFrame(rows, columns=["a", "b"]))
+    return texts.astype(object).where(texts.notna(), None).tolist()
+
+
+def executed(expression: Expression, dialect: str, before: str = "") -> Any:
+    """What the code of an expression is, with what it needs printed before it."""
+    written = plan_writer_of(dialect)
+    assert isinstance(written, FrameWriter | Python)
+    library = [written.library] if isinstance(written, FrameWriter) else []
+    names: dict[str, Any] = {}
+    code = f"made = {before}{expression_code(expression, dialect)}"
+    exec(python_program([code], (), (), library, written.definitions), names)
+    return names["made"]
+
+
 def test_the_grid_makes_something() -> None:
     """Otherwise equal values would prove nothing."""
     for expression in GRID_EXPRESSIONS:
@@ -182,17 +218,19 @@ def test_every_step_is_the_same_in_duckdb() -> None:
             assert [made for (made,) in found] == wanted(expression, GRID_ROWS), expression.words()
 
 
-def test_every_step_is_the_same_in_polars_and_python() -> None:
-    frame = pl.DataFrame({"a": [a for a, _ in GRID_ROWS]})
+#: Dialects of Python, and how each runs an expression over rows.
+IN_PYTHON: dict[str, Callable[[Expression, list[tuple[str, str | None]]], list[str | None]]] = {
+    "pandas": in_pandas,
+    "polars": in_polars,
+    "python": in_python,
+}
+
+
+@pytest.mark.parametrize("dialect", IN_PYTHON)
+def test_every_step_is_the_same_in_python_and_frames(dialect: str) -> None:
     for expression in GRID_EXPRESSIONS:
-        names: dict[str, Any] = {}
-        code = expression_code(expression, "polars")
-        exec(_polars_helpers([code]), names)
-        assert frame.select(eval(code, names).alias("made"))["made"].to_list() == wanted(expression, GRID_ROWS), code
-        code = expression_code(expression, "python")
-        exec(python_functions([code]), names)
-        made = [eval(code, {**names, "row": {"a": a}}) or None for a, _ in GRID_ROWS]
-        assert made == wanted(expression, GRID_ROWS), code
+        made = IN_PYTHON[dialect](expression, GRID_ROWS)
+        assert made == wanted(expression, GRID_ROWS), expression_code(expression, dialect)
 
 
 @settings(deadline=None, max_examples=300)
@@ -219,30 +257,12 @@ def test_duckdb_gives_the_same(dialect: str, expression: Expression, rows: list[
 
 @settings(deadline=None, max_examples=60)
 @given(EXPRESSIONS, ROWS)
-def test_polars_gives_the_same(expression: Expression, rows: list[tuple[str, str | None]]) -> None:
-    frame = pl.DataFrame(
-        {"a": [a for a, _ in rows], "b": [b for _, b in rows]}, schema={"a": pl.String, "b": pl.String}
-    )
-    code = expression_code(expression, "polars")
-    names: dict[str, Any] = {}
-    exec(_polars_helpers([code]), names)
-    made = (
-        frame.select(eval(code, names).alias("made"))
-        if any(isinstance(x, Piece) for x in expression.operators)
-        else None
-    )
-    if made is not None:
-        assert made["made"].to_list() == wanted(expression, rows)
-
-
-@settings(deadline=None, max_examples=60)
-@given(EXPRESSIONS, ROWS)
-def test_python_gives_the_same(expression: Expression, rows: list[tuple[str, str | None]]) -> None:
-    code = expression_code(expression, "python")
-    names: dict[str, Any] = {}
-    exec(python_functions([code]), names)
-    made = [eval(code, {**names, "row": {"a": a, "b": b}}) or None for a, b in rows]
-    assert made == wanted(expression, rows)
+@pytest.mark.parametrize("dialect", IN_PYTHON)
+def test_python_and_frames_give_the_same(
+    dialect: str, expression: Expression, rows: list[tuple[str, str | None]]
+) -> None:
+    if expression.pieces or dialect == "python":
+        assert IN_PYTHON[dialect](expression, rows) == wanted(expression, rows), expression_code(expression, dialect)
 
 
 def test_spark_gives_the_same(spark: SparkSession) -> None:

@@ -16,6 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakescope.code import writer_of
+from lakescope.code.dialects import Dialect
+from lakescope.code.sides import INFINITE, KeyedSide, Side, side_of_query
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
@@ -58,18 +61,6 @@ from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, Prim
 from lakescope.questions.model import NOBODY, Watch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.results import Results
-from lakescope.search.code import (
-    INFINITE,
-    Keyed,
-    Side,
-    augment_code,
-    correlation_code,
-    join_code,
-    known,
-    path_code,
-    side_of,
-)
-from lakescope.search.code import renamed as renamed
 from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
@@ -464,13 +455,14 @@ class Lake:
         return JoinPathsRequest(query=query, on=on, depth=depth, threshold=threshold).ask(self)
 
     @from_one_generation
-    def join_code(self, query: Any, found: Joinable, dialect: str = "duckdb") -> str:
-        """Ready code for a join that was found: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        return join_code(self._code_side(query, found.query_column), self._side(found.table, found.column), dialect)
+    def join_code(self, query: Any, found: Joinable, dialect: Dialect = "duckdb") -> str:
+        """Ready code for a join that was found."""
+        left = self._code_side(query, found.query_column)
+        return writer_of(dialect).join_code([(left, self._side(found.table, found.column))])
 
     @from_one_generation
-    def path_code(self, query: Any, found: JoinPath, dialect: str = "duckdb") -> str:
-        """Ready code for all joins of a path, one after the other: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
+    def path_code(self, query: Any, found: JoinPath, dialect: Dialect = "duckdb") -> str:
+        """Ready code for all joins of a path, one after the other."""
         sides = []
         table = str(query) if self._is_table(query) else "query"
         for number, join in enumerate(found.joins):
@@ -478,7 +470,7 @@ class Lake:
             mine = self._code_side(query, left) if number == 0 else self._side(table, left)
             table = right[0]
             sides.append((mine, self._side(*right)))
-        return path_code(sides, dialect)
+        return writer_of(dialect).join_code(sides)
 
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
@@ -577,7 +569,7 @@ class Lake:
 
     def _code_side(self, query: Any, column: str) -> Side:
         """A column of a query as one side of code: of a table of the lake, a path, or a frame."""
-        return self._side(query, column) if self._is_table(query) else known(query, side_of(query, column))
+        return self._side(query, column) if self._is_table(query) else side_of_query(query, column)
 
     def _query(self, query: Any, on: str | None, *, plausible: bool = False) -> tuple[list[QueryColumn], str | None]:
         """The columns of a query (those it makes sense to join on, if ``plausible``), or the one that is named.
@@ -773,16 +765,16 @@ class Lake:
         query: Any,
         key: str | Sequence[str],
         found: Correlated,
-        dialect: str = "duckdb",
+        dialect: Dialect = "duckdb",
         *,
         target: str = "",
         query_agg: Aggregate | None = None,
     ) -> str:
-        """Ready code for the real join of a find: ``spark``, ``sql``, ``duckdb`` or ``polars``."""
+        """Ready code for the real join of a find."""
         aggregate = query_agg or aggregate_of_query(found.aggregate)
         sides = self._key_sides(query, key, target, aggregate, found)
-        mine = Keyed(self._code_side(query, target), tuple(side.column for side in sides), aggregate, sides)
-        return correlation_code(mine, self._found_side(found), dialect, found.coefficient)
+        mine = KeyedSide(self._code_side(query, target), sides, aggregate)
+        return writer_of(dialect).correlation_code(mine, self._found_side(found), found.coefficient)
 
     @from_one_generation
     def augment_code(
@@ -792,11 +784,11 @@ class Lake:
         target: str,
         found: Sequence[Correlated],
         names: Sequence[str],
-        dialect: str = "duckdb",
+        dialect: Dialect = "duckdb",
     ) -> str:
         """Ready code for what :meth:`augmented` does: ``names`` are those of the columns that were added."""
         sides = [self._key_sides(query, key, target, aggregate_of_query(each.aggregate), each) for each in found]
-        return augment_code(sides, [self._found_side(each) for each in found], names, dialect)
+        return writer_of(dialect).augment_code(sides, [self._found_side(each) for each in found], names)
 
     def _key_sides(
         self, query: Any, key: str | Sequence[str], target: str, aggregate: str, found: Correlated
@@ -807,10 +799,10 @@ class Lake:
             columns = list(self._correlations.order_of_key(self._keyed(query, columns, target, aggregate), found))
         return tuple(self._code_side(query, name) for name in columns)
 
-    def _found_side(self, found: Correlated) -> Keyed:
+    def _found_side(self, found: Correlated) -> KeyedSide:
         """A find as a side of code."""
         keys = tuple(self._side(found.table, name) for name in found.key_columns)
-        return Keyed(self._side(found.table, found.column), found.key_columns, found.aggregate, keys)
+        return KeyedSide(self._side(found.table, found.column), keys, found.aggregate)
 
     @from_one_generation
     def augment(

@@ -130,9 +130,10 @@ class KeyDiagramRequest(KeyOptions, Request[str]):
     form: Annotated[DiagramForm, "A picture (svg), text for mermaid, or sql that declares the keys."] = "svg"
 
     def answer(self, lake: Lake, watch: Watch) -> str:
+        from lakescope.code.declarations import key_declarations
         from lakescope.show import diagram
         from lakescope.show.charts import Svg
 
-        drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
+        drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": key_declarations}
         drawn = drawings[self.form](*lake._keys.drawn(self.schema(lake)))
         return Svg(drawn) if self.form == "svg" else drawn

@@ -22,8 +22,8 @@ from lakescope.sources.io.locations import located as located
 from lakescope.sources.model import Batch, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.source_table import SourceTable
+from lakescope.tables.kinds import kind_counts
 from lakescope.tables.query import QueryColumn
-from lakescope.tables.typed import kind_counts
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import U64
+from lakescope.tables.kinds import kind_counts
 from lakescope.values.canonical import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from lakescope.values.cells import Cells
 
 
 def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
@@ -52,11 +51,6 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
                 into.append(np.array(mixed, np.uint64))
     columns = {name: typed(column, kinds[name]) for name, column in texts.items()}
     return pa.table(columns), [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
-
-
-def kind_counts(cells: Cells) -> npt.NDArray[np.int64]:
-    """How many rows of a column hold values of each kind."""
-    return np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
 
 
 def row_hashes(cells: Any) -> U64:

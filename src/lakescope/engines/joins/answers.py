@@ -9,12 +9,9 @@ from typing import Literal, get_args
 Engine = Literal["auto", "exact", "lsh"]
 #: What comes first among joins.
 JoinRank = Literal["overlap", "significance"]
-#: Systems that code of a join is written for.
-Dialect = Literal["duckdb", "polars", "spark", "sql"]
 
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 
 @dataclass(frozen=True, slots=True)

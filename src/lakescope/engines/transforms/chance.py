@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lakescope.array_types import I64, U64
-from lakescope.engines.transforms.evaluate import BETWEEN
 from lakescope.engines.transforms.keys import Key
-from lakescope.engines.transforms.program import Constant, Expression, Piece, Program, Row
+from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Piece, Program, Row
 from lakescope.engines.transforms.steps import Digits, Month
 from lakescope.values.alphabet import WITHOUT_DIGITS, bare
 from lakescope.values.hashing import hash_text

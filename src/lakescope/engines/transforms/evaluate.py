@@ -9,13 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakescope.array_types import U64
-from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece
+from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Operator, Piece
 from lakescope.engines.transforms.steps import Case, Digits, Drop, Slice, SplitPiece, Step
 from lakescope.engines.transforms.texts import TextTable
 from lakescope.values.hashing import HASH_SEED
-
-#: Between the columns of a key that has several; in no cell, since it is no text.
-BETWEEN = "\x1f"
 
 
 def derived(outputs: Sequence[Expression], table: TextTable) -> pa.ChunkedArray:

@@ -11,14 +11,14 @@ import numpy.typing as npt
 from lakescope.array_types import I64
 from lakescope.engines.transforms.chance import Met
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.evaluate import BETWEEN, derived, hashes_of
+from lakescope.engines.transforms.evaluate import derived, hashes_of
 from lakescope.engines.transforms.guard import doubt, doubt_of_addition
 from lakescope.engines.transforms.keys import Key
 from lakescope.engines.transforms.learn import Example, Learner
 from lakescope.engines.transforms.literals import memorised
 from lakescope.engines.transforms.pairs import GramColumn, Group, Pair, TokenIndex, folded, gram_pairs, run_together
 from lakescope.engines.transforms.plan import ExamplePair
-from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece, Program
+from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Operator, Piece, Program
 from lakescope.engines.transforms.sampling import Rates, rates
 from lakescope.engines.transforms.texts import TextTable
 from lakescope.engines.transforms.union import Joined, joined, one_to_one

@@ -8,19 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from lakescope.engines.transforms.evaluate import BETWEEN, derived
+from lakescope.engines.transforms.evaluate import derived
 from lakescope.engines.transforms.fuzzy import Fuzzy, fuzzy_targets
 from lakescope.engines.transforms.keys import Key, key_of
-from lakescope.engines.transforms.program import Expression, Piece, Program
+from lakescope.engines.transforms.program import BETWEEN, Expression, Piece, Program
 from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.engines.transforms.union import Joined, joined, targets_of
 from lakescope.errors import BadRequest, NotFound
 from lakescope.untrusted import parsed
+
+if TYPE_CHECKING:
+    from lakescope.code.dialects import PlanDialect
 
 Direction = Literal["left->right", "right->left"]
 
@@ -80,6 +83,11 @@ class Plan:
     def keys(self) -> tuple[str, ...]:
         """Columns of the target that they lead to."""
         return tuple(dict.fromkeys(piece.column for program in self.programs for piece in program.keys))
+
+    @property
+    def key_expressions(self) -> tuple[Expression, ...]:
+        """What makes the key of a row of the target."""
+        return tuple(Expression((piece,)) for piece in self.programs[0].keys)
 
     def right_names_free(self) -> list[tuple[str, str]]:
         """Names of the right table's columns, and what they are called in the joined one."""
@@ -163,8 +171,7 @@ class Plan:
                 fates.setdefault(text, set()).add(target)
         sure = {text: next(iter(targets)) for text, targets in fates.items() if len(targets) == 1}
         found = {text: target for text, target in sure.items() if target >= 0}
-        keys = [Expression((piece,)) for piece in self.programs[0].keys]
-        texts = derived(keys, self._target.at(np.array([*found.values()], np.int64))).to_pylist()
+        texts = derived(self.key_expressions, self._target.at(np.array([*found.values()], np.int64))).to_pylist()
         return dict(zip(found, texts, strict=True))
 
     def unmatched(self, side: Literal["left", "right"], limit: int = _SHOWN) -> pa.Table:
@@ -220,23 +227,19 @@ class Plan:
             self.to_dict(), self.heading() if self else "", None if self.fuzzy is None else self.fuzzy.words()
         )
 
-    def to_sql(self, dialect: str = "duckdb") -> str:
+    def to_sql(self, dialect: PlanDialect = "duckdb") -> str:
         """The join as SQL (``duckdb`` or ``sql``), without functions of our own."""
-        from lakescope.transforms.code import join_code
-
-        return join_code(self, dialect)
+        return self.code(dialect)
 
     def to_spark(self) -> str:
         """The join as PySpark: column expressions only, no Python function."""
-        from lakescope.transforms.code import join_code
+        return self.code("spark")
 
-        return join_code(self, "spark")
+    def code(self, dialect: PlanDialect) -> str:
+        """The join as code of a system, or of Python without libraries."""
+        from lakescope.code import plan_writer_of
 
-    def code(self, dialect: str) -> str:
-        """The join as code: ``python``, ``spark``, ``sql``, ``duckdb`` or ``polars``."""
-        from lakescope.transforms.code import join_code
-
-        return join_code(self, dialect)
+        return plan_writer_of(dialect).plan(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

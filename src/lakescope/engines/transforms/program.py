@@ -13,6 +13,8 @@ from lakescope.untrusted import parsed
 
 _KINDS = {kind: name for name, kind in STEPS.items()}
 Row = Mapping[str, str]
+#: Between the columns of a key that has several; in no cell, since it is no text.
+BETWEEN = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)

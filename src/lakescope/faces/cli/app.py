@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
+from lakescope.code.dialects import PLAN_DIALECTS
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.faces.cli.asking import Commands
 from lakescope.faces.cli.compiling import tell_of_compiling
@@ -385,7 +386,7 @@ def autojoin(
     right: _RightOrIndexArgument,
     out: _JoinedOption = None,
     code: Annotated[
-        str | None, typer.Option(help="Print the join as code instead: python, spark, sql, polars or duckdb.")
+        str | None, typer.Option(help=f"Print the join as code instead: {', '.join(PLAN_DIALECTS)}.")
     ] = None,
     fuzzy: Annotated[
         bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")

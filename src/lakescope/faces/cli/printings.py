@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from lakescope.engines.joins.answers import Dialect, Engine
+from lakescope.code.dialects import Dialect
+from lakescope.engines.joins.answers import Engine
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_record, print_results, say, write
 from lakescope.faces.cli.progress import watching

@@ -94,9 +94,9 @@ def print_autojoin(
 ) -> None:
     """Find a plan, or take a saved one; print it, its code or its parts; write the joined table."""
     import lakescope
+    from lakescope.code import plan_writer_of
     from lakescope.engines.transforms.plan import Plan
     from lakescope.tables.writing import check_folder, check_output
-    from lakescope.transforms.code import checked_dialect
 
     if is_index(left):
         raise BadRequest(f"{left} is an index, not a table", hint=f"lakescope autojoin {right} {left}")
@@ -105,7 +105,7 @@ def print_autojoin(
     if faces["save"] is not None:
         check_folder(faces["save"])
     if faces["code"] is not None:
-        checked_dialect(faces["code"])
+        plan_writer_of(faces["code"])  # refused here, before anything is learnt
     if faces["plan"] is None:
         with _learning(budget, "30s", quiet=quiet) as clock:
             plan = lakescope.autojoin(left, right, fuzzy=fuzzy, budget=clock)

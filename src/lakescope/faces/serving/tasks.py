@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 import lakescope
-from lakescope.engines.joins.answers import DIALECTS
+from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
+from lakescope.code.writers import renamed
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.faces.serving.held import Held, Told, others
 from lakescope.faces.serving.plain import plain, rows_of
 from lakescope.faces.serving.worker import Answerer, Progress
-from lakescope.lake import Lake, renamed
+from lakescope.lake import Lake
 from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.headers import SuggestHeadersRequest
@@ -40,7 +41,6 @@ _POINTS, _DRAWN = 400, 12
 _PAIRS, _LEAST = 4_000, 12
 #: Records of an answer of which a page is shown at a time.
 _MANY = 5_000
-_PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
 
 Answer = dict[str, Any]
 #: Asks a question and adds to its answer: the lake, the request, who waits, what a file is called, what it holds.
@@ -314,7 +314,7 @@ def autojoin(
         _write(table, out)
     unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
     code = {}
-    for dialect in _PLAN_DIALECTS:
+    for dialect in PLAN_DIALECTS:
         written = plan.code(dialect)
         for place, name in zip(places, names, strict=True):
             written = _named(written, place, name)

@@ -27,6 +27,7 @@ from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 
 from lakescope._version import __version__
+from lakescope.code.dialects import CALLED
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.faces.rest.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
 from lakescope.faces.rest.asking import asked_by, json_address
@@ -106,6 +107,7 @@ def _environment() -> Environment:
         "static": _static,
         "api": PREFIX,
         "aggregates": AGGREGATES,
+        "dialects": CALLED,
         "chance": CHANCE,
         "cautions": cautions,
     }

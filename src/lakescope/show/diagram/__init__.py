@@ -1,6 +1,5 @@
-"""A schema drawn three ways: an SVG picture, Mermaid's text, and SQL."""
+"""A schema drawn two ways: an SVG picture, and Mermaid's text."""
 
-from lakescope.show.diagram.declarations import sql as sql
 from lakescope.show.diagram.erdiagram import mermaid as mermaid
 from lakescope.show.diagram.picture import svg as svg
 from lakescope.show.diagram.schema import Box as Box

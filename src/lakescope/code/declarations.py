@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from lakescope.code.sql import identifier
 from lakescope.show.diagram.schema import Box, Edge, edges_between
 from lakescope.show.text import percent
 
@@ -14,7 +15,7 @@ def _commented(doubt: str, statement: str) -> str:
     return doubt + statement.replace("\n", "\n-- ") if doubt else statement
 
 
-def sql(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
+def key_declarations(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
     """The schema's keys as SQL; what cannot be declared is a comment, for orphans with a query that lists them."""
     edges = edges_between(boxes, edges)
     keys = {box.table: tuple(column.name for column in box.columns if column.key) for box in boxes}
@@ -41,11 +42,11 @@ _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _identifier(name: str) -> str:
-    return '"' + _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", name).replace('"', '""') + '"'
+    return identifier(_UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", name))
 
 
 def _identifiers(names: Iterable[str]) -> str:
-    return ", ".join(_identifier(name) for name in names)
+    return ", ".join(map(_identifier, names))
 
 
 def _foreign_key(edge: Edge) -> str:
