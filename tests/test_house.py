@@ -180,8 +180,11 @@ LATE = {
         *(("*", "tables.reading"), ("*", "tables.writing"), ("*", "sources.*"), ("tables.*", "values.*")),
         *(("tables.*", "sketches.*"), ("engines.*", "values.*"), ("engines.*", "profile.*")),
     ],
-    "an answer shows itself only to who looks at it": [("*", "show.*"), ("*", "code.*")],
+    "an answer shows itself only to who looks at it": [("*", "show.*"), ("*", "code*")],
     "packages that are not always there, or an index that lies elsewhere": [("store.index", "store.remote")],
+    "a tool, or a task of a worker, loads what it needs when it is asked for": [
+        *(("faces.mcp.tools", "*"), ("faces.serving.tasks", "*"), ("code.reading", "sources")),
+    ],
     "sketches are named without the hash that fills them": [("sketches.*", "values.hashed")],
 }
 
