@@ -37,7 +37,7 @@ class ForeignKeyTuning:
     that no record compares other values of that field.
     """
 
-    #: Chance from which on a reference is believed: more likely than not.
+    #: Chance from which on a reference is believed: more likely than not. Not measured.
     accepted: float = 0.5
     #: Chance from which on a refused reference is worth telling. Not measured.
     worth_telling: float = 0.1
@@ -47,8 +47,9 @@ class ForeignKeyTuning:
     narrow: int = 10
     #: The least similarity of names in the way of Chen. Not measured: the paper leaves it open.
     chen: float = 0.6
-    #: Shares of the keys that are referred to: "nearly all", and a share worth telling. Not measured.
+    #: Share of the keys that are referred to which is called "nearly all". Not measured.
     nearly_all: float = 0.995
+    #: Share of the keys that are referred to which is worth telling. Not measured.
     half: float = 0.5
     #: Share of its range that a key fills, so that it is told as a row of numbers. Not measured.
     row_of_numbers: float = 0.95
