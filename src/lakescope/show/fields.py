@@ -79,7 +79,7 @@ def _number(value: float, text: str = "", **more: Any) -> FieldValue:
 
 
 def _share(value: float, text: str = "", kind: str = "") -> FieldValue:
-    return _number(value, text or percent(value), draw=lambda: share_bar(value, kind))
+    return _number(value, text or percent(value), draw=lambda: share_bar(value, kind, 40))
 
 
 def _marks(marks: Iterable[Mark], text: str = "", order: float | None = None) -> FieldValue:
