@@ -20,17 +20,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.search.code import Side, join_code, renamed
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 
 def executed(code: str, **names: Any) -> dict[str, Any]:

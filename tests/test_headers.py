@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused
 from lakescope.engines.headers import corpus as corpus_module
 from lakescope.engines.headers import suggest
 from lakescope.engines.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Candidate
@@ -44,12 +45,9 @@ from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
 from lakescope.sources.io.encoding import Encoding
 from lakescope.sources.names import meaningless
 from lakescope.studies.headers import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 # --- names ------------------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
+from helpers.histories import three_versions
 from lakescope.engines.keys.answers import ForeignKey
 from lakescope.errors import LakescopeError
 from lakescope.faces.cli.serving import _listen
@@ -52,7 +53,6 @@ from lakescope.lake import CHANCE, Lake
 from lakescope.show.charts import scatter_chart
 from lakescope.show.lake_map import lake_map, short_names
 from lakescope.show.text import printable, shorten_inside
-from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
+from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.headers.answers import (
     Confirmation,
@@ -32,10 +32,10 @@ from lakescope.engines.headers.answers import (
 from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
 from lakescope.engines.joins.augment import Added, augmented
-from lakescope.engines.joins.batch import named
+from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
-from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
@@ -70,14 +70,14 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
-from lakescope.show.text import profile_text
+from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
 from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
-from lakescope.tables.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
 from lakescope.tables.writing import check_output, write_table
 
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
     from lakescope.store.remote import Traffic
 
 #: Chances of an overlap above this are told as such: chance explains it.
-CHANCE = LEVEL
+CHANCE = SIGNIFICANCE.level
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
@@ -450,7 +450,7 @@ class Lake:
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
-        listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
+        listed = queries if queries is None or isinstance(queries, list | tuple) else listed_queries(queries)
         return on_spark(spark, request.batch(self, listed))
 
     @from_one_generation
@@ -513,9 +513,9 @@ class Lake:
         most: int | None = None,
     ) -> JoinedRows:
         """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.engines.joins.joined import MOST_ROWS, joined
+        from lakescope.engines.joins.joined import ROWS, joined
 
-        most = MOST_ROWS if most is None else most
+        most = ROWS.most_rows if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
     @from_one_generation
@@ -616,11 +616,11 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
         from lakescope.engines.transforms.clock import Clock
-        from lakescope.engines.transforms.discover import Request
-        from lakescope.engines.transforms.plan import held
+        from lakescope.engines.transforms.discover import TransformRequest
+        from lakescope.engines.transforms.plan import rereadable
 
-        place = self.location(query) if self._is_table(query) else held(query)
-        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
+        place = self.location(query) if self._is_table(query) else rereadable(query)
+        return self._transforms.search(place, self._table_of(query), TransformRequest(k, candidates), Clock.of(budget))
 
     @from_one_generation
     def autojoin_batch(
@@ -632,11 +632,11 @@ class Lake:
         not be asked about. Executors must see the index and the tables.
         """
         from lakescope.build.batch import over_numbers
-        from lakescope.engines.transforms.discover import Request
+        from lakescope.engines.transforms.discover import TransformRequest
         from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
         from lakescope.results import arrow_schema
 
-        request = Request(k, candidates)
+        request = TransformRequest(k, candidates)
         request.check()
         task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
@@ -693,7 +693,7 @@ class Lake:
     ) -> Results[Correlated]:
         """The same answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
-        records = [really_joined(mine, self._side(each.table, each.column).location, each) for each in found]
+        records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
@@ -850,7 +850,7 @@ class Lake:
         if self._is_table(query):
             sketched = sketched_query(self._correlations.sketches, query, key, target, agg, more)
             own = self._numbers_of_key(sketched) if len(key) == 1 else None
-            return sketched if own is None else replace(sketched, given={**sketched.given, OWN: own})
+            return sketched if own is None else replace(sketched, given={**sketched.given, KEY_ITSELF: own})
         return read_keyed(query, key, target, agg, more)
 
     def _numbers_of_key(self, query: KeyedQuery) -> npt.NDArray[np.float64] | None:

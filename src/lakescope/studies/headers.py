@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,12 +39,20 @@ class Rediscovered:
     schemata: Sequence[Headers]
 
 
-def precision_recall(truth: Headers, found: Headers) -> tuple[int, int, int]:
+class HeaderCounts(NamedTuple):
     """Right headers, suggested headers, and columns that have one; only these count."""
+
+    right: int
+    suggested: int
+    columns: int
+
+
+def precision_recall(truth: Headers, found: Headers) -> HeaderCounts:
+    """What precision and recall of a table's headers are made of."""
     pairs = [(true, header) for true, header in zip(truth, found, strict=True) if true is not None]
     suggested = [(true, header) for true, header in pairs if header is not None]
     right = sum(normalised(true) == normalised(header) for true, header in suggested)
-    return right, len(suggested), len(pairs)
+    return HeaderCounts(right, len(suggested), len(pairs))
 
 
 def measured(
@@ -57,16 +65,16 @@ def measured(
     with_any = 0
     for each in tables:
         best = each.schemata[0] if each.schemata else [None] * len(each.truth)
-        r, s, c = precision_recall(each.truth, best)
-        right, suggested, columns = right + r, suggested + s, columns + c
+        first = precision_recall(each.truth, best)
+        right, suggested, columns = right + first.right, suggested + first.suggested, columns + first.columns
         for true, header in zip(each.truth, best, strict=True):
             if true is not None and header is not None:
                 classes[match(header, true)] += 1
-        with_any += s > 0
-        for depth in DEPTHS if s else ():
+        with_any += first.suggested > 0
+        for depth in DEPTHS if first.suggested else ():
             counts = [precision_recall(each.truth, schema) for schema in each.schemata[:depth]]
-            exact = any(r == s > 0 for r, s, _ in counts)
-            complete = any(r == c for r, _, c in counts)
+            exact = any(one.right == one.suggested > 0 for one in counts)
+            complete = any(one.right == one.columns for one in counts)
             for name, holds in (("exact", exact), ("complete", complete)):
                 depths[name, depth] = depths.get((name, depth), 0) + holds
     precision, recall = right / max(1, suggested), right / max(1, columns)

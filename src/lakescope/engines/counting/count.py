@@ -21,7 +21,7 @@ from lakescope.sources.frames import as_batches
 from lakescope.sources.io.files import display
 from lakescope.sources.model import Batch, Problem
 from lakescope.values.hashed import hash_cells
-from lakescope.values.typed import Cells
+from lakescope.values.typed import CellSlices
 
 #: Files are read from end to end by one process: never cut.
 _WHOLE = 1 << 62
@@ -45,7 +45,7 @@ class _Column:
     nulls: int = 0
     seconds: list[float] = field(default_factory=list)
 
-    def add(self, cells: Cells, fallback: str) -> None:
+    def add(self, cells: CellSlices, fallback: str) -> None:
         hashes, valid = hash_cells(cells, fallback)
         self.rows += hashes.size
         self.nulls += hashes.size - int(valid.sum())
@@ -169,7 +169,7 @@ class _Tables:
             if known is None:
                 known = self.columns[table, column.name] = _Column(self._counters(table))
             known.pad(self.rows.get(table, 0))
-            known.add(Cells(column.data, column.starts, column.ends), batch.fallback)
+            known.add(CellSlices(column.data, column.starts, column.ends), batch.fallback)
         self.rows[table] = self.rows.get(table, 0) + batch.rows
 
     def _note(self, problems: Sequence[Problem]) -> None:

@@ -68,7 +68,7 @@ def _doubt(
     value = canonical(name)
     token = np.array([max(1, hash_text(value.text))], np.uint64)
     inverted = search.values.inverted
-    if inverted.holds(inverted.looked_up(token), column).any():
+    if inverted.holds_tokens(inverted.token_lookup(token), column).any():
         if value.kind is Kind.TEXT:
             return "repeated", f"{name!r} is also one of its values: a header among the rows?"
         return "value", f"{name!r} is also one of its values"

@@ -335,9 +335,9 @@ class HeaderSearch:
             top, sample = (column.record[name] or () for name in ("top", "sample"))
             texts = list(dict.fromkeys([*(entry["value"] for entry in top), *sample]))
             tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
-            column.shown = texts, inverted.looked_up(tokens)
+            column.shown = texts, inverted.token_lookup(tokens)
         texts, looked_up = column.shown
-        held = inverted.holds(looked_up, number)
+        held = inverted.holds_tokens(looked_up, number)
         return tuple(text for text, there in zip(texts, held.tolist(), strict=True) if there)[:VALUES_TOLD]
 
     # --- the thesis' --------------------------------------------------------------------------------------------------
