@@ -817,7 +817,7 @@ def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run
     assert opinion["data_line"] == 0
     doubts = json.loads(run("headers", "check", lake.path, "--format", "json").out)
     assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
-    assert "learnt from 31 tables" in run("headers", "learn", lake.path).err
+    assert "learnt from 32 tables" in run("headers", "learn", lake.path).err
     told = run("headers", "evaluate", lake.path, "--split", "0.1")
     assert "balanced" in told.out
     assert "synonym" in told.out
