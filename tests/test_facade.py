@@ -616,7 +616,7 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources", "store", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
-    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "results", "report"},
+    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "transforms", "results", "report"},
     "shards": {"store", "search", "keys"},
     "report": {"store"},
     "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},
@@ -637,7 +637,7 @@ ROOMS: dict[str, set[str]] = {
             "questions",
         ),
     },
-    "server": {"lake", "report", "results", "store", "fds", "questions", "search", "sketches"},
+    "server": {"lake", "report", "results", "store", "fds", "questions", "search", "sketches", "transforms"},
     "mcp": {"lake", "report", "results", "fds", "questions"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
@@ -645,7 +645,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "demo": {"sources"},
 }
-EVERYBODY = {"errors", "_version", "logs", "once", "processes", "stages", "untrusted"}
+EVERYBODY = {"errors", "_version", "logs", "once", "outputs", "processes", "stages", "untrusted", "watch"}
 
 
 def _imports(path: Path) -> Iterator[tuple[str, str]]:

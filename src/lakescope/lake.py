@@ -22,6 +22,8 @@ from lakescope.history.answers import Drift, Version
 from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.once import once
 from lakescope.profile.view import column_view
+from lakescope.questions.augment import AugmentRequest, JoinedRequest
+from lakescope.questions.autojoin import LakeAutojoinRequest
 from lakescope.questions.batches import on_spark
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.dependencies import LakeDependenciesRequest
@@ -33,9 +35,11 @@ from lakescope.questions.paths import JoinPathsRequest
 from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.answers import (
+    Added,
     Correlated,
     CorrelationRank,
     Engine,
+    Find,
     Joinable,
     JoinPath,
     JoinRank,
@@ -43,7 +47,7 @@ from lakescope.search.answers import (
     Measure,
     Retrieval,
 )
-from lakescope.search.augment import Added, augmented, check_output, write_table
+from lakescope.search.augment import augmented
 from lakescope.search.batch import named
 from lakescope.search.code import (
     INFINITE,
@@ -69,6 +73,8 @@ from lakescope.stages import COMMAND, Stage
 from lakescope.store.index import Index
 from lakescope.store.records import records_of
 from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
+from lakescope.transforms.answers import TransformJoin
+from lakescope.watch import NOBODY, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,8 +94,6 @@ if TYPE_CHECKING:
     from lakescope.sources.locations import TableLocation
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
-    from lakescope.transforms.clock import Clock
-    from lakescope.transforms.discover import TransformJoin
     from lakescope.transforms.lake_wide import TransformSearch
     from lakescope.upkeep.deep import Finding
 
@@ -501,13 +505,22 @@ class Lake:
         column: str,
         *,
         query_rows: int | None = None,
-        most: int | None = None,
+        most: int = 1_000_000,
+        out: str | os.PathLike[str] | None = None,
     ) -> JoinedRows:
-        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.search.joined import MOST_ROWS, joined
+        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most.
 
-        most = MOST_ROWS if most is None else most
-        return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
+        The table is written to ``out``, if that is named.
+        """
+        return JoinedRequest(
+            query=query,
+            on=on,
+            table=table,
+            column=column,
+            query_rows=query_rows,
+            most=most,
+            out=None if out is None else os.fspath(out),
+        ).ask(self)
 
     @from_one_generation
     def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
@@ -597,21 +610,19 @@ class Lake:
         k: int = 10,
         *,
         candidates: int = 20,
-        budget: float | Clock | None = 60.0,
+        budget: float | None = 60.0,
+        watch: Watch | None = None,
     ) -> Results[TransformJoin]:
         """Tables of the lake that join with the query once keys are rewritten, with the program for each.
 
         ``query`` is the name of a table of the lake, the path of another one, or a frame. The index finds tables that
         share rare q-grams with it; for the first ``candidates`` of them programs are learnt, until ``budget`` seconds
         are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
-        :func:`lakescope.autojoin` with the ``location`` of one does the join.
+        :func:`lakescope.autojoin` with the ``location`` of one does the join. Whoever watches is told what is done, and
+        may end it.
         """
-        from lakescope.transforms.clock import Clock
-        from lakescope.transforms.discover import Request
-        from lakescope.transforms.plan import held
-
-        place = self.location(query) if self._is_table(query) else held(query)
-        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
+        request = LakeAutojoinRequest(query=query, k=k, candidates=candidates, budget=budget)
+        return request.ask(self, watch or NOBODY)
 
     @from_one_generation
     def autojoin_batch(
@@ -622,15 +633,8 @@ class Lake:
         ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
         not be asked about. Executors must see the index and the tables.
         """
-        from lakescope.pipeline.batch import over_numbers
-        from lakescope.results import arrow_schema
-        from lakescope.transforms.discover import Request
-        from lakescope.transforms.lake_wide import BatchTransform, SearchTransforms
-
-        request = Request(k, candidates)
-        request.check()
-        task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
-        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
+        request = LakeAutojoinRequest(query=None, k=k, candidates=candidates, budget=budget)
+        return on_spark(spark, request.batch(self))
 
     @from_one_generation
     def correlated(
@@ -807,23 +811,46 @@ class Lake:
     def augment(
         self,
         query: Any,
-        key: str | Sequence[str],
-        target: str,
-        out: str | os.PathLike[str],
+        key: str | Sequence[str] | None = None,
+        target: str | None = None,
+        out: str | os.PathLike[str] | None = None,
         k: int = 5,
         *,
+        finds: Sequence[Correlated] | Sequence[Find] | None = None,
+        measure: Measure = "pearson",
         agg: Aggregate = "mean",
+        query_agg: Aggregate | None = None,
         rank: CorrelationRank = "lower",
+        retrieval: Retrieval = "z",
+        weight_join: float = 0.0,
+        weight_corr: float = 1.0,
+        mean: Mean = "geometric",
         given: str | None = None,
+        own: bool = False,
     ) -> Results[Added]:
-        """Join the columns that correlate best into the query's table, write it to ``out``, say what each adds."""
-        check_output(out)
-        columns = [key] if isinstance(key, str) else list(key)
-        found = self.correlated(query, columns, target, 3 * k, agg=agg, rank=rank, given=given)
-        table, added = self.augmented(query, columns, target, _one_of_each(found, k), agg=agg)
-        if added:
-            write_table(table, out)
-        return Results(Added, added, shown=added.shown, notes=found.notes)
+        """Join the ``k`` columns that correlate best into the query's table, write it to ``out``, say what each adds.
+
+        The columns are found as by :meth:`correlated`, whose options are taken; ``finds`` are some of its answers,
+        which are joined in instead of the best. Without ``out`` nothing is written.
+        """
+        return AugmentRequest(
+            query=query,
+            key=None if key is None else (key,) if isinstance(key, str) else tuple(key),
+            target=target,
+            out=None if out is None else os.fspath(out),
+            k=k,
+            finds=finds,  # type: ignore[arg-type]  # whatever names a find becomes one
+            measure=measure,
+            agg=agg,
+            query_agg=query_agg,
+            rank=rank,
+            retrieval=retrieval,
+            weight_join=weight_join,
+            weight_corr=weight_corr,
+            mean=mean,
+            given=given,
+            own=own,
+        ).ask(self)
 
     @from_one_generation
     def augmented(
@@ -1091,7 +1118,7 @@ class Lake:
         A column for which there is none keeps its name. Returns the names that were written.
         """
         from lakescope.headers.export import named, write_named
-        from lakescope.search.augment import check_output
+        from lakescope.outputs import check_output
 
         check_output(out)
         place = self._place(query)
@@ -1342,14 +1369,6 @@ def _header_request(options: Mapping[str, Any]) -> HeaderRequest:
     request = HeaderRequest(**options)
     request.check()
     return request
-
-
-def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:
-    """The best finds, each column once whatever keys it was found by."""
-    best: dict[tuple[str, str], Correlated] = {}
-    for each in found:
-        best.setdefault((each.table, each.column), each)
-    return list(best.values())[:k]
 
 
 def _known(name: str, columns: Mapping[str, object]) -> str:

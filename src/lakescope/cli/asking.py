@@ -7,8 +7,8 @@ A command asks what its question declares, and adds how the answer is printed, w
 from __future__ import annotations
 
 import functools
+import re
 from inspect import Parameter, cleandoc
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,13 +16,14 @@ import typer.core
 import typer.main
 
 from lakescope import questions
+from lakescope.cli.opening import is_index, open_lake
 from lakescope.cli.output import Format
 from lakescope.errors import BadRequest
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
 if TYPE_CHECKING:
-    from lakescope.cli.printings import Printing
+    from lakescope.cli.printing import Printing
 
 _INDEX = parameter(
     "index", Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
@@ -108,10 +109,11 @@ def command(name: str) -> Any:
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
+        tables = [str(values[name]) for name, option in asked_for.items() if option.meaning is Meaning.TABLE]
         if index is None:
-            _refuse_index(str(values["query"]))
-        from lakescope.cli.opening import open_lake
-
+            _refuse_index(name, tables)
+        else:
+            _refuse_order(name, index, tables)
         shown.show(None if index is None else open_lake(index), asked, form)
 
     parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
@@ -147,6 +149,8 @@ def _parameter(option: Option) -> Parameter:
     """An option as the library of the command line understands it."""
     kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
     default = Parameter.empty if option.required else option.default
+    if option.meaning is Meaning.SECONDS:
+        kind, default = str, default if default is None else f"{default:g}s"
     if isinstance(default, tuple):
         default = ",".join(default) or None
     if default is None:
@@ -162,11 +166,17 @@ def _parameter(option: Option) -> Parameter:
 
 def _parsed(option: Option, value: Any) -> Any:
     """A value as the question wants it: several by commas; where None has no word of its own, 0 says it."""
+    if option.meaning is Meaning.SECONDS and isinstance(value, str):
+        value = _seconds(value)
+    if option.meaning is Meaning.SIDES and isinstance(value, str):
+        left, equals, right = value.partition("=")
+        return (left.strip(), right.strip()) if equals else (value,)
     if option.type is tuple and isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if option.type is tuple and value is None and not option.nullable:
         return ()
-    return None if option.nullable and option.default is not None and value == 0 else value
+    says_none = option.default is not None or option.meaning is Meaning.SECONDS
+    return None if option.nullable and says_none and value == 0 else value
 
 
 def _gone(printing: type[Printing]) -> list[Parameter]:
@@ -183,7 +193,30 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
-def _refuse_index(path: str) -> None:
-    """Refuse an index where a table is asked about."""
-    if Path(path, "manifest.json").exists():
-        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table, or ask: lakescope fds lake {path}")
+def _refuse_index(name: str, tables: list[str]) -> None:
+    """Refuse an index where a table is asked about, and name the command that asks one."""
+    for path in filter(is_index, tables):
+        hint = "name a table"
+        asks_lake = f"{name.split()[0]} lake"
+        if asks_lake in questions.COMMANDS:
+            others = [each for each in tables if each != path]
+            hint += f", or ask: {' '.join(['lakescope', asks_lake, path, *others])}"
+        raise BadRequest(f"{path} is an index, not a table", hint=hint)
+
+
+def _refuse_order(name: str, index: str, tables: list[str]) -> None:
+    """Refuse an index that is named after the table that it is asked about, as some commands had it once."""
+    for path in filter(is_index, tables):
+        if not is_index(index):
+            raise BadRequest(f"the index comes first: {path}", hint=f"lakescope {name} {path} {index} ...")
+
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(text: str) -> float:
+    """``30s``, ``2m`` or plain seconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smh]?)", text.strip())
+    if found is None:
+        raise BadRequest(f"{text!r} is no time", hint="write 30s, 2m or 1h")
+    return float(found[1]) * _UNITS[found[2]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakescope.search.augment import check_output
+from lakescope.outputs import check_output
 from lakescope.search.reading import batches_of
 from lakescope.sources.model import Batch
 from lakescope.sources.names import unique_names

@@ -11,9 +11,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from lakescope.errors import BadRequest
-from lakescope.mcp.bounds import MOST, Answer, bounded, plain, short
+from lakescope.mcp.bounds import MOST, Answer, bounded
+from lakescope.mcp.plans import TOLD
 from lakescope.mcp.queries import Queries
 from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-#: Seconds that looking for dependencies or a transformation may take.
-MOST_SECONDS = 30.0
 #: What is told of a column unless it is asked for alone.
 _COLUMN = ("name", "type", "rows", "nulls", "distinct", "distinct_exact", "unique", "minimum", "maximum", "alerts")
 _ALONE = (
@@ -32,9 +32,6 @@ _ALONE = (
     *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
 )
 _TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
-_SAMPLE_ROWS = 5
-#: Characters of a program in words.
-_PROGRAM = 600
 
 
 def _in_turn(method: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -93,6 +90,8 @@ class LakeTools:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
             found = kind.of(values, "agents").ask(self._lake)
+            if not isinstance(found, Results):
+                return TOLD[about.name](found)
         names = about.brief or [each.name for each in fields(found.kind)]
         records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
@@ -117,30 +116,6 @@ class LakeTools:
         ]
         return bounded("columns", records, limit=len(records) or 1, notes=found.notes)
 
-    @_in_turn
-    def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
-        """How two tables join whose keys are written differently: the programs in words, as SQL, and some rows."""
-        import lakescope
-
-        with self._subject(left, located=True) as first, self._subject(right, located=True) as second:
-            plan = lakescope.autojoin(first, second, fuzzy=fuzzy, budget=_seconds(seconds))
-            told: dict[str, Any] = {
-                "found": bool(plan),
-                "direction": plan.direction,
-                "columns": list(plan.columns),
-                "keys": list(plan.keys),
-                "fuzzy": None if plan.fuzzy is None else plan.fuzzy.words(),
-                "coverage": plan.coverage,
-                "source_coverage": plan.source_coverage,
-                "reason": plan.reason,
-            }
-            rows = plan.table().slice(0, _SAMPLE_ROWS).to_pylist() if plan else []
-            unmatched = {side: plan.unmatched(side, 3).to_pylist() for side in ("left", "right")} if plan else {}
-            pairs = plan.pairs().num_rows
-        told["unmatched"] = {side: [plain(row) for row in some] for side, some in unmatched.items()}
-        answer = bounded("rows", [plain(row) for row in rows], limit=_SAMPLE_ROWS, notes=plan.notes, **told)
-        return {**answer, "programs": [short(each.words(), _PROGRAM) for each in plan.programs], "total": pairs}
-
     def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
 
@@ -149,9 +124,3 @@ def _at_most(k: int) -> int:
     if not 1 <= k <= 100:
         raise BadRequest(f"k must be from 1 to 100, not {k}", hint="ask for 10")
     return k
-
-
-def _seconds(seconds: float) -> float:
-    if not 0 < seconds <= MOST_SECONDS:
-        raise BadRequest(f"{seconds:g} seconds are too many or too few", hint=f"at most {MOST_SECONDS:g}")
-    return seconds

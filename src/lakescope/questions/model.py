@@ -23,7 +23,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     Self,
     TypeAlias,
     TypeVar,
@@ -36,6 +35,9 @@ from typing import (
 
 from lakescope.errors import BadRequest
 from lakescope.results import Results
+from lakescope.search.answers import Find
+from lakescope.watch import NOBODY as NOBODY
+from lakescope.watch import Watch as Watch
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -67,12 +69,20 @@ class Meaning(Enum):
     LAKE_TABLE = "a table of the lake"
     COLUMN = "a column of the query"
     COLUMNS = "columns of the query"
+    SIDES = "a column of both tables, or one of each"
+    FINDS = "columns that were found to correlate"
+    SECONDS = "seconds; on the command line also 30s, 2m or 1h"
 
 
 Table: TypeAlias = Annotated[Any, Meaning.TABLE]
 LakeTable: TypeAlias = Annotated[str, Meaning.LAKE_TABLE]
 Column: TypeAlias = Annotated[str, Meaning.COLUMN]
 Columns: TypeAlias = Annotated[tuple[str, ...], Meaning.COLUMNS]
+Sides: TypeAlias = Annotated[tuple[str, ...], Meaning.SIDES]
+Finds: TypeAlias = Annotated[tuple[Find, ...], Meaning.FINDS]
+Seconds: TypeAlias = Annotated[float, Meaning.SECONDS]
+#: What a route of REST is asked by: GET answers, POST keeps the table that is made as a file of the visitor's, too.
+Verb: TypeAlias = Literal["GET", "POST"]
 
 
 # --- what an annotation may hold --------------------------------------------------------------------------------------
@@ -176,6 +186,8 @@ class Option:
             return None
         if self.meaning is Meaning.TABLE:
             return value
+        if self.meaning is Meaning.FINDS:
+            return self._finds(value)
         if self.type is tuple:
             return self._several(value)
         if self.type is bool:
@@ -195,6 +207,23 @@ class Option:
         if not isinstance(items, Sequence) or not all(isinstance(each, str) for each in items):
             raise BadRequest(f"{self.name} must be one text or several, not {value!r}", hint=self._good())
         return tuple(items)
+
+    def _finds(self, value: Any) -> tuple[Find, ...]:
+        """Finds, from what has their fields: an answer, an object of JSON, or a list."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise BadRequest(f"{self.name} must be finds, not {value!r}", hint=self._good())
+        return tuple(map(self._find, value))
+
+    def _find(self, value: Any) -> Find:
+        if isinstance(value, Mapping):
+            parts: list[Any] = [value.get(name) for name in Find._fields]
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            parts = list(value)
+        else:
+            parts = [getattr(value, name, None) for name in Find._fields]
+        if len(parts) != len(Find._fields) or not all(isinstance(part, str) for part in parts):
+            raise BadRequest(f"{self.name}: {value!r} is no find", hint="name its table, key and column")
+        return Find(*parts)
 
     def _chosen(self, value: str) -> str:
         if self.choices and value not in self.choices:
@@ -326,26 +355,6 @@ def _bare(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-# --- progress ---------------------------------------------------------------------------------------------------------
-
-
-class Watch(Protocol):
-    """Whoever waits for an answer and is told what is done."""
-
-    def tell(self, doing: str, share: float | None = None) -> None:
-        """Say what is done, and the share that is done if it is known."""
-
-
-class _Nobody:
-    """Nobody waits, or nobody wants to know."""
-
-    def tell(self, doing: str, share: float | None = None) -> None:
-        return
-
-
-NOBODY: Final[Watch] = _Nobody()
-
-
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
@@ -357,7 +366,8 @@ class Question:
     kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
     room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
     Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python
-    calls it, and ``path`` what REST does, if otherwise.
+    calls it, and ``path`` what REST does, if otherwise; ``verbs`` are those of its route. ``page`` is its address in
+    the web app, and ``form`` where a form is sent to that has a table made, if there are such.
     ``absent`` says which faces do not ask it, and why.
     """
 
@@ -372,12 +382,22 @@ class Question:
     indexed: bool = True
     method: str = ""
     path: str = ""
+    page: str = ""
+    form: str = ""
+    verbs: tuple[Verb, ...] = ("GET",)
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     absent: tuple[NotOn, ...] = ()
 
+    @property
+    def makes(self) -> bool:
+        """Whether a table is made, which a server keeps as a file of the visitor's."""
+        return "POST" in self.verbs
+
     def is_on(self, face: Face) -> bool:
         """Whether a face asks it."""
+        if face == "web" and not (self.page or self.form):
+            return False
         return not any(face in each.faces for each in self.absent)
 
 

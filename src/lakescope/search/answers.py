@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from lakescope.sketches.aggregates import Aggregate
 
@@ -103,6 +103,33 @@ class Correlated:
     verified_rows: int | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+class Find(NamedTuple):
+    """A column that was found to correlate: its table, the key that it is joined by, and its name."""
+
+    table: str
+    key: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A column that was joined in.
+
+    ``filled`` is the share of the table's rows that got a number, ``explains`` the share of the target's variance that
+    the columns added so far explain together in a straight line, ``adds`` what this one added to it.
+    """
+
+    name: str
+    table: str
+    column: str
+    key: str
+    aggregate: str
+    correlation: float
+    filled: float
+    explains: float
+    adds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import BadRequest
-from lakescope.search.answers import Correlated
+from lakescope.search.answers import Added, Correlated
 from lakescope.search.keyed import KeyedQuery, read_keyed
 from lakescope.values.canonical import Kind
 
@@ -21,42 +18,6 @@ if TYPE_CHECKING:
 
 F64 = npt.NDArray[np.float64]
 U64 = npt.NDArray[np.uint64]
-
-FORMATS = (".parquet", ".csv", ".arrow")
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A column that was joined in.
-
-    ``filled`` is the share of the table's rows that got a number, ``explains`` the share of the target's variance that
-    the columns added so far explain together in a straight line, ``adds`` what this one added to it.
-    """
-
-    name: str
-    table: str
-    column: str
-    key: str
-    aggregate: str
-    correlation: float
-    filled: float
-    explains: float
-    adds: float
-
-
-def check_output(out: str | os.PathLike[str]) -> None:
-    """Refuse a file that cannot be written before anything is read."""
-    path = Path(out)
-    if path.suffix.lower() not in FORMATS:
-        raise BadRequest(f"cannot write {path.name}", hint=f"end its name with {', '.join(FORMATS)}")
-    check_folder(path)
-
-
-def check_folder(out: str | os.PathLike[str]) -> None:
-    """Refuse a file whose directory is not there."""
-    parent = Path(out).absolute().parent
-    if not parent.is_dir():
-        raise BadRequest(f"{parent} is no directory", hint="make it first")
 
 
 def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]]:
@@ -188,25 +149,3 @@ def _scaled(numbers: F64) -> F64:
     """Numbers divided by the largest: squares of huge and of tiny ones are none."""
     largest = np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)
     return numbers / largest if largest else numbers
-
-
-def write_table(table: pa.Table, out: str | os.PathLike[str]) -> None:
-    """Write a table in the format its name asks for, whole or not at all."""
-    path = Path(out)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if path.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
-
-            pq.write_table(table, draft)
-        elif path.suffix.lower() == ".csv":
-            import pyarrow.csv as pc
-
-            pc.write_csv(table, draft)
-        else:
-            import pyarrow.feather as feather
-
-            feather.write_feather(table, str(draft))
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

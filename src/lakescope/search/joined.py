@@ -34,8 +34,6 @@ _AS_TARGET = {"decimal": 1.0, "integer": 0.8}
 #: Weight of a column of whole numbers that never repeat, or are years: an id, most likely.
 _ID = 0.2
 _YEARS = 1500, 2100
-#: Rows of a join that are made unless more are asked for.
-MOST_ROWS = 1_000_000
 
 
 def head(query: Any, rows: int) -> pa.Table:
@@ -137,7 +135,7 @@ class JoinedRows:
 
 
 def joined(
-    query: Any, on: str, other: Any, column: str, name: str, *, query_rows: int | None = None, most: int = MOST_ROWS
+    query: Any, on: str, other: Any, column: str, name: str, *, query_rows: int | None = None, most: int
 ) -> JoinedRows:
     """All rows of the query (or the first ``query_rows``) beside the rows of another table with the same value.
 

@@ -16,6 +16,7 @@ from lakescope.errors import BadRequest
 from lakescope.report.text import STEERING
 from lakescope.search.code import as_sql
 from lakescope.search.reading_code import Reader, text_reader
+from lakescope.transforms.answers import PLAN_DIALECTS
 from lakescope.transforms.evaluate import BETWEEN
 from lakescope.transforms.program import Constant, Expression, Operator, Piece
 from lakescope.transforms.steps import (
@@ -37,7 +38,7 @@ from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL,
 if TYPE_CHECKING:
     from lakescope.transforms.plan import Plan
 
-DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
+DIALECTS = PLAN_DIALECTS
 #: A pattern of at most so many last characters.
 _LAST = r"(?s).{1,%d}\z"
 #: Texts that join by distance, and their keys; how many of them are listed.

@@ -19,12 +19,12 @@ from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import fsum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from lakescope.errors import BadRequest
+from lakescope.transforms.answers import FuzzyMethod
 from lakescope.transforms.chance import precision_of
 from lakescope.transforms.clock import Clock
 from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
-Method = Literal["expected", "constrained"]
 
 #: Keys that a text is compared with: those that share most of its rare 3-grams.
 CANDIDATES = 24
@@ -75,7 +74,7 @@ class Fuzzy:
     """
 
     rules: tuple[Rule, ...]
-    method: Method
+    method: FuzzyMethod
     joined: int
     precision: float
     one_to_one: bool = True
@@ -475,7 +474,7 @@ def optimise(
     values: Sequence[Sequence[str]],
     keys: Sequence[str],
     *,
-    method: Method = "expected",
+    method: FuzzyMethod = "expected",
     precision: float = 0.9,
     one_to_one: bool = True,
     taken: frozenset[int] = frozenset(),
@@ -487,10 +486,6 @@ def optimise(
     Keys that are ``taken`` are compared with, so that values which belong to them stay away from others. When it
     is late no further distance is tried.
     """
-    if method not in ("expected", "constrained"):
-        raise BadRequest(f"no method {method!r}", hint="use expected or constrained")
-    if not 0 < precision <= 1:
-        raise BadRequest(f"the precision must be above 0 and at most 1, not {precision}", hint="0.9 is a good one")
     work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances, clock)
 
     def by_constraint(name: str, usable: npt.NDArray[np.bool_]) -> float:

@@ -15,8 +15,9 @@ from lakescope.search.grams import GramHit, GramSearch
 from lakescope.search.joinable import JoinSearch
 from lakescope.search.reading import located
 from lakescope.store.index import Index
+from lakescope.transforms.answers import TransformJoin
 from lakescope.transforms.clock import Clock
-from lakescope.transforms.discover import Candidate, Request, TransformJoin, transform_joins
+from lakescope.transforms.discover import Candidate, TransformCriteria, transform_joins
 
 
 class TransformSearch:
@@ -26,10 +27,12 @@ class TransformSearch:
         self._index, self._joins = index, joins
         self.grams = GramSearch(index, joins.inverted)
 
-    def search(self, query: Any, table: str | None, request: Request, clock: Clock) -> Results[TransformJoin]:
+    def search(
+        self, query: Any, table: str | None, criteria: TransformCriteria, clock: Clock
+    ) -> Results[TransformJoin]:
         """Tables that join with a query, which is ``table`` if it is one of the lake."""
         own = range(0) if table is None else self._joins.columns_of(table)
-        return transform_joins(query, request, self.grams, self._candidate, self._table_of, own, clock)
+        return transform_joins(query, criteria, self.grams, self._candidate, self._table_of, own, clock)
 
     def _table_of(self, hit: GramHit) -> str:
         return self._joins.table_of(hit.number)
@@ -79,7 +82,7 @@ class SearchTransforms:
 
     path: str
     generation: int
-    request: Request
+    criteria: TransformCriteria
     budget: float | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,7 +95,7 @@ class SearchTransforms:
 
     def _answer(self, search: TransformSearch, table: str, place: str) -> list[BatchTransform]:
         try:
-            found = search.search(place, table, self.request, Clock.of(self.budget))
+            found = search.search(place, table, self.criteria, Clock(self.budget))
         except LakescopeError as error:
             return [_nothing(table, error.message)]
         late = "; ".join(note for note in found.notes if "not looked at" in note)
