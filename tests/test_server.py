@@ -575,6 +575,7 @@ def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
     searched = {"search": urlencode(asked)}
     kept = f'name="search" value="{escape(searched["search"])}"'
     assert kept in client.get("/search/joins", params={"query": query, **searched}).text
+    data(client, "/describe", query=query, wait=60)
     part = client.get("/search", params={"query": query, **asked}).text
     (address,) = re.findall(r'data-part="(/search/joins[?][^"]*)"', part)
     assert parse_qs(unescape(address).partition("?")[2])["search"] == [searched["search"]]

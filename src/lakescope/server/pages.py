@@ -963,6 +963,8 @@ async def pair_plan(
         asked,
         "part_plan.html",
         "How they join",
+        left=asked.left,
+        right=asked.right,
         kept=list(pairs(chosen(asked))),
         crumbs=[(link("/pair", left=asked.left, right=asked.right), "Join two")],
     )
