@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from lakescope.cli.printings import PRINTINGS
+from lakescope.faces.cli.printings import PRINTINGS
 from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.questions.model import FACES, UNSET, Face, Meaning, Option, options_of
 

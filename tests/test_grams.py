@@ -207,7 +207,7 @@ def test_an_index_without_q_grams_says_so(lake: Lake) -> None:
 
 
 def test_on_the_command_line(lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from lakescope.cli import main
+    from lakescope.faces.cli import main
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["lakescope", "autojoin", *arguments])

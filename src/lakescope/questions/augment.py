@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from lakescope.engines.correlations.answers import Correlated
+from lakescope.engines.joins.answers import Added
 from lakescope.errors import BadRequest
-from lakescope.outputs import check_output, write_table
 from lakescope.questions.correlated import CorrelationOptions
 from lakescope.questions.model import Column, Finds, LakeTable, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
-from lakescope.search.answers import Added, Correlated
+from lakescope.tables.writing import check_output, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
 
+    from lakescope.engines.joins.joined import JoinedRows
     from lakescope.lake import Lake
-    from lakescope.search.joined import JoinedRows
 
 #: Columns that somebody may choose, and finds among which they are looked for again.
 _CHOSEN, _LOOKED_FOR = 20, 100
@@ -155,7 +156,7 @@ class JoinedRequest(Request["JoinedRows"]):
             check_output(self.out)
 
     def answer(self, lake: Lake, watch: Watch) -> JoinedRows:
-        from lakescope.search.joined import joined
+        from lakescope.engines.joins.joined import joined
 
         place = lake.location(self.table)
         found = joined(

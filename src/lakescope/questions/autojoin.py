@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from lakescope.engines.transforms.answers import FuzzyMethod, Reference, TransformJoin
 from lakescope.errors import BadRequest
 from lakescope.questions.model import Batch, NotOn, On, Range, Request, Seconds, Sides, Table, Watch, question
 from lakescope.results import Results
-from lakescope.transforms.answers import FuzzyMethod, Reference, TransformJoin
 
 if TYPE_CHECKING:
+    from lakescope.engines.transforms.discover import TransformCriteria
+    from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
+    from lakescope.engines.transforms.plan import Plan
     from lakescope.lake import Lake
-    from lakescope.transforms.discover import TransformCriteria
-    from lakescope.transforms.fuzzyjoin import FuzzyJoin
-    from lakescope.transforms.plan import Plan
 
 _HINT = "30 is a good one; in Python, None is no limit"
 _SERVED, _AGENTS = Range(above=0, most=120, hint=_HINT), Range(above=0, most=30, hint=_HINT)
@@ -75,8 +75,8 @@ class AutojoinRequest(Request["Plan"]):
     budget: _Budget = 30.0
 
     def answer(self, lake: Lake | None, watch: Watch) -> Plan:
-        from lakescope.transforms.autojoin import autojoin
-        from lakescope.transforms.clock import Clock
+        from lakescope.engines.transforms.autojoin import autojoin
+        from lakescope.engines.transforms.clock import Clock
 
         sides = _located(lake, self.left), _located(lake, self.right)
         return autojoin(*sides, Clock(self.budget, watch), fuzzy=self.fuzzy)
@@ -127,20 +127,20 @@ class LakeAutojoinRequest(Request[Results[TransformJoin]]):
     @property
     def criteria(self) -> TransformCriteria:
         """What the search must know."""
-        from lakescope.transforms.discover import TransformCriteria
+        from lakescope.engines.transforms.discover import TransformCriteria
 
         return TransformCriteria(self.k, self.candidates)
 
     def answer(self, lake: Lake, watch: Watch) -> Results[TransformJoin]:
-        from lakescope.transforms.clock import Clock
-        from lakescope.transforms.plan import held
+        from lakescope.engines.transforms.clock import Clock
+        from lakescope.engines.transforms.plan import held
 
         place = lake.location(self.query) if lake._is_table(self.query) else held(self.query)
         return lake._transforms.search(place, lake._table_of(self.query), self.criteria, Clock(self.budget, watch))
 
     def batch(self, lake: Lake) -> Batch:
         """Every table by itself: executors read them, and their candidates."""
-        from lakescope.transforms.lake_wide import BatchTransform, SearchTransforms
+        from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
 
         task = SearchTransforms(*lake._published_as, self.criteria, self.budget)
         return Batch(int(lake._index.manifest.summary["tables"]), task, BatchTransform)
@@ -188,8 +188,8 @@ class FuzzyJoinRequest(Request["FuzzyJoin"]):
             raise BadRequest(f"on is one column or one of each table, not {len(self.on)}", hint="title=name")
 
     def answer(self, lake: Lake | None, watch: Watch) -> FuzzyJoin:
-        from lakescope.transforms.clock import Clock
-        from lakescope.transforms.fuzzyjoin import fuzzyjoin
+        from lakescope.engines.transforms.clock import Clock
+        from lakescope.engines.transforms.fuzzyjoin import fuzzyjoin
 
         return fuzzyjoin(
             *(_located(lake, self.left), _located(lake, self.right), self.on, Clock(self.budget, watch)),

@@ -33,9 +33,9 @@ from typing import (
     get_type_hints,
 )
 
+from lakescope.engines.correlations.answers import Find
 from lakescope.errors import BadRequest
 from lakescope.results import Results
-from lakescope.search.answers import Find
 from lakescope.watch import NOBODY as NOBODY
 from lakescope.watch import Watch as Watch
 

@@ -1,0 +1,126 @@
+"""The tools: each asks a lake one question and returns a bounded answer. No protocol here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import fields
+from functools import wraps
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+from lakescope.errors import BadRequest
+from lakescope.faces.mcp.bounds import MOST, Answer, bounded
+from lakescope.faces.mcp.plans import TOLD
+from lakescope.faces.mcp.queries import Queries
+from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.results import Results
+
+if TYPE_CHECKING:
+    from lakescope.faces.mcp.subjects import Subject
+    from lakescope.lake import Lake
+
+P = ParamSpec("P")
+
+#: What is told of a column unless it is asked for alone.
+_COLUMN = ("name", "type", "rows", "nulls", "distinct", "distinct_exact", "unique", "minimum", "maximum", "alerts")
+_ALONE = (
+    *_COLUMN,
+    *("data_class", "type_share", "kinds", "empty", "markers", "disguised", "distinct_low", "distinct_high"),
+    *("mean", "std", "quartiles", "quantile_error", "outliers", "length_min", "length_max"),
+    *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
+)
+_TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
+
+
+def _in_turn(method: Callable[P, Answer]) -> Callable[P, Answer]:
+    """One question at a time: searches share what they have opened."""
+
+    @wraps(method)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> Answer:
+        with _TURN:
+            return method(*args, **kwargs)
+
+    return asked
+
+
+_TURN = Lock()
+
+
+class LakeTools:
+    """The questions of one lake, for agents."""
+
+    def __init__(self, lake: Lake, allowed: Path | None = None) -> None:
+        self._lake = lake
+        self._queries = Queries(lake, allowed)
+
+    @_in_turn
+    def list_tables(self, like: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
+        """Tables of the lake, those whose name holds a text if one is given."""
+        wanted = (like or "").lower()
+        records = [
+            {name: record[name] for name in _TABLE}
+            for record in self._lake.tables().to_pylist()
+            if wanted in record["table"].lower()
+        ]
+        info = self._lake.info()
+        about = {name: info[name] for name in ("tables", "columns", "rows", "errors", "warnings")}
+        return bounded("tables", records, limit=limit, offset=offset, lake=about)
+
+    @_in_turn
+    def profile(self, table: str, column: str | None = None, limit: int = 40, offset: int = 0) -> Answer:
+        """What is in a table: its columns; everything about one of them if it is named."""
+        found = self._lake.profile(table)
+        about = {name: found.table[name] for name in ("table", "format", "bytes", "rows", "complete")}
+        if column is not None:
+            record = found.column(column)
+            return bounded("columns", [{name: record[name] for name in _ALONE}], limit=1, **about)
+        records = [{name: each[name] for name in _COLUMN} for each in found.columns]
+        problems = [f"{each['severity']}: {each['code']}: {each['detail']}" for each in found.problems[:5]]
+        return bounded("columns", records, limit=limit, offset=offset, notes=problems, **about)
+
+    @_in_turn
+    def ask(self, kind: type[Request[Any]], given: Mapping[str, Any], limit: int = MOST, offset: int = 0) -> Answer:
+        """Ask a question with values as an agent gave them."""
+        about, values = kind.about, dict(given)
+        with ExitStack() as opened:
+            for name, option in options_of(kind, "agents").items():
+                if option.meaning is Meaning.TABLE:
+                    subject = self._subject(values[name], located=not about.indexed)
+                    values[name] = opened.enter_context(subject)
+            found = kind.of(values, "agents").ask(self._lake)
+            if not isinstance(found, Results):
+                return TOLD[about.name](found)
+        names = about.brief or [each.name for each in fields(found.kind)]
+        records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
+        return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
+
+    @_in_turn
+    def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:
+        """Names for the columns of a table that has none, borrowed from the lake."""
+        with self._subject(query) as what:
+            found = self._lake.suggest_headers(what, mode=mode, k=_at_most(k), m=1)
+        best = list(found[0].headers) if len(found) else [None] * len(found.columns)
+        records = [
+            {
+                "position": place,
+                "column": column,
+                "suggested": best[place],
+                "candidates": [
+                    {"header": each.header, "weight": each.weight, "reasons": each.reasons}
+                    for each in found.candidates[place]
+                ],
+            }
+            for place, column in enumerate(found.columns)
+        ]
+        return bounded("columns", records, limit=len(records) or 1, notes=found.notes)
+
+    def _subject(self, query: Subject, *, located: bool = False) -> Any:
+        return self._queries.opened(query.table, query.csv, query.file, located=located)
+
+
+def _at_most(k: int) -> int:
+    if not 1 <= k <= 100:
+        raise BadRequest(f"k must be from 1 to 100, not {k}", hint="ask for 10")
+    return k
