@@ -41,7 +41,6 @@ from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.paths import JoinPathsRequest
-from lakescope.report.text import profile_text
 from lakescope.results import Results
 from lakescope.search.code import (
     INFINITE,
@@ -55,6 +54,7 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
+from lakescope.show.text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
     from lakescope.engines.transforms.lake_wide import TransformSearch
-    from lakescope.report.site import Report
+    from lakescope.show.site import Report
     from lakescope.sources.io.locations import TableLocation
     from lakescope.store.deep_check import Finding
     from lakescope.store.push import Pushed
@@ -129,7 +129,7 @@ class TableProfile:
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import profile_html
+        from lakescope.show.notebook import profile_html
 
         return profile_html(self.to_dict())
 
@@ -726,7 +726,7 @@ class Lake:
         query_agg: Aggregate | None = None,
     ) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
-        from lakescope.report.charts import scatter_chart
+        from lakescope.show.charts import scatter_chart
 
         x, y = (
             column.to_pylist() for column in self.scatter_points(query, key, target, found, query_agg=query_agg).columns
@@ -1167,7 +1167,7 @@ class Lake:
         ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
         is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
         """
-        from lakescope.report.site import write_report
+        from lakescope.show.site import write_report
 
         return write_report(self, out, form, progress)
 
@@ -1280,7 +1280,7 @@ class Lake:
         return f"Lake({self.path!r}: {sizes})"
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import lake_html
+        from lakescope.show.notebook import lake_html
 
         return lake_html(self.info())
 

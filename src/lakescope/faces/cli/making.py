@@ -13,8 +13,8 @@ from lakescope.faces.cli.progress import watching
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest, LakeAutojoinRequest
 from lakescope.questions.model import On, Request, options_of
-from lakescope.report.text import aligned, shorten
 from lakescope.results import Results
+from lakescope.show.text import aligned, shorten
 from lakescope.tables.writing import check_folder, check_output, write_table
 
 #: Rows of the joined table, of evidence and of what is left that are shown, and characters of their cells.

@@ -24,7 +24,7 @@ from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch, options_of
 from lakescope.results import Results
-from lakescope.server.graph import lake_map
+from lakescope.show.lake_map import lake_map
 
 if TYPE_CHECKING:
     from lakescope.engines.joins.answers import Joinable
