@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -43,7 +44,7 @@ from lakescope.faces.rest.asking import QUERY_HELP, json_address, route_of
 from lakescope.faces.serving.app import create_app
 from lakescope.faces.serving.service import Service
 from lakescope.faces.web import pages
-from lakescope.faces.web.forms import page_address
+from lakescope.faces.web.forms import OptionForm, page_address
 from lakescope.lake import Lake
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
 from lakescope.questions.model import (
@@ -306,7 +307,8 @@ def test_the_page_passes_every_option_on(
     client: TestClient, served: list[Request[Any]], monkeypatch: pytest.MonkeyPatch, name: str, option: str
 ) -> None:
     kind = declared(name)
-    monkeypatch.setattr(pages, "_part", asked_at_once)
+    forms: list[OptionForm] = []
+    monkeypatch.setattr(pages, "_part", partial(asked_at_once, forms))
     monkeypatch.setattr(pages, "link", lambda *_, **__: "/healthz")
     monkeypatch.setattr(pages.RedirectResponse, "__init__", lambda self, *_, **__: Response.__init__(self, "made"))
     given = on_a_page(kind, option)
@@ -328,6 +330,10 @@ def test_the_page_passes_every_option_on(
         # The address of the page, as other pages link to it, asks the same.
         assert client.get(page_address(expected)).status_code == 200
         assert expected in served
+        served.clear()
+        # Its form, sent as it is, asks the same again.
+        assert client.get(forms[-1].action, params=sent(forms[-1])).status_code == 200
+        assert expected in served
 
 
 class Made:
@@ -336,14 +342,25 @@ class Made:
     id = "made"
 
 
-async def asked_at_once(request: Any, service: Any, visitor: str, ask: Any, *_: Any, **context: Any) -> Response:
-    """A part that is asked, and not shown; its form has a field for every option, or carries it along."""
+async def asked_at_once(
+    forms: list[OptionForm], request: Any, service: Any, visitor: str, ask: Any, *_: Any, **context: Any
+) -> Response:
+    """A part that is asked, and not shown."""
     ask()
     assert context["json"].startswith("/api/v1/")
-    form = context["options"]
-    names = {each.name for each in form.fields}
-    assert not names & {each for each, _ in form.hidden}
+    forms.append(context["options"])
     return Response("shown")
+
+
+def sent(form: OptionForm) -> dict[str, Any]:
+    """What a browser sends of a form: what nobody sees, and its fields, of those that are ticked only if they are."""
+    values: dict[str, list[str]] = {}
+    for name, value in form.hidden:
+        values.setdefault(name, []).append(str(value))
+    names = {each.name for each in form.fields}
+    assert not names & set(values)
+    shown = {each.name: each.value for each in form.fields if each.kind != "flag" or each.value == "true"}
+    return {**values, **shown}
 
 
 BATCHES = [each for each in offered("batch") if hasattr(declared(each.values[0]), "batch")]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Form, Query
+from pydantic import Field
 
 from lakescope.errors import NotFound
 from lakescope.faces.rest import api
@@ -22,7 +23,7 @@ _NAME = "name"
 #: What is asked before anything else, where pages have fields of their own for it.
 _FIRST = frozenset(("query", "left", "right", "table", "key", "target", "agg", "finds"))
 Question = TypeVar("Question", bound=Request[Any])
-FieldKind = Literal["choice", "flag", "switch", "number", "text"]
+FieldKind = Literal["choice", "flag", "switch", "number", "text", "texts"]
 
 
 def _is_of_table(kind: type[Request[Any]]) -> bool:
@@ -109,10 +110,9 @@ def _parameter(option: Option, place: Callable[..., Any]) -> Parameter:
         return parameter(option.name, several, None)
     if option.type is str or option.meaning is Meaning.TABLE:
         return parameter(option.name, Annotated[str, place(max_length=api.MOST_TEXT)], "")
-    described: Any = annotated(option, place)
-    kind, about = described.__origin__, described.__metadata__
-    # A number that was not filled in comes as an empty text.
-    return parameter(option.name, Annotated[Literal[""] | kind | None, *about], None)
+    # A number that was not filled in comes as an empty text, which has no bounds.
+    filled_in: Any = annotated(option, Field)
+    return parameter(option.name, Annotated[Literal[""] | filled_in | None, place()], None)
 
 
 def filled(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _field(option: Option, value: Any) -> FormField:
     label = option.name.replace("_", " ")
     default = "" if option.default is None or option.required else str(_plain(option.default))
     if option.type is tuple:
-        value = ", ".join(value) if value else ""
+        value = (*(value or ()), "")  # one more, to be filled in
     return FormField(
         *(option.name, label, option.help, _kind(option), _plain(value) if value is not None else ""),
         *(option.choices, default, least, None if within is None else within.most),
@@ -225,4 +225,6 @@ def _kind(option: Option) -> FieldKind:
         return "choice"
     if option.type is bool:
         return "switch" if option.default else "flag"
+    if option.type is tuple:
+        return "texts"
     return "number" if option.type in (int, float) else "text"
