@@ -133,9 +133,9 @@ class LakeAutojoinRequest(Request[Results[TransformJoin]]):
 
     def answer(self, lake: Lake, watch: Watch) -> Results[TransformJoin]:
         from lakescope.engines.transforms.clock import Clock
-        from lakescope.engines.transforms.plan import held
+        from lakescope.engines.transforms.plan import rereadable
 
-        place = lake.location(self.query) if lake._is_table(self.query) else held(self.query)
+        place = lake.location(self.query) if lake._is_table(self.query) else rereadable(self.query)
         return lake._transforms.search(place, lake._table_of(self.query), self.criteria, Clock(self.budget, watch))
 
     def batch(self, lake: Lake) -> Batch:

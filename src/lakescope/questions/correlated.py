@@ -40,7 +40,11 @@ class CorrelationOptions:
     query: Annotated[
         Table,
         "A table: its path, or the name of one of the lake.",
-        On("cli", names=("QUERY",)),
+        On(
+            "cli",
+            names=("QUERY",),
+            help="A table: its path, or the name of one of the lake, or TABLE.COLUMN: the target.",
+        ),
         NotOn("batch", why="it asks about all tables of the lake"),
     ]
     key: Annotated[
@@ -136,6 +140,7 @@ class CorrelationOptions:
     lane="quick",
     group="search",
     page="/search/correlated",
+    column="target",
     doing="looking for columns that correlate",
     examples=(
         "lakescope correlate lake.idx my.csv",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
+from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from numbers import Real
@@ -72,6 +73,7 @@ class Meaning(Enum):
     SIDES = "a column of both tables, or one of each"
     FINDS = "columns that were found to correlate"
     SECONDS = "seconds; on the command line also 30s, 2m or 1h"
+    SIZE = "a number of bytes"
 
 
 Table: TypeAlias = Annotated[Any, Meaning.TABLE]
@@ -83,6 +85,7 @@ Finds: TypeAlias = Annotated[tuple[Find, ...], Meaning.FINDS]
 Seconds: TypeAlias = Annotated[float, Meaning.SECONDS]
 #: What a route of REST is asked by: GET answers, POST keeps the table that is made as a file of the visitor's, too.
 Verb: TypeAlias = Literal["GET", "POST"]
+Size: TypeAlias = Annotated[float, Meaning.SIZE]
 
 
 # --- what an annotation may hold --------------------------------------------------------------------------------------
@@ -176,6 +179,11 @@ class Option:
         return self.default is UNSET
 
     @property
+    def called(self) -> str:
+        """What whoever asks calls it: of a command the option as it is written."""
+        return next((name for name in self.names if name.startswith("--")), self.name)
+
+    @property
     def offered(self) -> bool:
         """Whether this face lets one choose."""
         return not self.absent and self.fixed is UNSET
@@ -199,14 +207,14 @@ class Option:
 
     def _of_type(self, value: Any, kind: Any, words: str) -> Any:
         if not isinstance(value, kind):
-            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good())
+            raise BadRequest(f"{self.called} must be {words}, not {value!r}", hint=self._good())
         return value
 
     def _several(self, value: Any) -> tuple[str, ...]:
         items = (value,) if isinstance(value, str) else value
         if not isinstance(items, Sequence) or not all(isinstance(each, str) for each in items):
-            raise BadRequest(f"{self.name} must be one text or several, not {value!r}", hint=self._good())
-        return tuple(items)
+            raise BadRequest(f"{self.called} must be one text or several, not {value!r}", hint=self._good())
+        return tuple(map(self._chosen, items))
 
     def _finds(self, value: Any) -> tuple[Find, ...]:
         """Finds, from what has their fields: an answer, an object of JSON, or a list."""
@@ -227,7 +235,9 @@ class Option:
 
     def _chosen(self, value: str) -> str:
         if self.choices and value not in self.choices:
-            raise BadRequest(f"{self.name} cannot be {value!r}", hint=self._good())
+            close = get_close_matches(value, self.choices, n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise BadRequest(f"{self.called} cannot be {value!r}", hint=meant + (self._good() or ""))
         return value
 
     def _number(self, value: Any) -> Any:
@@ -236,9 +246,9 @@ class Option:
             # Whole numbers of numpy are some, too; truth values and texts are not.
             value = index(_no_truth(value)) if self.type is int else _real(_no_truth(value))
         except TypeError:
-            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good()) from None
+            raise BadRequest(f"{self.called} must be {words}, not {value!r}", hint=self._good()) from None
         if self.range is not None and not self.range.holds(value):
-            raise BadRequest(f"{self.name} must be {self.range}, not {value:g}", hint=self._good())
+            raise BadRequest(f"{self.called} must be {self.range}, not {value:g}", hint=self._good())
         return value
 
     def _good(self) -> str | None:
@@ -319,10 +329,11 @@ def _declaration(field: Field[Any], hint: Any) -> _Declared:
     if len(helps) != 1:
         raise TypeError(f"{field.name} needs one text that says what it is for, and has {len(helps)}")
     kind, nullable = _bare(hint)
-    choices: tuple[str, ...] = get_args(kind) if get_origin(kind) is Literal else ()
+    single = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    choices: tuple[str, ...] = get_args(single) if get_origin(single) is Literal else ()
     return _Declared(
         field.name,
-        str if choices else tuple if get_origin(kind) is tuple else kind,
+        tuple if get_origin(kind) is tuple else str if choices else kind,
         nullable,
         UNSET if field.default is MISSING else field.default,
         helps[0],
@@ -365,6 +376,7 @@ class Question:
     ``doing`` is what whoever waits is told. ``paged``: REST and agents hand out the answer in pages. ``record`` is the
     kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
     room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
+    ``column`` is the option that takes the column of ``TABLE.COLUMN``, which a command understands as both.
     Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python
     calls it, and ``path`` what REST does, if otherwise; ``verbs`` are those of its route. ``page`` is its address in
     the web app, and ``form`` where a form is sent to that has a table made, if there are such.
@@ -380,6 +392,7 @@ class Question:
     brief: tuple[str, ...] = ()
     paged: bool = False
     indexed: bool = True
+    column: str = ""
     method: str = ""
     path: str = ""
     page: str = ""
@@ -412,12 +425,30 @@ def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """How a batch is put to parts of a lake: a task for each part and block of questions, and one that merges.
+
+    ``asked`` is the schema of the rows that the batch's own task makes, ``found`` that of what parts say.
+    """
+
+    count: int
+    search: Any
+    asked: Any
+    merge: Any
+    found: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records."""
+    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records.
+
+    With ``parts`` the task only reads what is asked about, and each part of the lake is asked by itself.
+    """
 
     count: int
     task: Any
     record: type
+    parts: Parts | None = None
 
 
 class Request(Generic[Answer]):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     lane="long",
     group="search",
     page="/table/paths",
+    column="on",
     paged=True,
     doing="following joins",
     examples=(

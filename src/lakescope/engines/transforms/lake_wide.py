@@ -13,7 +13,7 @@ from lakescope.engines.joins.grams import GramHit, GramSearch
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.discover import Candidate, TransformCriteria, transform_joins
+from lakescope.engines.transforms.discover import TransformCandidate, TransformCriteria, transform_joins
 from lakescope.errors import LakescopeError
 from lakescope.results import Results, arrow_schema
 from lakescope.store.index import Index
@@ -37,10 +37,10 @@ class TransformSearch:
     def _table_of(self, hit: GramHit) -> str:
         return self._joins.table_of(hit.number)
 
-    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
+    def _candidate(self, table: str, hits: Sequence[GramHit]) -> TransformCandidate:
         columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
         record = self._index.table(table)
-        return Candidate(table, located(table, str(record["uri"])), int(record["bytes"]), columns, tuple(hits))
+        return TransformCandidate(table, located(table, str(record["uri"])), int(record["bytes"]), columns, tuple(hits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ import typer.main
 
 from lakescope import questions
 from lakescope.errors import BadRequest
+from lakescope.faces.cli.columns import of_column, with_column
 from lakescope.faces.cli.opening import is_index, open_lake
 from lakescope.faces.cli.output import Format
+from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
@@ -51,12 +53,14 @@ class Commands(typer.core.TyperGroup):
     def _line(self, ctx: Any, name: str, width: int) -> str:
         if name in questions.COMMANDS:
             return questions.summary(questions.COMMANDS[name])
+        if name in questions.GROUPS:
+            return questions.GROUPS[name]
         known: Any = super().get_command(ctx, name)
         return str(known.get_short_help_str(width))
 
 
 class Family(typer.core.TyperGroup):
-    """A command with others below it: its own question is asked unless one of them is named."""
+    """A command with others below it: its own question is asked, if it has one, unless one of them is named."""
 
     own: Any
 
@@ -68,19 +72,26 @@ class Family(typer.core.TyperGroup):
             name=name,
             commands={each.split()[1]: command(each) for each in below},
             context_settings={"ignore_unknown_options": True},
-            add_help_option=False,
+            help=questions.GROUPS.get(name),
+            epilog=f"Example: {_examples(below[0])[0]}",
+            add_help_option=name in questions.GROUPS,
+            no_args_is_help=name in questions.GROUPS,
             rich_markup_mode=None,
         )
-        made.own = command(name)
+        made.own = command(name) if name in questions.COMMANDS else None
         return made
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args and args[0] in self.commands:
             return super().resolve_command(ctx, args)
+        _refuse_former(str(self.name), args)
+        if self.own is None:
+            below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{self.name} "))
+            raise BadRequest(f"{self.name} has no command {args[0]!r}", hint=f"there are {below}")
         return None, self.own, args
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args:  # what is missing is an argument of the command itself
+        if not args and self.own is not None:  # what is missing is an argument of the command itself
             self.own.make_context(ctx.info_name, [], parent=ctx.parent)
         return super().parse_args(ctx, args)
 
@@ -106,15 +117,20 @@ def command(name: str) -> Any:
         index, form = given.pop("index", None), given.pop("printed_as", Format.table)
         _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
+        if index is None:
+            values = with_column(kind, values, ())
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
         tables = [str(values[name]) for name, option in asked_for.items() if option.meaning is Meaning.TABLE]
         if index is None:
-            _refuse_index(name, tables)
+            _refuse_index(name.split()[0], tables)
         else:
             _refuse_order(name, index, tables)
-        shown.show(None if index is None else open_lake(index), asked, form)
+        lake = None if index is None else open_lake(index)
+        if lake is not None:
+            asked = of_column(lake, asked)
+        shown.show(lake, asked, form)
 
     parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
     parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
@@ -132,6 +148,10 @@ def _offered(kind: type[Any]) -> dict[str, Option]:
     return {name: option for name, option in options_of(kind, "cli").items() if option.offered}
 
 
+def _examples(name: str) -> tuple[str, ...]:
+    return questions.declared(questions.COMMANDS[name]).about.examples
+
+
 def _help(kind: type[Request[Any]]) -> str:
     """What a command answers: the first paragraph of the declaration."""
     return cleandoc(kind.__doc__ or "").partition("\n\n")[0]
@@ -147,7 +167,8 @@ def _is_argument(option: Option) -> bool:
 
 def _parameter(option: Option) -> Parameter:
     """An option as the library of the command line understands it."""
-    kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
+    texts = option.type is tuple or option.meaning in (Meaning.TABLE, Meaning.SIZE)
+    kind: Any = str if texts else option.type
     default = Parameter.empty if option.required else option.default
     if option.meaning is Meaning.SECONDS:
         kind, default = str, default if default is None else f"{default:g}s"
@@ -159,9 +180,16 @@ def _parameter(option: Option) -> Parameter:
         return parameter(
             option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
         )
-    names = option.names or (f"--{option.name.replace('_', '-')}",)
-    shown = f"[{'|'.join(option.choices)}]" if option.choices else None
+    names = option.names or flags(option)
+    shown = f"[{'|'.join(option.choices)}]" if option.choices and option.type is str else None
     return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
+
+
+def flags(option: Option) -> tuple[str, ...]:
+    """What an option is called on the command line, unless that is declared."""
+    name = option.name.replace("_", "-")
+    # What is so anyway can only be left out.
+    return (f"--{name}/--no-{name}",) if option.type is bool and option.default is True else (f"--{name}",)
 
 
 def _parsed(option: Option, value: Any) -> Any:
@@ -175,6 +203,8 @@ def _parsed(option: Option, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(","))
     if option.type is tuple and value is None and not option.nullable:
         return ()
+    if option.meaning is Meaning.SIZE and value is not None:
+        return bytes_of(value, option.names[0] if option.names else flags(option)[0])
     says_none = option.default is not None or option.meaning is Meaning.SECONDS
     return None if option.nullable and says_none and value == 0 else value
 
@@ -193,15 +223,24 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
-def _refuse_index(name: str, tables: list[str]) -> None:
-    """Refuse an index where a table is asked about, and name the command that asks one."""
+def _refuse_former(name: str, args: list[str]) -> None:
+    """Refuse options that a command had before it had others below it, with what takes their place."""
+    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
+
+    options = [each.partition("=")[0] for each in args]
+    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
+        if each.name in options:
+            raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
+
+
+def _refuse_index(family: str, tables: list[str]) -> None:
+    """Refuse an index where a table is asked about, with a command beside that asks one."""
+    below = [name for name in questions.COMMANDS if name.startswith(f"{family} ")]
+    beside = [name for name in below if questions.declared(questions.COMMANDS[name]).about.indexed]
     for path in filter(is_index, tables):
-        hint = "name a table"
-        asks_lake = f"{name.split()[0]} lake"
-        if asks_lake in questions.COMMANDS:
-            others = [each for each in tables if each != path]
-            hint += f", or ask: {' '.join(['lakescope', asks_lake, path, *others])}"
-        raise BadRequest(f"{path} is an index, not a table", hint=hint)
+        others = [each for each in tables if each != path]
+        also = f", or ask: {' '.join(['lakescope', beside[0], path, *others])}" if beside else ""
+        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table{also}")
 
 
 def _refuse_order(name: str, index: str, tables: list[str]) -> None:

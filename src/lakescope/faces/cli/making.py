@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from lakescope.engines.transforms.answers import PlanDialect
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_record, print_records, say, write
-from lakescope.faces.cli.printing import Explained, Gone, Printing
+from lakescope.faces.cli.printing import Explained, Gone, Printing, Watched
 from lakescope.faces.cli.progress import watching
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest, LakeAutojoinRequest
@@ -47,13 +47,6 @@ class JoinedPrinting(Printing):
             say(f"note: the join has more rows: the first {asked.most:,} were made; --most makes more")
         if asked.out is not None:
             say(f"wrote {found.table.num_rows:,} rows to {asked.out}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watched(Printing):
-    """Prints what may take long: how far it is, and at Ctrl-C what was found so far."""
-
-    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
 
 @dataclass(frozen=True, kw_only=True)

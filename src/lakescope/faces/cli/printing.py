@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from lakescope.engines.joins.answers import Dialect
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_results, say
-from lakescope.questions.model import Range, Request
+from lakescope.faces.cli.progress import watching
+from lakescope.questions.model import On, Range, Request
 from lakescope.results import Results
 
 Record = TypeVar("Record")
@@ -115,3 +116,15 @@ class Coded(Printing):
                 f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --code to see them"
             )
         return found[self.hit - 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched(Printing):
+    """Prints an answer that takes a while, with progress until it is there."""
+
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
+
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        with watching(asked.about.doing, quiet=self.quiet) as watch:
+            found = asked.ask(lake, watch)
+        self.print_answer(found, asked, form)

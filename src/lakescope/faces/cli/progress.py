@@ -111,14 +111,18 @@ class _WatchLine(_LivingLine):
     def __init__(self, verb: str, *, quiet: bool) -> None:
         super().__init__(verb, quiet=quiet)
         self.stopped = False
+        self._doing, self._since = "", self._began
 
     def tell(self, doing: str, share: float | None = None) -> None:
-        """Show what is done: with the time left if the end is known, else with the time spent."""
-        spent = time.monotonic() - self._began
+        """Show what is done: with the time left of it if its end is known, else with the time spent."""
+        now = time.monotonic()
+        if doing != self._doing:
+            self._doing, self._since = doing, now
         if share is None:
-            text = f"{self._verb}, {duration(spent)}: {doing}"
+            text = f"{self._verb}, {duration(now - self._began)}: {doing}"
         else:
-            text = f"{self._verb} {share:4.0%}, about {duration(spent * (1 - share) / share if share else 0.0)} left"
+            left = (now - self._since) * (1 - share) / share if share else 0.0
+            text = f"{doing} {share:4.0%}, about {duration(left)} left"
         self._write(printable(text)[: shutil.get_terminal_size().columns - 1])
 
     def stop(self, signum: int, frame: object) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Query
 from fastapi import Request as HttpRequest
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from lakescope.faces.rest import api
@@ -38,6 +38,21 @@ def add_routes(router: APIRouter) -> None:
     for kind in map(declared, QUESTIONS):
         if kind.about.is_on("rest"):
             _add_route(router, kind)
+    for former, now in _MOVED.items():
+        _add_moved(router, former, now)
+
+
+#: Addresses that routes had before.
+_MOVED = {"/headers/suggested": "/headers/suggest", "/headers/doubtful": "/headers/check"}
+
+
+def _add_moved(router: APIRouter, former: str, now: str) -> None:
+    """Answer at an address that a route had with the one that it has."""
+
+    async def moved(request: HttpRequest) -> Response:
+        return RedirectResponse(f"{api.PREFIX}{now}" + (f"?{request.url.query}" if request.url.query else ""), 308)
+
+    router.add_api_route(former, moved, include_in_schema=False)
 
 
 def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
@@ -126,7 +141,8 @@ def _default(option: Option) -> Any:
 
 def annotated(option: Option, place: Callable[..., Any]) -> Any:
     """The type of an option, described by what says where it is given: a query, a form, a field of a body."""
-    kind: Any = Literal[option.choices] if option.choices else option.type
+    single: Any = Literal[option.choices] if option.choices else api.Text
+    kind: Any = single if option.choices else option.type
     within, said = option.range or Range(), option.help
     if option.meaning is Meaning.TABLE:
         kind, about = str, place(max_length=api.MOST_TEXT, description=QUERY_HELP, **_shown(place, api.QUERIES))
@@ -135,7 +151,7 @@ def annotated(option: Option, place: Callable[..., Any]) -> Any:
     elif option.meaning is Meaning.FINDS:
         kind, about = list[FoundColumn], place(min_length=1, max_length=_MOST_FINDS, description=said)
     elif option.type is tuple:
-        kind, about = list[api.Text], place(max_length=api.MOST_TEXTS, description=said)
+        kind, about = list[single], place(max_length=api.MOST_TEXTS, description=said)
     elif option.type is str and not option.choices:
         about = place(max_length=api.MOST_TEXT, description=said)
     else:

@@ -398,10 +398,6 @@ class Service:
         """The columns of a query as the lake sees them, and its first rows."""
         return self._work(visitor, reference, "describe", {}, "quick", QUICK)
 
-    def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
-        """Names for the columns of a query, borrowed from the lake."""
-        return self._work(visitor, reference, "headers", {"mode": mode, "k": k, "keep": keep})
-
     def _work(
         self,
         visitor: str,
@@ -457,10 +453,6 @@ class Service:
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
-
-    def doubts(self, visitor: str) -> Job:
-        """Columns of the lake whose headers are in doubt."""
-        return self._shared(visitor, "doubts", {})
 
     def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""

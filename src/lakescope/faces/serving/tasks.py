@@ -21,6 +21,7 @@ from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest
 from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.headers import SuggestHeadersRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch, options_of
 from lakescope.results import Results
@@ -187,6 +188,14 @@ def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, context: C
             points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
         added.append({"points": points, "code": _correlation_code(lake, complete, record, context)})
     return {**answered(found, added), "key": key, "target": target}
+
+
+def _suggested_headers(lake: Lake, request: SuggestHeadersRequest, watch: Watch, context: Context) -> Answer:
+    """Candidates of the columns of a table, and those that the best schema has."""
+    found = request.ask(lake, watch)
+    best = found[0].headers if len(found) else [None] * len(found.columns)
+    named = [{"column": column, "header": header} for column, header in zip(found.columns, best, strict=True)]
+    return {**_some(found.by_column()), "schema": named}
 
 
 def _correlation_code(
@@ -366,6 +375,7 @@ _ADDING: dict[str, Adding] = {
     "augment": _augment,
     "autojoin": _autojoin,
     "fuzzyjoin": _fuzzyjoin,
+    "suggest_headers": _suggested_headers,
 }
 
 
@@ -377,28 +387,6 @@ def keys(lake: Lake, progress: Progress) -> Answer:
     progress("looking for keys", None)
     foreign = lake.foreign_keys()
     return {**answered(foreign), "primary": lake.primary_keys().to_dicts()}
-
-
-def headers(lake: Lake, progress: Progress, query: str, mode: str, k: int, *, keep: bool) -> Answer:
-    """Names for the columns of a query, with the columns of the lake that speak for each."""
-    _learn(lake, progress)
-    progress("looking for columns with the same values", None)
-    found = lake.suggest_headers(query, mode=mode, k=k, m=1, keep=keep)
-    best = found[0].headers if len(found) else [None] * len(found.columns)
-    named = [{"column": column, "header": header} for column, header in zip(found.columns, best, strict=True)]
-    return {**_some(found.by_column()), "schema": named}
-
-
-def doubts(lake: Lake, progress: Progress) -> Answer:
-    """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-    _learn(lake, progress)
-    return _some(lake.check_headers(lambda done, of: progress("looking at headers", done / of)))
-
-
-def _learn(lake: Lake, progress: Progress) -> None:
-    """Learn what speaks for a header, if nobody has asked before."""
-    progress("learning what speaks for a header", None)
-    lake.learn_headers()
 
 
 def _some(found: Results[Any]) -> Answer:
@@ -428,5 +416,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (*(head, describe, keys, graph, warm, headers, doubts),)},
+    **{each.__name__: each for each in (*(head, describe, keys, graph, warm),)},
 }

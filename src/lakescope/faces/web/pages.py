@@ -53,6 +53,7 @@ from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import DependenciesRequest
+from lakescope.questions.headers import CheckHeadersRequest, SuggestHeadersRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
@@ -383,16 +384,17 @@ async def map_inclusions(
 
 
 @router.get("/problems/headers")
-async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
+async def check_headers(request: Request, service: Served, visitor: Visitor) -> Response:
     """Headers that are in doubt."""
+    asked = CheckHeadersRequest()
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.doubts(visitor),
-        "part_doubts.html",
+        lambda: service.ask(visitor, asked),
+        "part_check_headers.html",
         "Headers in doubt",
-        json=f"{PREFIX}/headers/doubtful",
+        json=json_address(asked),
         crumbs=[("/problems", "Problems")],
     )
 
@@ -754,18 +756,21 @@ def _search_address(query: str, asked: CorrelatedRequest | None) -> str:
 
 
 @router.get("/search/headers")
-async def search_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+async def suggest_headers(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[SuggestHeadersRequest, Depends(asked_by(SuggestHeadersRequest))],
+) -> Response:
     """Names for the columns of a query that have none."""
-    return await _part(
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.headers(visitor, query, keep=True),
-        "part_headers.html",
+        asked,
+        "part_suggest_headers.html",
         "Names for its columns",
-        query=query,
-        json=link(f"{PREFIX}/headers/suggested", query=query),
-        crumbs=[(link("/search", query=query), "Search")],
+        crumbs=[(link("/search", query=asked.query), "Search")],
     )
 
 
