@@ -37,7 +37,7 @@ from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
 from lakescope.engines.transforms.plan import Plan
 from lakescope.errors import BadRequest
 from lakescope.faces.cli import main
-from lakescope.faces.cli.asking import command
+from lakescope.faces.cli.asking import command, flags
 from lakescope.faces.cli.output import Format
 from lakescope.faces.cli.printings import PRINTINGS
 from lakescope.faces.mcp.asking import SUBJECT_HELP

@@ -124,7 +124,7 @@ class Watched(Printing):
 
     quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
-    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+    def show(self, lake: Any, asked: Any, form: Format) -> None:
         with watching(asked.about.doing, quiet=self.quiet) as watch:
             found = asked.ask(lake, watch)
         self.print_answer(found, asked, form)
