@@ -40,6 +40,8 @@ def meaning(option: Option) -> str:
     if option.range is not None and str(option.range):
         said += f" {str(option.range).capitalize()}."
     default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    if option.meaning is Meaning.SECONDS and default is not None:
+        default = f"{default:g}s" if "30s" in said else f"{default:g}"
     if default not in (UNSET, None, "") and option.type is not bool:
         said += f" Default: `{default}`."
     return said
@@ -73,6 +75,8 @@ def kind_of(option: Option, face: Face) -> str:
     """What a value of an option is, in a word."""
     if option.meaning is Meaning.TABLE:
         return "table" if face == "python" else "table, csv or file"
+    if option.meaning is Meaning.FINDS:
+        return "finds"
     words = {str: "text", int: "whole number", float: "number", bool: "true or false", tuple: "text or several"}
     return words.get(option.type, "value")
 

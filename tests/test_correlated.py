@@ -382,8 +382,14 @@ def test_the_command_line(demo_index: Lake, demo_lake: Path, run: Run, tmp_path:
     assert picture.read_text().startswith("<svg")
     assert "CORR" in run(*ask, "--code", "duckdb").out
     out = tmp_path / "more.csv"
-    added = run("augment", query, demo_index.path, "--key", "date", "--target", "rides", "--out", str(out), "-k", "2")
+    added = run("augment", demo_index.path, query, "--key", "date", "--target", "rides", "--out", str(out), "-k", "2")
     assert added.code == 0
+    swapped = run("augment", query, demo_index.path, "--key", "date", "--target", "rides")
+    assert_refused(swapped, 2, f"the index comes first: {demo_index.path}")
+    assert f"lakescope augment {demo_index.path} {query}" in swapped.err
+    told = run("augment", demo_index.path, query, "-k", "2", "--format", "json")
+    assert [each["column"] for each in json.loads(told.out)] == [each["column"] for each in records[:2]]
+    assert "asked about 'rides' by the key 'date'" in told.err
     assert len(pl.read_csv(out, infer_schema=False).columns) == len(pl.read_csv(query).columns) + 2
 
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from lakescope.engines.transforms.clock import Clock
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.sketches.gram_kernels import LONGEST, SHORTEST, Q
@@ -170,10 +169,17 @@ def test_a_lake_of_nothing_but_partners(tmp_path: Path, spark: SparkSession) -> 
     assert [(each.table, each.pairs) for each in found] == [("2021.csv", 80), ("2022.csv", 79), ("2023.csv", 78)]
 
 
+class Impatient:
+    """Somebody who wants what was found so far at once."""
+
+    stopped = True
+
+    def tell(self, doing: str, share: float | None = None) -> None:
+        return
+
+
 def test_time_that_is_up(lake: Lake) -> None:
-    clock = Clock()
-    clock.stop()
-    found = lake.autojoin("people.csv", budget=clock)
+    found = lake.autojoin("people.csv", watch=Impatient())
     assert len(found) == 0
     assert "not looked at" in " ".join(found.notes)
 
@@ -212,12 +218,14 @@ def test_on_the_command_line(lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys
             code = int(ended.code or 0)
         return code, *capsys.readouterr()
 
-    code, out, _ = run("people.csv", lake.path, "--format", "json", "-k", "1", "--budget", "2m")
+    code, out, _ = run("lake", lake.path, "people.csv", "--format", "json", "-k", "1", "--budget", "2m")
     (told,) = json.loads(out)
     assert (code, told["table"], told["direction"]) == (0, "names.csv", "query->table")
-    code, _, err = run("people.csv", lake.path, "--out", "x.csv")
-    assert (code, "--out does nothing here" in err, "autojoin my.csv TABLE" in err) == (2, True, True)
+    instead = f"lakescope autojoin lake {lake.path} people.csv"
+    for sides in (["people.csv", lake.path], [lake.path, "people.csv"]):
+        code, _, err = run(*sides)
+        assert (code, "is an index, not a table" in err, instead in err) == (2, True, True)
     code, _, err = run("people.csv", "people.csv", "-k", "3")
-    assert (code, "-k does nothing here" in err, "autojoin my.csv lake.idx" in err) == (2, True, True)
-    code, _, err = run(lake.path, "people.csv")
-    assert (code, "is an index" in err) == (2, True)
+    assert (code, "-k is now an option of lakescope autojoin lake INDEX QUERY" in err) == (2, True)
+    code, _, err = run("lake", "people.csv", lake.path)
+    assert (code, "the index comes first" in err, instead in err) == (2, True, True)

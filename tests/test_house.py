@@ -44,7 +44,7 @@ WITHOUT = {
 BACK = {"engines": ("engines/transforms/plan.py", "lakescope.code")}
 #: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
 EVERYBODY = {
-    *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),
+    *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted", "watch"),
 }
 #: Modules for everybody that import a room, and why.
 ERRORS_TELL = {"errors": {"sources"}, "logs": {"sources"}}  # one module knows what a secret looks like

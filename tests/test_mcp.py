@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TOOLS = {
     *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "primary_keys", "inclusions"),
     *("history", "drift"),
-    *("suggest_headers", "check_headers", "detect_header", "dependencies", "autojoin"),
+    *("suggest_headers", "check_headers", "detect_header", "dependencies", "autojoin", "lake_autojoin", "fuzzyjoin"),
     *("stored_counts", "counter_advice"),
 }
 Ask = Callable[..., dict[str, Any]]
@@ -161,6 +161,14 @@ def test_autojoin(ask: Ask) -> None:
     nothing = ask("autojoin", left={"csv": "a\n1\n2\n3\n"}, right={"csv": "b\nx\ny\nz\n"})
     assert not nothing["found"]
     assert nothing["reason"]
+    nearly = ask("fuzzyjoin", left={"csv": left}, right={"csv": left.replace("Hopper", "Hoper")}, on="name")
+    assert nearly["found"]
+    assert nearly["total"] == 4
+
+
+def test_tables_of_the_lake_that_join_once_keys_are_rewritten(ask: Ask) -> None:
+    answer = ask("lake_autojoin", query={"table": "shop/orders.csv"}, candidates=1, budget=3)
+    assert answer["shown"] == len(answer["joins"])
 
 
 # Bad requests and hostile input ---------------------------------------------------------------------------------------

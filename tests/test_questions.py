@@ -7,34 +7,46 @@ request that the declaration makes of it; nothing is searched.
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import anyio
 import numpy as np
+import pyarrow as pa
 import pytest
+from fastapi.responses import Response
 from fastapi.testclient import TestClient
 from mcp import Client
 
 import lakescope
+from lakescope.engines.correlations.answers import Find
 from lakescope.engines.counting import answers as counting
 from lakescope.engines.dependencies import answers
 from lakescope.engines.dependencies.table import TooLarge
 from lakescope.engines.headers.answers import Schemata
 from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.joined import JoinedRows
+from lakescope.engines.transforms.answers import FuzzyMethod, Reference
+from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
+from lakescope.engines.transforms.plan import Plan
 from lakescope.errors import BadRequest
 from lakescope.faces.cli import main
 from lakescope.faces.cli.asking import command, flags
+from lakescope.faces.cli.output import Format
 from lakescope.faces.cli.printings import PRINTINGS
 from lakescope.faces.mcp.asking import SUBJECT_HELP
 from lakescope.faces.mcp.server import server
 from lakescope.faces.rest.asking import QUERY_HELP, json_address, route_of
 from lakescope.faces.serving.app import create_app
 from lakescope.faces.serving.service import Service
+from lakescope.faces.web import pages
+from lakescope.faces.web.forms import OptionForm, page_address
 from lakescope.lake import Lake
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
 from lakescope.questions.model import (
@@ -52,6 +64,7 @@ from lakescope.results import Results
 Kind = type[Request[Any]]
 #: A table of the demo lake with a column that is a key, and one of numbers.
 TABLE, OTHER, KEY, TARGET = "mobility/bike_rides_daily.csv", "shop/orders.csv", "date", "rides"
+FIND = Find("weather/daily_weather.parquet", "date", "mean_temp_c")
 PAIRS = [(name, option) for name in QUESTIONS for option in options_of(declared(name), "python")]
 
 
@@ -70,14 +83,18 @@ def sample(option: Option) -> Any:
         return TABLE if option.required else OTHER
     if option.meaning is Meaning.COLUMN:
         return TARGET if option.name == "target" else KEY
-    if option.meaning is Meaning.COLUMNS:
+    if option.meaning in (Meaning.COLUMNS, Meaning.SIDES):
         return (KEY, TARGET)
+    if option.meaning is Meaning.FINDS:
+        return (FIND,)
     if option.choices and option.type is tuple:
         return (*option.choices[:1], option.choices[-1])
     if option.choices:
         return next(choice for choice in reversed(option.choices) if choice != option.default)
     if option.type is bool:
         return not option.default
+    if option.name == "out":
+        return "made.csv"
     if option.type is str:
         return "1"
     if option.name == "known":
@@ -110,16 +127,25 @@ def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
     """The requests that are asked; each is answered by nothing."""
     found: list[Request[Any]] = []
 
-    def ask(request: Request[Any], *_: object) -> Results[Any] | str:
+    def ask(request: Request[Any], *_: object) -> Any:
         found.append(request)
         if request.about.name == "suggest_headers":
             return Schemata([], [], [])
+        if request.about.record is None:
+            return NOTHING.get(request.about.name, "")
         info = {"same": 0, "ghost": 0, "fake": 0, "genuine": 0, "degrees": []}
-        return "" if request.about.record is None else Results(request.about.record, [], info=info)
+        return Results(request.about.record, [], info=info)
 
     monkeypatch.setattr(Request, "ask", ask)
     return found
 
+
+#: Answers that are no records, of nothing.
+NOTHING: dict[str, Any] = {
+    "joined": JoinedRows(pa.table({}), 0, 0, cut=False),
+    "autojoin": Plan(None, reason="nothing was looked for", left={"a": ["x"]}, right={"a": ["y"]}),
+    "fuzzyjoin": FuzzyJoin(("a", "a"), "left", None, 0.0, left={"a": ["x"]}, right={"a": ["y"]}),
+}
 
 #: Types of signatures that are imported for type checkers only.
 _ONLY_FOR_TYPES = {
@@ -130,7 +156,8 @@ _ONLY_FOR_TYPES = {
     "Results": Results,
     "Sequence": Sequence,
 }
-_ONLY_FOR_TYPES |= {"Path": Path}
+_ONLY_FOR_TYPES |= {"Path": Path, "FuzzyMethod": FuzzyMethod, "Reference": Reference, "Watch": Any, "JoinedRows": Any}
+_ONLY_FOR_TYPES |= {"Plan": Plan, "FuzzyJoin": FuzzyJoin}
 
 
 # What arrives ---------------------------------------------------------------------------------------------------------
@@ -157,16 +184,45 @@ def test_the_command_passes_every_option_on(
     words = [*next(each for each, asked in COMMANDS.items() if asked == name).split()]
     words += [demo_index.path] if kind.about.indexed else []
     for each, value in given.items():
-        names = options_of(kind, "cli")[each].names
-        flag = names[0] if names else flags(options_of(kind, "cli")[each])[0]
-        words += [] if flag.isupper() or isinstance(value, bool) else [flag]
-        if isinstance(value, bool):
-            words += [flag.split("/")[0 if value else 1]]
-        else:
-            words += [",".join(value) if isinstance(value, tuple) else str(value)]
+        words += words_of(options_of(kind, "cli")[each], value)
     monkeypatch.setattr(sys, "argv", ["lakescope", *words])
     main()
     assert arrived == [kind.of(given, "cli")]
+
+
+def words_of(option: Option, value: Any) -> list[str]:
+    """An option as it is typed."""
+    names = option.names or flags(option)
+    if isinstance(value, bool):
+        return [names[0].split("/")[0 if value else 1]] if "/" in names[0] else [names[0]]
+    between = "=" if option.meaning is Meaning.SIDES else ","
+    typed = between.join(value) if isinstance(value, tuple) else str(value)
+    return [typed] if names[0].isupper() else [names[0], typed]
+
+
+PRINTED = [(command, option) for command, kind in PRINTINGS.items() for option in options_of(kind, "cli")]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "option"), PRINTED)
+def test_the_command_prints_as_it_is_asked_to(
+    demo_index: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, option: str
+) -> None:
+    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    found: list[tuple[Any, Format]] = []
+    monkeypatch.setattr(printing, "show", lambda self, lake, asked, form: found.append((self, form)))
+    monkeypatch.setattr(printing, "check", lambda self: None)  # what goes with what else is tested elsewhere
+    added = options_of(printing, "cli")[option]  # type: ignore[arg-type]
+    given = {each: sample(one) for each, one in options_of(kind, "cli").items() if one.required and one.offered}
+    words = [*name.split(), *([demo_index.path] if kind.about.indexed else [])]
+    for each, value in given.items():
+        words += words_of(options_of(kind, "cli")[each], value)
+    words += words_of(added, sample(added))
+    words += ["--format", "json"] if printing.formatted else []
+    monkeypatch.setattr(sys, "argv", ["lakescope", *words])
+    main()
+    ((shown, form),) = found
+    assert shown == printing(**{option: sample(added)})
+    assert form is (Format.json if printing.formatted else Format.table)
 
 
 @pytest.mark.parametrize(("name", "option"), offered("agents"))
@@ -184,8 +240,9 @@ def test_the_tool_passes_every_option_on(demo_index: Lake, arrived: list[Request
 
     answer = anyio.run(call)
     assert not answer.is_error, answer.content
-    if not kind.about.indexed and "query" in given:  # what is read without an index is a file
-        given["query"] = demo_index.location(given["query"])
+    for each, one in options_of(kind, "agents").items():
+        if not kind.about.indexed and one.meaning is Meaning.TABLE:  # what is read without an index is a file
+            given[each] = demo_index.location(given[each])
     assert arrived == [kind.of(given, "agents")]
 
 
@@ -198,24 +255,130 @@ def client(demo_index: Lake) -> Iterator[TestClient]:
         yield made
 
 
-@pytest.mark.parametrize(("name", "option"), offered("rest"))
-def test_the_route_passes_every_option_on(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch, name: str, option: str
-) -> None:
-    kind, found = declared(name), list[Request[Any]]()
+@pytest.fixture
+def served(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
+    """The requests that a server is asked; each is answered by nothing."""
+    found: list[Request[Any]] = []
 
-    def ask(_: Service, visitor: str, request: Request[Any]) -> Any:
+    def ask(_: Service, visitor: str, request: Request[Any], *__: object) -> Any:
         found.append(request)
         return {"records": [], "notes": []}
 
     monkeypatch.setattr(Service, "ask", ask)
+    monkeypatch.setattr(Service, "make", ask)
+    return found
+
+
+@pytest.mark.parametrize(("name", "option"), offered("rest"))
+def test_the_route_passes_every_option_on(
+    client: TestClient, served: list[Request[Any]], name: str, option: str
+) -> None:
+    kind = declared(name)
     given = given_to(kind, "rest", option)
-    response = client.get(f"/api/v1{route_of(kind)}", params=given)
-    assert response.status_code == 200, response.text
-    assert found == [kind.of(given, "rest")]
-    # A page's link to its answer as JSON asks the same.
-    assert client.get(json_address(found[0])).status_code == 200
-    assert found[0] == found[1]
+    route = f"/api/v1{route_of(kind)}"
+    if kind.about.makes:
+        sent = {each: [one._asdict() for one in value] if each == "finds" else value for each, value in given.items()}
+        response = client.post(route, json=sent)
+        assert response.status_code == 200, response.text
+        assert served == [kind.of(given, "rest")]
+        served.clear()
+    if "GET" in kind.about.verbs:
+        response = client.get(route, params=given)
+        assert response.status_code == 200, response.text
+        assert served == [kind.of(given, "rest")]
+        # A page's link to its answer as JSON asks the same.
+        assert client.get(json_address(served[0])).status_code == 200
+        assert served[0] == served[1]
+
+
+def fields_of(values: dict[str, Any], kind: Kind) -> dict[str, Any]:
+    """Values as a form of the web app has them."""
+    found = {each: list(value) if isinstance(value, tuple) else value for each, value in values.items()}
+    if "finds" in found:
+        found["finds"] = [json.dumps(each) for each in found["finds"]]
+    if kind.about.page.startswith("/table/"):
+        about = "query" if "query" in found else "table"
+        return {"name": found.pop(about), **found}
+    return found
+
+
+def on_a_page(kind: Kind, option: str) -> dict[str, Any]:
+    """What is asked on a page: about a table of the lake, with one option."""
+    given = given_to(kind, "web", option)
+    options = options_of(kind, "web")
+    if kind.about.page.startswith("/table/") and "table" in options:
+        given["table"] = TABLE
+    return given
+
+
+def referred(values: dict[str, Any], kind: Kind) -> dict[str, Any]:
+    """Values as a service is given them, which is told what kind a table is."""
+    options = options_of(kind, "web")
+    prefix = "table:" if kind.about.page.startswith("/table/") else ""
+    return {
+        each: f"{prefix}{value}" if options[each].meaning is Meaning.TABLE else value for each, value in values.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "option"), offered("web"))
+def test_the_page_passes_every_option_on(
+    client: TestClient, served: list[Request[Any]], monkeypatch: pytest.MonkeyPatch, name: str, option: str
+) -> None:
+    kind = declared(name)
+    forms: list[OptionForm] = []
+    monkeypatch.setattr(pages, "_part", partial(asked_at_once, forms))
+    monkeypatch.setattr(pages, "link", lambda *_, **__: "/healthz")
+    monkeypatch.setattr(pages.RedirectResponse, "__init__", lambda self, *_, **__: Response.__init__(self, "made"))
+    given = on_a_page(kind, option)
+    expected = kind.of(referred(given, kind), "web")
+    if kind.about.form:
+        monkeypatch.setattr(Service, "make", lambda _, visitor, asked, *__: served.append(asked) or Made())
+        if "finds" in options_of(kind, "web"):
+            given["finds"] = (FIND,)
+            expected = kind.of(given, "web")
+        response = client.post(kind.about.form, data=fields_of(given, kind))
+        assert response.status_code == 200, response.text
+        assert served == [expected]
+        served.clear()
+    if kind.about.page:
+        response = client.get(kind.about.page, params=fields_of(given, kind))
+        assert response.status_code == 200, response.text
+        assert expected in served
+        served.clear()
+        # The address of the page, as other pages link to it, asks the same.
+        assert client.get(page_address(expected)).status_code == 200
+        assert expected in served
+        served.clear()
+        # Its form, sent as it is, asks the same again.
+        assert client.get(forms[-1].action, params=sent(forms[-1])).status_code == 200
+        assert expected in served
+
+
+class Made:
+    """A table that is being made."""
+
+    id = "made"
+
+
+async def asked_at_once(
+    forms: list[OptionForm], request: Any, service: Any, visitor: str, ask: Any, *_: Any, **context: Any
+) -> Response:
+    """A part that is asked, and not shown."""
+    ask()
+    assert context["json"].startswith("/api/v1/")
+    forms.append(context["options"])
+    return Response("shown")
+
+
+def sent(form: OptionForm) -> dict[str, Any]:
+    """What a browser sends of a form: what nobody sees, and its fields, of those that are ticked only if they are."""
+    values: dict[str, list[str]] = {}
+    for name, value in form.hidden:
+        values.setdefault(name, []).append(str(value))
+    names = {each.name for each in form.fields}
+    assert not names & set(values)
+    shown = {each.name: each.value for each in form.fields if each.kind != "flag" or each.value == "true"}
+    return {**values, **shown}
 
 
 BATCHES = [each for each in offered("batch") if hasattr(declared(each.values[0]), "batch")]
@@ -306,6 +469,8 @@ def check_bounds(schema: dict[str, Any], option: Option) -> None:
 def test_routes_have_what_is_declared_and_no_more(client: TestClient) -> None:
     paths = client.get("/api/v1/openapi.json").json()["paths"]
     for kind in (declared(name) for name in QUESTIONS if declared(name).about.is_on("rest")):
+        if "GET" not in kind.about.verbs:
+            continue
         shown = {each["name"]: each for each in paths[f"/api/v1{route_of(kind)}"]["get"]["parameters"]}
         options = {each: option for each, option in options_of(kind, "rest").items() if option.offered}
         assert set(shown) == {*options, "wait", *(("limit", "offset") if kind.about.paged else ())}
@@ -314,6 +479,21 @@ def test_routes_have_what_is_declared_and_no_more(client: TestClient) -> None:
             assert shown[each].get("required", False) == option.required
             assert all(choice in str(shown[each]["schema"]) for choice in option.choices)
             check_bounds(shown[each]["schema"], option)
+
+
+def test_bodies_have_what_is_declared_and_no_more(client: TestClient) -> None:
+    schemas = client.get("/api/v1/openapi.json").json()["components"]["schemas"]
+    for kind in (each for each in map(declared, QUESTIONS) if each.about.makes and each.about.is_on("rest")):
+        schema = schemas[kind.__name__]
+        options = {each: option for each, option in options_of(kind, "rest").items() if option.offered}
+        assert set(schema["properties"]) == set(options)
+        assert set(schema.get("required", ())) == {each for each, option in options.items() if option.required}
+        assert schema["additionalProperties"] is False
+        for each, option in options.items():
+            said = schema["properties"][each]
+            assert said["description"] == (QUERY_HELP if option.meaning is Meaning.TABLE else option.help)
+            assert all(choice in str(said) for choice in option.choices)
+            check_bounds(said, option)
 
 
 def test_routes_refuse_parameters_that_nothing_reads(client: TestClient) -> None:
@@ -367,7 +547,9 @@ def test_an_answer_heeds_every_option(
     read: set[str] = set()
     kind = declared(name)
     given = {each: sample(option) for each, option in options_of(kind, "python").items() if option.required}
-    named = {"key": (KEY,), "target": TARGET} if name == "correlated" else {}
+    named: dict[str, Any] = {"key": (KEY,), "target": TARGET} if name in ("correlated", "augment") else {}
+    named = {"on": KEY, "column": KEY, "query_rows": 5} if name == "joined" else named
+    named = {"candidates": 1, "budget": 5.0} if name == "lake_autojoin" else named
     request = heeding(kind, read)(**{**given, **named, **_asked_about(kind, tmp_path)})
     read.clear()
     request.answer(demo_index, Silent())
@@ -382,6 +564,8 @@ def _asked_about(kind: Kind, folder: Path) -> dict[str, Any]:
         return {}
     place = folder / "small.csv"
     place.write_text("zip,city\n" + "".join(f"{n % 5},{'abcde'[n % 5]}\n" for n in range(20)))
+    given: dict[str, Any] = {"left": str(place), "right": str(place), "on": ("city",)}
+    given |= {"query": str(place), "clean": str(place), "dependency": "zip -> city", "shares": ("0.1",)}
     given: dict[str, Any] = {"query": str(place), "clean": str(place), "dependency": "zip -> city", "shares": ("0.1",)}
     given |= {"largest": 10, "seeds": 1}
     return {name: value for name, value in given.items() if name in options_of(kind, "python")}
@@ -389,6 +573,8 @@ def _asked_about(kind: Kind, folder: Path) -> dict[str, Any]:
 
 class Silent:
     """Nobody who waits."""
+
+    stopped = False
 
     def tell(self, doing: str, share: float | None = None) -> None:
         assert doing

@@ -529,7 +529,7 @@ def test_the_next_query_explains_the_same_number(client: TestClient, demo_lake: 
     asked = {"query": query, "key": "date", "target": "member_rides", "agg": "max"}
     found = data(client, "/correlated", **asked, k=12, wait=60)["records"]
     find = json.dumps([found[0][name] for name in ("table", "key", "column")])
-    result = client.post("/search/augment", data={**asked, "find": find})
+    result = client.post("/search/augment", data={**asked, "finds": find})
     for _ in range(100):
         page = client.get(result.url)
         if "Search with this table" in page.text:
@@ -575,7 +575,7 @@ def test_columns_that_were_added_are_not_found_again(newcomer: TestClient, demo_
     found = data(client, "/correlated", query=query, **asked, k=12, wait=60)
     places = [tuple(each[name] for name in ("table", "key", "column")) for each in found["records"]]
     finds = [json.dumps(place) for place in places[:2]]
-    page = waited_for(client, client.post("/search/augment", data={"query": query, **asked, "find": finds}))
+    page = waited_for(client, client.post("/search/augment", data={"query": query, **asked, "finds": finds}))
     (query,) = next_query(page)["query"]
     again = client.get(f"{API}/correlated", params={"query": query, **asked, "k": 12, "wait": 60}).json()
     now = [tuple(each[name] for name in ("table", "key", "column")) for each in again["data"]["records"]]
@@ -585,7 +585,7 @@ def test_columns_that_were_added_are_not_found_again(newcomer: TestClient, demo_
     assert all(f"{column} of {table}" in note for table, _, column in places[:2])
     assert "your table has it already" in client.get("/search/correlated", params={"query": query, **asked}).text
     # What is added to the result is left out with what it had.
-    more = {"query": query, **asked, "find": json.dumps(now[0])}
+    more = {"query": query, **asked, "finds": json.dumps(now[0])}
     (query,) = next_query(waited_for(client, client.post("/search/augment", data=more)))["query"]
     third = data(client, "/correlated", query=query, **asked, k=12, wait=60)["records"]
     assert not {*places[:3]} & {tuple(each[name] for name in ("table", "key", "column")) for each in third}
@@ -600,11 +600,15 @@ def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
     weather = "weather/daily_weather.parquet"
     query = sent(client, "rides.csv", (demo_lake / RIDES).read_bytes())
     asked = {"key": "date", "target": "member_rides", "agg": "max"}
-    assert 'name="target" value="member_rides"' in client.get("/search/joins", params={"query": query, **asked}).text
+    searched = {"search": urlencode(asked)}
+    kept = f'name="search" value="{escape(searched["search"])}"'
+    assert kept in client.get("/search/joins", params={"query": query, **searched}).text
+    data(client, "/describe", query=query, wait=60)
     part = client.get("/search", params={"query": query, **asked}).text
-    assert re.search(r'data-part="/search/joins[?]query=[^"]*target=member_rides&amp;agg=max"', part)
+    (address,) = re.findall(r'data-part="(/search/joins[?][^"]*)"', part)
+    assert parse_qs(unescape(address).partition("?")[2])["search"] == [searched["search"]]
     chosen = {"query": query, "on": "date", "table": weather, "column": "date"}
-    page = waited_for(client, client.post("/search/join", data={**chosen, **asked}))
+    page = waited_for(client, client.post("/search/join", data={**chosen, **searched}))
     onwards = next_query(page)
     (joined,) = onwards.pop("query")
     assert onwards == {name: [value] for name, value in asked.items()}
@@ -616,7 +620,9 @@ def test_a_table_that_was_joined_is_not_found_again_and_key_and_target_stay(
     assert found
     assert weather not in [each["table"] for each in found]
     # A column that is not there any more is not asked for; without a choice there is none to keep.
-    page = waited_for(client, client.post("/search/join", data={**chosen, **asked, "target": "gone"}))
+    page = waited_for(
+        client, client.post("/search/join", data={**chosen, "search": urlencode({**asked, "target": "gone"})})
+    )
     assert [*next_query(page)] == ["query"]
     assert [*next_query(waited_for(client, client.post("/search/join", data=chosen)))] == ["query"]
     # A table that was made from one of the lake finds neither.
@@ -662,7 +668,7 @@ def test_the_join_of_added_columns_has_code_that_gives_the_same_rows(newcomer: T
     assert ((both[0].iloc[:, 1:] - both[1].iloc[:, 1:]).abs().max() < 1e-9).all()
     assert both[0].isna().equals(both[1].isna())
     chosen = [json.dumps([*each.values()]) for each in finds]
-    page = waited_for(client, client.post("/search/augment", data={**asked, "find": chosen}))
+    page = waited_for(client, client.post("/search/augment", data={**asked, "finds": chosen}))
     assert "The join elsewhere" in page
     assert "The coefficients elsewhere" in page
 
@@ -1011,7 +1017,7 @@ class Document(HTMLParser):
         self.wrong += [
             f"{name} of {tag}" for name in given if not re.fullmatch(r"[a-z][a-z0-9:-]*", name, re.IGNORECASE)
         ]
-        if tag == "input" and given.get("name") == "find":
+        if tag == "input" and given.get("name") == "finds":
             self.finds.append(json.loads(given.get("value") or ""))
         self.tags.append(tag)
         self.ids += [given["id"]] if given.get("id") else []

@@ -24,6 +24,7 @@ from lakescope.errors import (
     SourceError,
     WriteFailed,
 )
+from lakescope.watch import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +38,13 @@ if TYPE_CHECKING:
     from lakescope.engines.counting.answers import Count, CounterChoice
     from lakescope.engines.dependencies.answers import Dependency, Model, Nulls, Order
     from lakescope.engines.dependencies.genuineness import Custom
-    from lakescope.engines.transforms.clock import Clock
-    from lakescope.engines.transforms.fuzzy import Method
-    from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin, Reference
+    from lakescope.engines.transforms.answers import FuzzyMethod, Reference
+    from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
     from lakescope.engines.transforms.plan import Plan
     from lakescope.lake import Lake, TableProfile
     from lakescope.results import Results
     from lakescope.store.repair import Repair
+    from lakescope.watch import Watch
 
 __all__ = [
     "BadRequest",
@@ -204,43 +205,52 @@ def autojoin(
     right: Any,
     *,
     fuzzy: bool = True,
-    budget: float | Clock | None = 30.0,
+    budget: float | None = 30.0,
+    watch: Watch | None = None,
 ) -> Plan:
     """Join two tables whose keys are written differently: learn the programs that rewrite one into the other.
 
     ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
-    to one key. ``budget`` seconds after both are read, what was found so far is told; a
-    :class:`lakescope.engines.transforms.clock.Clock` instead also tells what is done, and may be stopped. The plan is
-    empty (false) if no program is believed; it says why.
+    to one key. ``budget`` seconds after both are read, what was found so far is told; a :class:`lakescope.watch.Watch`
+    is told what is done, and may end it before. The plan is empty (false) if no program is believed; it says why.
     """
-    from lakescope.engines.transforms.autojoin import autojoin
-    from lakescope.engines.transforms.clock import Clock
+    from lakescope.questions.autojoin import AutojoinRequest
 
-    return autojoin(left, right, Clock.of(budget), fuzzy=fuzzy)
+    return AutojoinRequest(left=left, right=right, fuzzy=fuzzy, budget=budget).ask(None, watch or NOBODY)
 
 
 def fuzzyjoin(
     left: Any,
     right: Any,
-    on: str | tuple[str, str],
+    on: str | Sequence[str],
     *,
     precision: float = 0.9,
-    method: Method = "expected",
+    method: FuzzyMethod = "expected",
     one_to_one: bool = False,
     reference: Reference | None = None,
-    budget: float | Clock | None = None,
+    budget: float | None = None,
+    watch: Watch | None = None,
 ) -> FuzzyJoin:
     """Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.
 
     ``on`` is the name of the column, or its names on either side. ``precision`` is the estimated share of pairs that
     must be right; ``method="constrained"`` takes the largest threshold at which no value has two keys instead.
     ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
-    After ``budget`` seconds, what was found so far is told.
+    After ``budget`` seconds, or when whoever watches ends it, what was found so far is told.
     """
-    from lakescope.engines.transforms.fuzzyjoin import fuzzyjoin
+    from lakescope.questions.autojoin import FuzzyJoinRequest
 
-    options: dict[str, Any] = {"precision": precision, "method": method, "one_to_one": one_to_one}
-    return fuzzyjoin(left, right, on, **options, reference=reference, budget=budget)
+    request = FuzzyJoinRequest(
+        left=left,
+        right=right,
+        on=(on,) if isinstance(on, str) else tuple(on),
+        precision=precision,
+        method=method,
+        one_to_one=one_to_one,
+        reference=reference,
+        budget=budget,
+    )
+    return request.ask(None, watch or NOBODY)
 
 
 def __getattr__(name: str) -> Any:

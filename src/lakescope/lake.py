@@ -19,7 +19,7 @@ import pyarrow as pa
 from lakescope.code import writer_of
 from lakescope.code.dialects import Dialect
 from lakescope.code.sides import INFINITE, KeyedSide, Side, side_of_query
-from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
+from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Find, Mean, Measure, Retrieval
 from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.headers.answers import (
@@ -33,16 +33,19 @@ from lakescope.engines.headers.answers import (
     Segmentation,
 )
 from lakescope.engines.history.answers import Drift, Version
-from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
-from lakescope.engines.joins.augment import Added, augmented
+from lakescope.engines.joins.answers import Added, Engine, Joinable, JoinPath, JoinRank
+from lakescope.engines.joins.augment import augmented
 from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
 from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
+from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
 from lakescope.profile.view import column_view
+from lakescope.questions.augment import AugmentRequest, JoinedRequest
+from lakescope.questions.autojoin import LakeAutojoinRequest
 from lakescope.questions.batches import on_spark
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.dependencies import LakeDependenciesRequest
@@ -58,7 +61,6 @@ from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
-from lakescope.questions.model import NOBODY, Watch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.results import Results
 from lakescope.show.profile_text import profile_text
@@ -70,7 +72,7 @@ from lakescope.store.records import records_of
 from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
 from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
-from lakescope.tables.writing import check_output, write_table
+from lakescope.watch import NOBODY, Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,8 +86,6 @@ if TYPE_CHECKING:
     from lakescope.engines.joins.shared import SharedColumns
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
-    from lakescope.engines.transforms.clock import Clock
-    from lakescope.engines.transforms.discover import TransformJoin
     from lakescope.engines.transforms.lake_wide import TransformSearch
     from lakescope.show.site import Report
     from lakescope.sources.io.locations import TableLocation
@@ -502,13 +502,22 @@ class Lake:
         column: str,
         *,
         query_rows: int | None = None,
-        most: int | None = None,
+        most: int = 1_000_000,
+        out: str | os.PathLike[str] | None = None,
     ) -> JoinedRows:
-        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.engines.joins.joined import ROWS, joined
+        """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most.
 
-        most = ROWS.most_rows if most is None else most
-        return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
+        The table is written to ``out``, if that is named.
+        """
+        return JoinedRequest(
+            query=query,
+            on=on,
+            table=table,
+            column=column,
+            query_rows=query_rows,
+            most=most,
+            out=None if out is None else os.fspath(out),
+        ).ask(self)
 
     @from_one_generation
     def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
@@ -598,21 +607,19 @@ class Lake:
         k: int = 10,
         *,
         candidates: int = 20,
-        budget: float | Clock | None = 60.0,
+        budget: float | None = 60.0,
+        watch: Watch | None = None,
     ) -> Results[TransformJoin]:
         """Tables of the lake that join with the query once keys are rewritten, with the program for each.
 
         ``query`` is the name of a table of the lake, the path of another one, or a frame. The index finds tables that
         share rare q-grams with it; for the first ``candidates`` of them programs are learnt, until ``budget`` seconds
         are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
-        :func:`lakescope.autojoin` with the ``location`` of one does the join.
+        :func:`lakescope.autojoin` with the ``location`` of one does the join. Whoever watches is told what is done, and
+        may end it.
         """
-        from lakescope.engines.transforms.clock import Clock
-        from lakescope.engines.transforms.discover import TransformRequest
-        from lakescope.engines.transforms.plan import rereadable
-
-        place = self.location(query) if self._is_table(query) else rereadable(query)
-        return self._transforms.search(place, self._table_of(query), TransformRequest(k, candidates), Clock.of(budget))
+        request = LakeAutojoinRequest(query=query, k=k, candidates=candidates, budget=budget)
+        return request.ask(self, watch or NOBODY)
 
     @from_one_generation
     def autojoin_batch(
@@ -623,15 +630,8 @@ class Lake:
         ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
         not be asked about. Executors must see the index and the tables.
         """
-        from lakescope.build.batch import over_numbers
-        from lakescope.engines.transforms.discover import TransformRequest
-        from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
-        from lakescope.results import arrow_schema
-
-        request = TransformRequest(k, candidates)
-        request.check()
-        task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
-        return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
+        request = LakeAutojoinRequest(query=None, k=k, candidates=candidates, budget=budget)
+        return on_spark(spark, request.batch(self))
 
     @from_one_generation
     def correlated(
@@ -808,23 +808,46 @@ class Lake:
     def augment(
         self,
         query: Any,
-        key: str | Sequence[str],
-        target: str,
-        out: str | os.PathLike[str],
+        key: str | Sequence[str] | None = None,
+        target: str | None = None,
+        out: str | os.PathLike[str] | None = None,
         k: int = 5,
         *,
+        finds: Sequence[Correlated] | Sequence[Find] | None = None,
+        measure: Measure = "pearson",
         agg: Aggregate = "mean",
+        query_agg: Aggregate | None = None,
         rank: CorrelationRank = "lower",
+        retrieval: Retrieval = "z",
+        weight_join: float = 0.0,
+        weight_corr: float = 1.0,
+        mean: Mean = "geometric",
         given: str | None = None,
+        own: bool = False,
     ) -> Results[Added]:
-        """Join the columns that correlate best into the query's table, write it to ``out``, say what each adds."""
-        check_output(out)
-        columns = [key] if isinstance(key, str) else list(key)
-        found = self.correlated(query, columns, target, 3 * k, agg=agg, rank=rank, given=given)
-        table, added = self.augmented(query, columns, target, _one_of_each(found, k), agg=agg)
-        if added:
-            write_table(table, out)
-        return Results(Added, added, shown=added.shown, notes=found.notes)
+        """Join the ``k`` columns that correlate best into the query's table, write it to ``out``, say what each adds.
+
+        The columns are found as by :meth:`correlated`, whose options are taken; ``finds`` are some of its answers,
+        which are joined in instead of the best. Without ``out`` nothing is written.
+        """
+        return AugmentRequest(
+            query=query,
+            key=None if key is None else (key,) if isinstance(key, str) else tuple(key),
+            target=target,
+            out=None if out is None else os.fspath(out),
+            k=k,
+            finds=finds,  # type: ignore[arg-type]  # whatever names a find becomes one
+            measure=measure,
+            agg=agg,
+            query_agg=query_agg,
+            rank=rank,
+            retrieval=retrieval,
+            weight_join=weight_join,
+            weight_corr=weight_corr,
+            mean=mean,
+            given=given,
+            own=own,
+        ).ask(self)
 
     @from_one_generation
     def augmented(
@@ -1349,14 +1372,6 @@ def _pool(index: Index, processes: int) -> Pool:
     pool = Pool(index.location, index.manifest.generation, processes)
     pool.start()
     return pool
-
-
-def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:
-    """The best finds, each column once whatever keys it was found by."""
-    best: dict[tuple[str, str], Correlated] = {}
-    for each in found:
-        best.setdefault((each.table, each.column), each)
-    return list(best.values())[:k]
 
 
 def _known(name: str, columns: Mapping[str, object]) -> str:

@@ -42,6 +42,18 @@ _PLACES = {
         "correlate",
         "Which tables hold a column that correlates with mine after the join.",
     ),
+    "augment": Place(
+        "augment",
+        "AugmentRequest",
+        "augment",
+        "Join the columns that correlate best into a table, and say what each adds.",
+    ),
+    "joined": Place(
+        "augment",
+        "JoinedRequest",
+        "joined",
+        "Join a table with one of the lake: all of its rows, each beside every row with the same value.",
+    ),
     "inclusions": Place(
         "inclusions",
         "InclusionsRequest",
@@ -65,6 +77,24 @@ _PLACES = {
         "KeyDiagramRequest",
         "keys diagram",
         "What tables, keys and references look like: a picture, text for mermaid, or SQL that declares them.",
+    ),
+    "autojoin": Place(
+        "autojoin",
+        "AutojoinRequest",
+        "autojoin",
+        "Join two tables whose keys are written differently: learn the programs that rewrite one into the other.",
+    ),
+    "lake_autojoin": Place(
+        "autojoin",
+        "LakeAutojoinRequest",
+        "autojoin lake",
+        "Which tables of the lake join with mine once keys are rewritten, with the program for each.",
+    ),
+    "fuzzyjoin": Place(
+        "autojoin",
+        "FuzzyJoinRequest",
+        "fuzzyjoin",
+        "Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.",
     ),
     "history": Place(
         "history",

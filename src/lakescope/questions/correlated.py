@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.errors import BadRequest
@@ -33,35 +33,9 @@ def check_key(key: tuple[str, ...]) -> None:
         raise BadRequest(f"a key is not {key[0]!r} twice", hint=_KEY_HINT)
 
 
-@question(
-    "correlated",
-    record=Correlated,
-    records="correlations",
-    brief=(
-        *("table", "key", "column", "correlation", "low", "high", "p", "q", "sample"),
-        *("joined_rows", "joined_rows_low", "joined_rows_high"),
-        *("containment", "containment_low", "containment_high"),
-        *("coefficient", "aggregate", "exact", "partial", "verified", "verified_rows", "reasons"),
-    ),
-    lane="quick",
-    group="search",
-    column="target",
-    doing="looking for columns that correlate",
-    examples=(
-        "lakescope correlate lake.idx my.csv",
-        "lakescope correlate lake.idx my.csv --key date --target rides -k 10",
-        "lakescope correlate lake.idx my.csv --key country,year --target gdp --verify",
-        "lakescope correlate lake.idx my.csv --key date --target rides --plot best.svg",
-    ),
-    example={"table": "weather/daily_weather.parquet", "correlation": 0.91, "low": 0.9, "high": 0.93},
-)
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CorrelatedRequest(Request[Results[Correlated]]):
-    """Which tables hold a column that correlates with mine after the join.
-
-    Estimated from samples: the coefficient lies between low and high; q is the share of false finds to expect.
-    Correlation is not cause, and reasons say why a find may be spurious.
-    """
+class CorrelationOptions:
+    """What is looked for, and how: what all questions about correlations have in common."""
 
     query: Annotated[
         Table,
@@ -84,13 +58,6 @@ class CorrelatedRequest(Request[Results[Correlated]]):
         "Column of numbers to find correlations with; without it the likeliest is taken.",
         NotOn("batch", why="it asks about all columns of numbers"),
     ] = None
-    k: Annotated[
-        int,
-        "How many to find.",
-        Range(1, hint="ask for 10"),
-        On("cli", names=("-k",)),
-        On("rest", "web", "agents", range=Range(1, 100, hint="ask for 10"), why="an answer is read"),
-    ] = 10
     measure: Annotated[Measure, "Coefficient of correlation."] = "pearson"
     agg: Annotated[Aggregate, "How numbers of a repeated key are made one."] = "mean"
     query_agg: Annotated[
@@ -113,12 +80,6 @@ class CorrelatedRequest(Request[Results[Correlated]]):
         "Column of the query whose influence is taken out.",
         NotOn("batch", why="each query has other columns"),
     ] = None
-    verify: Annotated[
-        bool,
-        "Do the real joins, and show the true values.",
-        NotOn("batch", why="it would read all tables once for each column"),
-        NotOn("agents", why="it reads tables for as long as it takes"),
-    ] = False
     own: Annotated[bool, "Columns of the query's own table, too."] = False
 
     def check(self) -> None:
@@ -127,18 +88,13 @@ class CorrelatedRequest(Request[Results[Correlated]]):
         if not 0 < self.weight_join + self.weight_corr < float("inf"):
             raise BadRequest("one of the weights must be positive", hint="weight_join=1 and weight_corr=1 are alike")
 
-    @property
-    def lane(self) -> Lane:
-        return "long" if self.verify else "quick"
-
-    @property
-    def criteria(self) -> CorrelationCriteria:
-        """What the search must know."""
+    def criteria(self, k: int) -> CorrelationCriteria:
+        """What the search must know to find so many."""
         from lakescope.engines.correlations.correlated import CorrelationCriteria
 
         weights = self.weight_join, self.weight_corr
         return CorrelationCriteria(
-            *(self.k, self.measure, self.agg, self.rank, self.retrieval, *weights, self.mean, self.given)
+            *(k, self.measure, self.agg, self.rank, self.retrieval, *weights, self.mean, self.given)
         )
 
     @property
@@ -146,18 +102,13 @@ class CorrelatedRequest(Request[Results[Correlated]]):
         """How repeated keys of the query are made one."""
         return self.query_agg or aggregate_of_query(self.agg)
 
-    def answer(self, lake: Lake, watch: Watch) -> Results[Correlated]:
-        complete = self.completed(lake)
-        found = complete._found(lake, watch)
-        return found if complete is self else found.with_note(complete.guessed)
-
     @property
     def guessed(self) -> str:
         """What was asked about, where it was not named."""
         key = ", ".join(self.key or ())
         return f"asked about {self.target!r} by the key {key!r}: name others if these are not meant"
 
-    def completed(self, lake: Lake) -> CorrelatedRequest:
+    def completed(self, lake: Lake) -> Self:
         """The request with the likeliest key and target where none is named."""
         if self.key is not None and self.target is not None:
             return self
@@ -167,20 +118,81 @@ class CorrelatedRequest(Request[Results[Correlated]]):
                 raise BadRequest(f"no column looks like a {role}: name one", hint=f"{option} is a column of the query")
         return replace(self, key=self.key or (roles["key"],), target=self.target or roles["target"])
 
-    def _found(self, lake: Lake, watch: Watch) -> Results[Correlated]:
+    def searched(self, lake: Lake, k: int) -> Results[Correlated]:
+        """The best columns, so many, by the key and the target that are named."""
         assert self.key is not None
         assert self.target is not None
         table = None if self.own else lake._table_of(self.query)
         keyed = lake._keyed(self.query, list(self.key), self.target, self.aggregate_of_query, self.given)
-        found = lake._correlations.search(keyed, self.criteria, table)
+        return lake._correlations.search(keyed, self.criteria(k), table)
+
+
+@question(
+    "correlated",
+    record=Correlated,
+    records="correlations",
+    brief=(
+        *("table", "key", "column", "correlation", "low", "high", "p", "q", "sample"),
+        *("joined_rows", "joined_rows_low", "joined_rows_high"),
+        *("containment", "containment_low", "containment_high"),
+        *("coefficient", "aggregate", "exact", "partial", "verified", "verified_rows", "reasons"),
+    ),
+    lane="quick",
+    group="search",
+    page="/search/correlated",
+    column="target",
+    doing="looking for columns that correlate",
+    examples=(
+        "lakescope correlate lake.idx my.csv",
+        "lakescope correlate lake.idx my.csv --key date --target rides -k 10",
+        "lakescope correlate lake.idx my.csv --key country,year --target gdp --verify",
+        "lakescope correlate lake.idx my.csv --key date --target rides --plot best.svg",
+    ),
+    example={"table": "weather/daily_weather.parquet", "correlation": 0.91, "low": 0.9, "high": 0.93},
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CorrelatedRequest(CorrelationOptions, Request[Results[Correlated]]):
+    """Which tables hold a column that correlates with mine after the join.
+
+    Estimated from samples: the coefficient lies between low and high; q is the share of false finds to expect.
+    Correlation is not cause, and reasons say why a find may be spurious.
+    """
+
+    k: Annotated[
+        int,
+        "How many to find.",
+        Range(1, hint="ask for 10"),
+        On("cli", names=("-k",)),
+        On("rest", "agents", range=Range(1, 100, hint="ask for 10"), why="an answer is read"),
+        On("web", default=12, range=Range(1, 100, hint="ask for 12"), why="so many fit on a page"),
+    ] = 10
+    verify: Annotated[
+        bool,
+        "Do the real joins, and show the true values.",
+        NotOn("batch", why="it would read all tables once for each column"),
+        NotOn("agents", why="it reads tables for as long as it takes"),
+    ] = False
+
+    @property
+    def lane(self) -> Lane:
+        return "long" if self.verify else "quick"
+
+    def answer(self, lake: Lake, watch: Watch) -> Results[Correlated]:
+        complete = self.completed(lake)
+        found = complete._found(lake, watch)
+        return found if complete is self else found.with_note(complete.guessed)
+
+    def _found(self, lake: Lake, watch: Watch) -> Results[Correlated]:
+        found = self.searched(lake, self.k)
         if not self.verify:
             return found
         watch.tell("joining to find the true values")
-        return lake._verified(found, self.query, list(self.key), self.target, self.aggregate_of_query)
+        key, target = list(self.key or ()), str(self.target)
+        return lake._verified(found, self.query, key, target, self.aggregate_of_query)
 
     def batch(self, lake: Lake) -> Batch:
         """One question for each column of numbers of the lake by each of its keys."""
         from lakescope.engines.correlations.batch import BatchCorrelation, SearchCorrelations
 
-        task = SearchCorrelations(*lake._published_as, self.criteria, self.own)
+        task = SearchCorrelations(*lake._published_as, self.criteria(self.k), self.own)
         return Batch(lake._correlations.sketches.pairs, task, BatchCorrelation)

@@ -84,6 +84,7 @@ class DependencyOptions:
     brief=("lhs", "rhs", "degree", "pv", "pt", "gs", "holds", "flags", "score"),
     lane="long",
     group="table",
+    page="/table/dependencies",
     indexed=False,
     paged=True,
     doing="looking for dependencies",

@@ -102,7 +102,8 @@ class HeaderOptions:
         "Candidates of each column.",
         Range(1, hint=_CANDIDATES_HINT),
         On("cli", names=("-k",)),
-        On("rest", "web", "agents", range=Range(1, 20, hint=_CANDIDATES_HINT), why="an answer is read"),
+        On("rest", "agents", range=Range(1, 20, hint=_CANDIDATES_HINT), why="an answer is read"),
+        On("web", default=3, range=Range(1, 20, hint=_CANDIDATES_HINT), why="so many fit on a line"),
     ] = 5
     known: Annotated[
         tuple[str, ...] | None,
@@ -113,6 +114,7 @@ class HeaderOptions:
     keep: Annotated[
         bool,
         "Keep the headers it has that mean something.",
+        On("web", default=True, why="the page tells of columns without a name"),
         NotOn("batch", why="tables without names are asked about"),
     ] = False
     threshold: Annotated[
@@ -173,6 +175,7 @@ class HeaderOptions:
 @question(
     "suggest_headers",
     path="headers/suggest",
+    page="/search/headers",
     record=SuggestedSchema,
     records="columns",
     brief=("header", "weight", "reasons"),
@@ -266,6 +269,7 @@ class NameColumnsRequest(HeaderOptions, Request[list[str]]):
 @question(
     "check_headers",
     path="headers/check",
+    page="/problems/headers",
     record=HeaderDoubt,
     records="headers",
     lane="long",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     records="versions",
     lane="quick",
     group="table",
+    page="/table/history",
     paged=True,
     doing="looking at earlier versions",
     examples=("lakescope history lake.idx sales/2021.csv",),
@@ -42,6 +43,7 @@ class HistoryRequest(Request[Results[Version]]):
     records="changes",
     lane="long",
     group="lake",
+    page="/table/history",
     paged=True,
     doing="comparing versions",
     examples=(

@@ -22,6 +22,7 @@ MOST_PAIRS = 5_000
     records="inclusions",
     lane="long",
     group="lake",
+    page="/map/inclusions",
     paged=True,
     doing="looking for columns that are included in others",
     examples=(

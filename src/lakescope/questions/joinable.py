@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: How many are found unless more are asked for.
 FOUND = 10
+#: How many a page shows.
+SHOWN = 12
 
 
 @question(
@@ -29,6 +31,7 @@ FOUND = 10
     ),
     lane="quick",
     group="search",
+    page="/search/joins",
     column="on",
     doing="comparing its values with the lake",
     examples=(
@@ -62,7 +65,8 @@ class JoinableRequest(Request[Results[Joinable]]):
         "How many to find (10, or all above the threshold).",
         Range(1, hint="ask for 10"),
         On("cli", names=("-k",)),
-        On("rest", "web", "agents", default=FOUND, range=Range(1, 100, hint="ask for 10"), why="an answer is read"),
+        On("rest", "agents", default=FOUND, range=Range(1, 100, hint="ask for 10"), why="an answer is read"),
+        On("web", default=SHOWN, range=Range(1, 100, hint="ask for 12"), why="so many fit on a page"),
     ] = None
     threshold: Annotated[
         float | None,

@@ -24,7 +24,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     Self,
     TypeAlias,
     TypeVar,
@@ -35,8 +34,11 @@ from typing import (
     get_type_hints,
 )
 
+from lakescope.engines.correlations.answers import Find
 from lakescope.errors import BadRequest
 from lakescope.results import Results
+from lakescope.watch import NOBODY as NOBODY
+from lakescope.watch import Watch as Watch
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -68,6 +70,9 @@ class Meaning(Enum):
     LAKE_TABLE = "a table of the lake"
     COLUMN = "a column of the query"
     COLUMNS = "columns of the query"
+    SIDES = "a column of both tables, or one of each"
+    FINDS = "columns that were found to correlate"
+    SECONDS = "seconds; on the command line also 30s, 2m or 1h"
     SIZE = "a number of bytes"
 
 
@@ -75,6 +80,11 @@ Table: TypeAlias = Annotated[Any, Meaning.TABLE]
 LakeTable: TypeAlias = Annotated[str, Meaning.LAKE_TABLE]
 Column: TypeAlias = Annotated[str, Meaning.COLUMN]
 Columns: TypeAlias = Annotated[tuple[str, ...], Meaning.COLUMNS]
+Sides: TypeAlias = Annotated[tuple[str, ...], Meaning.SIDES]
+Finds: TypeAlias = Annotated[tuple[Find, ...], Meaning.FINDS]
+Seconds: TypeAlias = Annotated[float, Meaning.SECONDS]
+#: What a route of REST is asked by: GET answers, POST keeps the table that is made as a file of the visitor's, too.
+Verb: TypeAlias = Literal["GET", "POST"]
 Size: TypeAlias = Annotated[float, Meaning.SIZE]
 
 
@@ -184,6 +194,8 @@ class Option:
             return None
         if self.meaning is Meaning.TABLE:
             return value
+        if self.meaning is Meaning.FINDS:
+            return self._finds(value)
         if self.type is tuple:
             return self._several(value)
         if self.type is bool:
@@ -203,6 +215,23 @@ class Option:
         if not isinstance(items, Sequence) or not all(isinstance(each, str) for each in items):
             raise BadRequest(f"{self.called} must be one text or several, not {value!r}", hint=self._good())
         return tuple(map(self._chosen, items))
+
+    def _finds(self, value: Any) -> tuple[Find, ...]:
+        """Finds, from what has their fields: an answer, an object of JSON, or a list."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise BadRequest(f"{self.name} must be finds, not {value!r}", hint=self._good())
+        return tuple(map(self._find, value))
+
+    def _find(self, value: Any) -> Find:
+        if isinstance(value, Mapping):
+            parts: list[Any] = [value.get(name) for name in Find._fields]
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            parts = list(value)
+        else:
+            parts = [getattr(value, name, None) for name in Find._fields]
+        if len(parts) != len(Find._fields) or not all(isinstance(part, str) for part in parts):
+            raise BadRequest(f"{self.name}: {value!r} is no find", hint="name its table, key and column")
+        return Find(*parts)
 
     def _chosen(self, value: str) -> str:
         if self.choices and value not in self.choices:
@@ -337,26 +366,6 @@ def _bare(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-# --- progress ---------------------------------------------------------------------------------------------------------
-
-
-class Watch(Protocol):
-    """Whoever waits for an answer and is told what is done."""
-
-    def tell(self, doing: str, share: float | None = None) -> None:
-        """Say what is done, and the share that is done if it is known."""
-
-
-class _Nobody:
-    """Nobody waits, or nobody wants to know."""
-
-    def tell(self, doing: str, share: float | None = None) -> None:
-        return
-
-
-NOBODY: Final[Watch] = _Nobody()
-
-
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
@@ -369,7 +378,8 @@ class Question:
     room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
     ``column`` is the option that takes the column of ``TABLE.COLUMN``, which a command understands as both.
     Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python
-    calls it, and ``path`` what REST does, if otherwise.
+    calls it, and ``path`` what REST does, if otherwise; ``verbs`` are those of its route. ``page`` is its address in
+    the web app, and ``form`` where a form is sent to that has a table made, if there are such.
     ``absent`` says which faces do not ask it, and why.
     """
 
@@ -385,12 +395,22 @@ class Question:
     column: str = ""
     method: str = ""
     path: str = ""
+    page: str = ""
+    form: str = ""
+    verbs: tuple[Verb, ...] = ("GET",)
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     absent: tuple[NotOn, ...] = ()
 
+    @property
+    def makes(self) -> bool:
+        """Whether a table is made, which a server keeps as a file of the visitor's."""
+        return "POST" in self.verbs
+
     def is_on(self, face: Face) -> bool:
         """Whether a face asks it."""
+        if face == "web" and not (self.page or self.form):
+            return False
         return not any(face in each.faces for each in self.absent)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     records="paths",
     lane="long",
     group="search",
+    page="/table/paths",
     column="on",
     paged=True,
     doing="following joins",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from lakescope.sketches.aggregates import Aggregate
 
@@ -74,3 +74,11 @@ class Correlated:
     verified_rows: int | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
+
+
+class Find(NamedTuple):
+    """A column that was found to correlate: its table, the key that it is joined by, and its name."""
+
+    table: str
+    key: str
+    column: str

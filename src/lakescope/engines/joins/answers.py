@@ -58,3 +58,22 @@ class JoinPath:
     hops: int
     containment: float
     joins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A column that was joined in.
+
+    ``filled`` is the share of the table's rows that got a number, ``explains`` the share of the target's variance that
+    the columns added so far explain together in a straight line, ``adds`` what this one added to it.
+    """
+
+    name: str
+    table: str
+    column: str
+    key: str
+    aggregate: str
+    correlation: float
+    filled: float
+    explains: float
+    adds: float

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakescope.array_types import F64, U64
+from lakescope.engines.joins.answers import Added
 from lakescope.tables.keyed import KeyedQuery, read_keyed
 from lakescope.tables.typed import free_name, read_table
 
@@ -17,25 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakescope.engines.correlations.answers import Correlated
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A column that was joined in.
-
-    ``filled`` is the share of the table's rows that got a number, ``explains`` the share of the target's variance that
-    the columns added so far explain together in a straight line, ``adds`` what this one added to it.
-    """
-
-    name: str
-    table: str
-    column: str
-    key: str
-    aggregate: str
-    correlation: float
-    filled: float
-    explains: float
-    adds: float
 
 
 def augmented(

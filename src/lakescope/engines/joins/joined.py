@@ -43,8 +43,6 @@ class RowsTuning:
     id: float = 0.2
     #: Whole numbers that look like years. Not measured.
     years: tuple[int, int] = (1500, 2100)
-    #: Rows of a join that are made unless more are asked for. Not measured: a bound of memory.
-    most_rows: int = 1_000_000
 
 
 ROWS = RowsTuning()
@@ -149,14 +147,7 @@ class JoinedRows:
 
 
 def joined(
-    query: Any,
-    on: str,
-    other: Any,
-    column: str,
-    name: str,
-    *,
-    query_rows: int | None = None,
-    most: int = ROWS.most_rows,
+    query: Any, on: str, other: Any, column: str, name: str, *, query_rows: int | None = None, most: int
 ) -> JoinedRows:
     """All rows of the query (or the first ``query_rows``) beside the rows of another table with the same value.
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakescope.engines.joins.grams import GramHit, GramSearch, cut_query
+from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.engines.transforms.autojoin import learnt
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.plan import Plan
 from lakescope.engines.transforms.texts import TextTable, read
-from lakescope.errors import BadRequest, LakescopeError
+from lakescope.errors import LakescopeError
 from lakescope.results import Results
 
 
@@ -40,30 +41,6 @@ _SHOWN = ("table", "columns", "keys", "program", "coverage", "table_coverage", "
 
 
 @dataclass(frozen=True, slots=True)
-class TransformJoin:
-    """A table of the lake that joins with the query after a transformation.
-
-    ``columns`` are rewritten to meet ``keys``: those of the query if the direction is ``query->table``. ``program`` is
-    the first of ``programs`` in plain words. ``coverage`` is the share of the query's rows that join, and
-    ``table_coverage`` that of the table's, both counted on all rows. The table was found by ``shared`` rare q-grams, of
-    which ``expected`` are due to chance. ``location`` is what to give to ``lakescope.autojoin`` to do the join.
-    """
-
-    table: str
-    direction: str
-    columns: tuple[str, ...]
-    keys: tuple[str, ...]
-    program: str
-    programs: int
-    coverage: float
-    table_coverage: float
-    pairs: int
-    shared: int
-    expected: float
-    location: str
-
-
-@dataclass(frozen=True, slots=True)
 class TransformCandidate:
     """A table that may join: where it lies, its size, its columns that were found, and by which hits, best first."""
 
@@ -79,21 +56,16 @@ class TransformCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class TransformRequest:
+class TransformCriteria:
     """How many tables are told, and how many are looked at."""
 
     k: int = 10
     candidates: int = 20
 
-    def check(self) -> None:
-        """Refuse what cannot be asked."""
-        if min(self.k, self.candidates) < 1:
-            raise BadRequest("k and candidates must be at least 1", hint="10 and 20 are good ones")
-
 
 def transform_joins(
     query: Any,
-    request: TransformRequest,
+    criteria: TransformCriteria,
     search: GramSearch,
     described: Callable[[str, Sequence[GramHit]], TransformCandidate],
     table_of: Callable[[GramHit], str],
@@ -105,13 +77,12 @@ def transform_joins(
     ``table_of`` says which table a hit is in, ``described`` what there is to know of that table; columns of the query's
     own table (``own``) are left out.
     """
-    request.check()
     hits = search.search(cut_query(query), own)
     tables: dict[str, list[GramHit]] = {}
     for hit in hits:
         tables.setdefault(table_of(hit), []).append(hit)
     ranked = (described(table, of_table) for table, of_table in tables.items())
-    equal, candidates = _sorted_out(ranked, search, request.candidates)
+    equal, candidates = _sorted_out(ranked, search, criteria.candidates)
     found, refused = _learnt(query, candidates, clock)
     looked = len(found) + len(refused)
     info = {"columns": len(hits), "equal": len(equal), "looked": looked, "joined": len(found), "refused": refused}
@@ -122,7 +93,7 @@ def transform_joins(
     more = len(tables) - len(equal) - len(candidates)
     if more:
         notes.append(f"{more:,} more tables share rare q-grams, less clearly; with more candidates they are looked at")
-    return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
+    return Results(TransformJoin, found[: criteria.k], shown=_SHOWN, notes=notes, info=info)
 
 
 def _learnt(

@@ -19,25 +19,23 @@ from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import fsum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import F64, I64
+from lakescope.engines.transforms.answers import FuzzyMethod
 from lakescope.engines.transforms.chance import precision_of
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.evaluate import derived
 from lakescope.engines.transforms.program import Expression
-from lakescope.errors import BadRequest
 from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
 if TYPE_CHECKING:
     from lakescope.engines.transforms.keys import Key
     from lakescope.engines.transforms.texts import TextTable
     from lakescope.engines.transforms.union import Joined
-
-Method = Literal["expected", "constrained"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Fuzzy:
     """
 
     rules: tuple[Rule, ...]
-    method: Method
+    method: FuzzyMethod
     joined: int
     precision: float
     one_to_one: bool = True
@@ -491,7 +489,7 @@ def optimise(
     values: Sequence[Sequence[str]],
     keys: Sequence[str],
     *,
-    method: Method = "expected",
+    method: FuzzyMethod = "expected",
     precision: float = 0.9,
     one_to_one: bool = True,
     taken: frozenset[int] = frozenset(),
@@ -503,10 +501,6 @@ def optimise(
     Keys that are ``taken`` are compared with, so that values which belong to them stay away from others. When it
     is late no further distance is tried.
     """
-    if method not in ("expected", "constrained"):
-        raise BadRequest(f"no method {method!r}", hint="use expected or constrained")
-    if not 0 < precision <= 1:
-        raise BadRequest(f"the precision must be above 0 and at most 1, not {precision}", hint="0.9 is a good one")
     work = _Optimiser(values, keys, list(DISTANCES) if distances is None else distances, clock)
 
     def by_constraint(name: str, usable: npt.NDArray[np.bool_]) -> float:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakescope.array_types import I64
+from lakescope.engines.transforms.answers import FuzzyMethod, Reference
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.fuzzy import FUZZY, Fuzzy, Method, optimise
+from lakescope.engines.transforms.fuzzy import FUZZY, Fuzzy, optimise
 from lakescope.engines.transforms.keys import KEYS
-from lakescope.engines.transforms.plan import beside, rereadable, rows_of
+from lakescope.engines.transforms.plan import beside, free_names, rereadable, rows_of
 from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest
-
-Reference = Literal["left", "right"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,11 @@ class FuzzyJoin:
         left, right = rows_of(self.left, read(self.left)), rows_of(self.right, read(self.right))
         return beside(left.take(pa.array(self.left_rows)), right.take(pa.array(self.right_rows)))
 
+    def right_names_free(self) -> list[tuple[str, str]]:
+        """Names of the right table's columns, and what they are called in the joined one."""
+        left, right = read(self.left).names, read(self.right).names
+        return list(zip(right, free_names(left, right), strict=True))
+
     def words(self) -> str:
         """The join in plain words."""
         if self.fuzzy is None:
@@ -78,28 +82,25 @@ class FuzzyJoin:
 def fuzzyjoin(
     left: Any,
     right: Any,
-    on: str | tuple[str, str],
+    on: Sequence[str],
+    clock: Clock,
     *,
     precision: float = 0.9,
-    method: Method = "expected",
+    method: FuzzyMethod = "expected",
     one_to_one: bool = False,
     reference: Reference | None = None,
-    budget: float | Clock | None = None,
 ) -> FuzzyJoin:
     """Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.
 
     ``on`` is the name of the column, or its names on either side. ``precision`` is the estimated share of pairs that
     must be right; ``method="constrained"`` takes the largest threshold at which no value has two keys instead.
     ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
-    After ``budget`` seconds (None: as many as it takes), what was found so far is told; or the clock that it goes by.
+    When the clock is late, what was found so far is told.
     """
-    clock = Clock.of(budget)
-    names = (on, on) if isinstance(on, str) else (on[0], on[1])
+    names = on[0], on[-1]
     sides = rereadable(left), rereadable(right)
     columns = [_values(read(side), name) for side, name in zip(sides, names, strict=True)]
     reference = reference or _reference(columns)
-    if reference not in ("left", "right"):
-        raise BadRequest(f"no side {reference!r}", hint="the reference is left or right")
     known, asked = columns if reference == "left" else columns[::-1]
     keys = [text for text, rows in known.items() if len(rows) == 1]
     if max(len(keys), len(asked)) > FUZZY.most_rows:

@@ -37,8 +37,8 @@ class GuardTuning:
     #: The least number of keys that must be met, for each operator. Not measured: three examples are what a program is
     #: learnt from.
     keys_per_operator: int = 3
-    #: What ``share`` is for programs that pick one word out of several. Measured on countries and their capitals, of which
-    #: 12 of 38 met by a word.
+    #: What ``share`` is for programs that pick one word out of several. Measured on countries and their capitals, of
+    #: which 12 of 38 met by a word.
     share_of_words: float = 0.5
     #: Share of texts that must be one word for a program to pick words. Not measured: nearly all.
     words: float = 0.9

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from lakescope.engines.joins.grams import GramHit, GramSearch
 from lakescope.engines.joins.joinable import JoinSearch
+from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.discover import TransformCandidate, TransformJoin, TransformRequest, transform_joins
+from lakescope.engines.transforms.discover import TransformCandidate, TransformCriteria, transform_joins
 from lakescope.errors import LakescopeError
 from lakescope.results import Results, arrow_schema
 from lakescope.store.index import Index
@@ -26,10 +27,12 @@ class TransformSearch:
         self._index, self._joins = index, joins
         self.grams = GramSearch(index, joins.inverted)
 
-    def search(self, query: Any, table: str | None, request: TransformRequest, clock: Clock) -> Results[TransformJoin]:
+    def search(
+        self, query: Any, table: str | None, criteria: TransformCriteria, clock: Clock
+    ) -> Results[TransformJoin]:
         """Tables that join with a query, which is ``table`` if it is one of the lake."""
         own = range(0) if table is None else self._joins.columns_of(table)
-        return transform_joins(query, request, self.grams, self._candidate, self._table_of, own, clock)
+        return transform_joins(query, criteria, self.grams, self._candidate, self._table_of, own, clock)
 
     def _table_of(self, hit: GramHit) -> str:
         return self._joins.table_of(hit.number)
@@ -79,7 +82,7 @@ class SearchTransforms:
 
     path: str
     generation: int
-    request: TransformRequest
+    criteria: TransformCriteria
     budget: float | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,7 +95,7 @@ class SearchTransforms:
 
     def _answer(self, search: TransformSearch, table: str, place: str) -> list[BatchTransform]:
         try:
-            found = search.search(place, table, self.request, Clock.of(self.budget))
+            found = search.search(place, table, self.criteria, Clock(self.budget))
         except LakescopeError as error:
             return [_nothing(table, error.message)]
         late = "; ".join(note for note in found.notes if "not looked at" in note)

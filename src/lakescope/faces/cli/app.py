@@ -14,11 +14,9 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.code.dialects import PLAN_DIALECTS
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.faces.cli.asking import Commands
 from lakescope.faces.cli.compiling import tell_of_compiling
-from lakescope.faces.cli.idle import refuse_idle
 from lakescope.faces.cli.opening import open_lake
 from lakescope.faces.cli.output import Format, ReportFormat, print_record, print_records, say, write
 from lakescope.show.text import aligned, cell_text
@@ -352,125 +350,6 @@ def repair(
     from lakescope.faces.cli import upkeep
 
     upkeep.print_repairs(index, form, dry_run=dry_run)
-
-
-_QueryArgument = Annotated[
-    str, typer.Argument(metavar="QUERY", help="A table: its path, or the name of one of the lake.")
-]
-_KeyOption = Annotated[str, typer.Option("--key", help="Column to join on, or two: country,year.")]
-_TargetOption = Annotated[str, typer.Option("--target", help="Column of numbers to find correlations with.")]
-_MeasureOption = Annotated[str, typer.Option(help="pearson, spearman, rin, qn, pm1, kendall or qcr.")]
-_AggOption = Annotated[str, typer.Option("--agg", help="Of repeated keys: mean, sum, min, max, count, first or last.")]
-_RankOption = Annotated[str, typer.Option(help="lower (end of the interval nearer to 0), s1, s2, s3 or s4.")]
-_GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
-
-
-_LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
-_RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
-_RightOrIndexArgument = Annotated[
-    str, typer.Argument(metavar="RIGHT", help="The other table, or an index: which of its tables would join?")
-]
-_JoinedOption = Annotated[
-    str | None, typer.Option("--out", "-o", help="Write the joined table: .parquet, .csv or .arrow.")
-]
-
-
-@app.command(
-    epilog="Examples: lakescope autojoin a.csv b.csv | lakescope autojoin a.csv b.csv --out joined.parquet"
-    " | lakescope autojoin a.csv b.csv --code spark | lakescope autojoin new.csv b.csv --plan plan.json"
-    " | lakescope autojoin my.csv lake.idx"
-)
-def autojoin(
-    context: typer.Context,
-    left: _LeftArgument,
-    right: _RightOrIndexArgument,
-    out: _JoinedOption = None,
-    code: Annotated[
-        str | None, typer.Option(help=f"Print the join as code instead: {', '.join(PLAN_DIALECTS)}.")
-    ] = None,
-    fuzzy: Annotated[
-        bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")
-    ] = True,
-    budget: Annotated[
-        str | None,
-        typer.Option(help="Time after which what was found so far is told: 30s (the default), 2m; of an index 60s."),
-    ] = None,
-    save: Annotated[str | None, typer.Option(help="Write the plan to this JSON file.")] = None,
-    plan: Annotated[str | None, typer.Option(help="Use a plan that was saved instead of looking for one.")] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what it was learnt from; of an index, what was refused and why.")
-    ] = False,
-    k: Annotated[int, typer.Option("-k", help="Tables of an index to find.")] = 10,
-    candidates: Annotated[int, typer.Option(help="Tables of an index that programs are learnt for.")] = 20,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Join two tables whose keys are written differently: learn the programs that rewrite one into the other."""
-    from lakescope.faces.cli import transforming
-
-    faces = {"out": out, "code": code, "save": save, "plan": plan}
-    if transforming.is_index(right):
-        hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
-        refuse_idle(context, {"budget", "explain", "k", "candidates", "quiet", "form"}, hint)
-        wanted = {"k": k, "candidates": candidates}
-        transforming.print_lake_autojoin(
-            left, open_lake(right), wanted, budget, explain=explain, quiet=quiet, form=form
-        )
-    else:
-        names = {"fuzzy", "budget", "explain", "quiet", "form", *faces}
-        refuse_idle(context, names, "-k and --candidates choose among the tables of an index: autojoin my.csv lake.idx")
-        if plan is not None:
-            refuse_idle(context, names - {"budget"}, "a saved plan is used as it is: nothing is learnt")
-        transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
-
-
-@app.command(
-    epilog="Examples: lakescope fuzzyjoin a.csv b.csv --on name"
-    " | lakescope fuzzyjoin a.csv b.csv --on title=name --precision 0.95 --out joined.csv"
-)
-def fuzzyjoin(
-    left: _LeftArgument,
-    right: _RightArgument,
-    on: Annotated[str, typer.Option(help="Column to join on; title=name where names differ.")],
-    precision: Annotated[float, typer.Option(help="Estimated share of pairs that must be right.")] = 0.9,
-    method: Annotated[
-        str, typer.Option(help="expected: by that share; constrained: no value has two keys.")
-    ] = "expected",
-    one_to_one: Annotated[bool, typer.Option("--one-to-one", help="A key joins one value, too.")] = False,
-    reference: Annotated[str | None, typer.Option(help="Side whose column is a key: left or right.")] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(help="Time to take, e.g. 30s or 2m: then what was found so far is told."),
-    ] = None,
-    out: _JoinedOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Join two tables on columns that are nearly equal; distances and thresholds are found."""
-    from lakescope.faces.cli import transforming
-
-    options = {"precision": precision, "method": method, "one_to_one": one_to_one, "reference": reference}
-    transforming.print_fuzzyjoin(left, right, on, options, budget, out, quiet=quiet, form=form)
-
-
-@app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
-def augment(
-    query: _QueryArgument,
-    index: _IndexArgument,
-    key: _KeyOption,
-    target: _TargetOption,
-    out: Annotated[str, typer.Option("--out", "-o", help="Where to write: .parquet, .csv or .arrow.")],
-    k: Annotated[int, typer.Option("-k", help="How many columns to add, at most.")] = 5,
-    agg: _AggOption = "mean",
-    rank: _RankOption = "lower",
-    given: _GivenOption = None,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Join the columns that correlate best into a table, and say what each adds."""
-    from lakescope.faces.cli import correlating
-
-    options = {"k": k, "agg": agg, "rank": rank, "given": given}
-    correlating.print_augmented(open_lake(index), query, key, target, out, options, form)
 
 
 @app.command(

@@ -7,8 +7,8 @@ A command asks what its question declares, and adds how the answer is printed, w
 from __future__ import annotations
 
 import functools
+import re
 from inspect import Parameter, cleandoc
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,13 +18,14 @@ import typer.main
 from lakescope import questions
 from lakescope.errors import BadRequest
 from lakescope.faces.cli.columns import of_column, with_column
+from lakescope.faces.cli.opening import is_index, open_lake
 from lakescope.faces.cli.output import Format
 from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
 if TYPE_CHECKING:
-    from lakescope.faces.cli.printings import Printing
+    from lakescope.faces.cli.printing import Printing
 
 _INDEX = parameter(
     "index", Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
@@ -121,10 +122,11 @@ def command(name: str) -> Any:
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
+        tables = [str(values[name]) for name, option in asked_for.items() if option.meaning is Meaning.TABLE]
         if index is None:
-            _refuse_index(name.split()[0], str(values.get("query", "")))
-        from lakescope.faces.cli.opening import open_lake
-
+            _refuse_index(name.split()[0], tables)
+        else:
+            _refuse_order(name, index, tables)
         lake = None if index is None else open_lake(index)
         if lake is not None:
             asked = of_column(lake, asked)
@@ -168,6 +170,8 @@ def _parameter(option: Option) -> Parameter:
     texts = option.type is tuple or option.meaning in (Meaning.TABLE, Meaning.SIZE)
     kind: Any = str if texts else option.type
     default = Parameter.empty if option.required else option.default
+    if option.meaning is Meaning.SECONDS:
+        kind, default = str, default if default is None else f"{default:g}s"
     if isinstance(default, tuple):
         default = ",".join(default) or None
     if default is None:
@@ -190,13 +194,19 @@ def flags(option: Option) -> tuple[str, ...]:
 
 def _parsed(option: Option, value: Any) -> Any:
     """A value as the question wants it: several by commas; where None has no word of its own, 0 says it."""
+    if option.meaning is Meaning.SECONDS and isinstance(value, str):
+        value = _seconds(value)
+    if option.meaning is Meaning.SIDES and isinstance(value, str):
+        left, equals, right = value.partition("=")
+        return (left.strip(), right.strip()) if equals else (value,)
     if option.type is tuple and isinstance(value, str):
         return tuple(part.strip() for part in value.split(","))
     if option.type is tuple and value is None and not option.nullable:
         return ()
     if option.meaning is Meaning.SIZE and value is not None:
         return bytes_of(value, option.names[0] if option.names else flags(option)[0])
-    return None if option.nullable and option.default is not None and value == 0 else value
+    says_none = option.default is not None or option.meaning is Meaning.SECONDS
+    return None if option.nullable and says_none and value == 0 else value
 
 
 def _gone(printing: type[Printing]) -> list[Parameter]:
@@ -223,11 +233,29 @@ def _refuse_former(name: str, args: list[str]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
 
 
-def _refuse_index(family: str, path: str) -> None:
+def _refuse_index(family: str, tables: list[str]) -> None:
     """Refuse an index where a table is asked about, with a command beside that asks one."""
-    if not Path(path, "manifest.json").exists():
-        return
     below = [name for name in questions.COMMANDS if name.startswith(f"{family} ")]
     beside = [name for name in below if questions.declared(questions.COMMANDS[name]).about.indexed]
-    also = f", or ask: lakescope {beside[0]} {path}" if beside else ""
-    raise BadRequest(f"{path} is an index, not a table", hint=f"name a table{also}")
+    for path in filter(is_index, tables):
+        others = [each for each in tables if each != path]
+        also = f", or ask: {' '.join(['lakescope', beside[0], path, *others])}" if beside else ""
+        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table{also}")
+
+
+def _refuse_order(name: str, index: str, tables: list[str]) -> None:
+    """Refuse an index that is named after the table that it is asked about, as some commands had it once."""
+    for path in filter(is_index, tables):
+        if not is_index(index):
+            raise BadRequest(f"the index comes first: {path}", hint=f"lakescope {name} {path} {index} ...")
+
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(text: str) -> float:
+    """``30s``, ``2m`` or plain seconds."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smh]?)", text.strip())
+    if found is None:
+        raise BadRequest(f"{text!r} is no time", hint="write 30s, 2m or 1h")
+    return float(found[1]) * _UNITS[found[2]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,3 +17,8 @@ def open_lake(path: str, processes: int | None = None) -> Lake:
         from lakescope.lake import Lake
 
         return Lake.open(path, processes)
+
+
+def is_index(path: str) -> bool:
+    """Whether a path is that of an index, and not of a table."""
+    return Path(path, "manifest.json").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from lakescope.show.text import printable, size_text
 
 if TYPE_CHECKING:
     from lakescope.build.progress import Progress
+    from lakescope.watch import Watch
 
 _LOG_EVERY = 10.0
 
@@ -96,11 +98,6 @@ class _LivingLine:
 class ShareLine(_LivingLine):
     """How much of some work is done, with the time left."""
 
-    def begin(self, verb: str) -> None:
-        """Say what is done from now on; the time left is that of it alone."""
-        if verb != self._verb:
-            self._verb, self._began = verb, time.monotonic()
-
     def __call__(self, done: int, total: int) -> None:
         if total:
             spent = time.monotonic() - self._began
@@ -108,33 +105,41 @@ class ShareLine(_LivingLine):
             self._write(f"{self._verb} {done / total:4.0%}, about {duration(left)} left")
 
 
-class _Watch:
-    """Shows on a line what a question does, and how much of it is done."""
+class _WatchLine(_LivingLine):
+    """Shows on a line what a question does, and how much of it is done if that is known."""
 
-    stopped = False
-
-    def __init__(self, line: ShareLine) -> None:
-        self._line = line
+    def __init__(self, verb: str, *, quiet: bool) -> None:
+        super().__init__(verb, quiet=quiet)
+        self.stopped = False
+        self._doing, self._since = "", self._began
 
     def tell(self, doing: str, share: float | None = None) -> None:
-        self._line.begin(doing)
-        if share is not None:
-            self._line(round(share * 1_000), 1_000)
+        """Show what is done: with the time left of it if its end is known, else with the time spent."""
+        now = time.monotonic()
+        if doing != self._doing:
+            self._doing, self._since = doing, now
+        if share is None:
+            text = f"{self._verb}, {duration(now - self._began)}: {doing}"
+        else:
+            left = (now - self._since) * (1 - share) / share if share else 0.0
+            text = f"{doing} {share:4.0%}, about {duration(left)} left"
+        self._write(printable(text)[: shutil.get_terminal_size().columns - 1])
+
+    def stop(self, signum: int, frame: object) -> None:
+        """What Ctrl-C does: what was found so far is wanted; the second time all is ended."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.stopped = True
 
 
 @contextmanager
-def watching(verb: str, *, quiet: bool) -> Iterator[_Watch]:
-    """Whoever waits at a terminal for a question."""
-    line = ShareLine(verb, quiet=quiet)
+def watching(verb: str, *, quiet: bool, stoppable: bool = False) -> Iterator[Watch]:
+    """Whoever waits at a terminal for a question; if it is ``stoppable``, Ctrl-C asks for what was found so far."""
+    line = _WatchLine(verb, quiet=quiet)
+    before = signal.signal(signal.SIGINT, line.stop) if stoppable else None
     try:
-        yield _Watch(line)
+        yield line
     finally:
+        if stoppable:
+            signal.signal(signal.SIGINT, before)
         line.close()
-
-
-class TextLine(_LivingLine):
-    """What is done of work whose end nobody knows, with the time spent."""
-
-    def __call__(self, what: str) -> None:
-        text = f"{self._verb}, {duration(time.monotonic() - self._began)}: {what}"
-        self._write(printable(text)[: shutil.get_terminal_size().columns - 1])

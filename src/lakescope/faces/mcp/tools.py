@@ -10,10 +10,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from lakescope.errors import BadRequest
-from lakescope.faces.mcp.bounds import MOST, Answer, bounded, plain, short
+from lakescope.faces.mcp.bounds import MOST, Answer, bounded
+from lakescope.faces.mcp.plans import TOLD
 from lakescope.faces.mcp.queries import Queries
 from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.engines.headers.answers import Schemata
@@ -25,8 +26,6 @@ P = ParamSpec("P")
 #: Makes the records that are told of an answer, with the fields that there is room for.
 _Telling = Callable[[Any, Sequence[str]], list[Mapping[str, Any]]]
 
-#: Seconds that looking for dependencies or a transformation may take.
-MOST_SECONDS = 30.0
 #: What is told of a column unless it is asked for alone.
 _COLUMN = ("name", "type", "rows", "nulls", "distinct", "distinct_exact", "unique", "minimum", "maximum", "alerts")
 _ALONE = (
@@ -36,9 +35,6 @@ _ALONE = (
     *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
 )
 _TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
-_SAMPLE_ROWS = 5
-#: Characters of a program in words.
-_PROGRAM = 600
 
 
 def _in_turn(method: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -97,33 +93,11 @@ class LakeTools:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
             found = kind.of(values, "agents").ask(self._lake)
+            if not isinstance(found, Results):
+                return TOLD[about.name](found)
         told: _Telling = _RECORDS.get(about.name, _briefly)
         records = told(found, about.brief)
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
-
-    @_in_turn
-    def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
-        """How two tables join whose keys are written differently: the programs in words, as SQL, and some rows."""
-        import lakescope
-
-        with self._subject(left, located=True) as first, self._subject(right, located=True) as second:
-            plan = lakescope.autojoin(first, second, fuzzy=fuzzy, budget=_seconds(seconds))
-            told: dict[str, Any] = {
-                "found": bool(plan),
-                "direction": plan.direction,
-                "columns": list(plan.columns),
-                "keys": list(plan.keys),
-                "fuzzy": None if plan.fuzzy is None else plan.fuzzy.words(),
-                "coverage": plan.coverage,
-                "source_coverage": plan.source_coverage,
-                "reason": plan.reason,
-            }
-            rows = plan.table().slice(0, _SAMPLE_ROWS).to_pylist() if plan else []
-            unmatched = {side: plan.unmatched(side, 3).to_pylist() for side in ("left", "right")} if plan else {}
-            pairs = plan.pairs().num_rows
-        told["unmatched"] = {side: [plain(row) for row in some] for side, some in unmatched.items()}
-        answer = bounded("rows", [plain(row) for row in rows], limit=_SAMPLE_ROWS, notes=plan.notes, **told)
-        return {**answer, "programs": [short(each.words(), _PROGRAM) for each in plan.programs], "total": pairs}
 
     def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
@@ -151,9 +125,3 @@ def _by_column(found: Schemata, brief: Sequence[str]) -> list[Mapping[str, Any]]
 
 #: Answers whose records are made in a way of their own.
 _RECORDS: dict[str, _Telling] = {"suggest_headers": _by_column}
-
-
-def _seconds(seconds: float) -> float:
-    if not 0 < seconds <= MOST_SECONDS:
-        raise BadRequest(f"{seconds:g} seconds are too many or too few", hint=f"at most {MOST_SECONDS:g}")
-    return seconds

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Depends, File, Path, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
@@ -37,6 +37,8 @@ _HEARD = 5.0
 _MOST = 1_000
 #: Characters of a text at most.
 MOST_TEXT = 5_000
+#: Texts of one option at most.
+MOST_TEXTS = 50
 #: Numbers that an index has room for.
 _FAR = 2**31
 
@@ -71,42 +73,6 @@ class ErrorEnvelope(BaseModel):
     """An error."""
 
     error: Told
-
-
-class JoinRequest(BaseModel):
-    """Join a query with a table of the lake."""
-
-    query: str = Field(max_length=MOST_TEXT, examples=["table:shop/orders.csv"])
-    on: str = Field(max_length=MOST_TEXT, examples=["customer_id"])
-    table: str = Field(max_length=MOST_TEXT, examples=["shop/customers.csv"])
-    column: str = Field(max_length=MOST_TEXT, examples=["customer_id"])
-
-
-class Find(BaseModel):
-    """A column that correlates."""
-
-    table: str = Field(max_length=MOST_TEXT, examples=["weather/daily_weather.parquet"])
-    key: str = Field(max_length=MOST_TEXT, examples=["date"])
-    column: str = Field(max_length=MOST_TEXT, examples=["mean_temp_c"])
-
-
-class AugmentRequest(BaseModel):
-    """Join columns that correlate into a query."""
-
-    query: str = Field(max_length=MOST_TEXT, examples=["table:mobility/bike_rides_daily.csv"])
-    key: list[str] = Field(min_length=1, max_length=2, examples=[["date"]])
-    target: str = Field(max_length=MOST_TEXT, examples=["rides"])
-    finds: list[Find] = Field(min_length=1, max_length=20)
-    agg: str = Field("mean", max_length=20)
-    k: int = Field(20, ge=1, le=100)
-
-
-class AutojoinRequest(BaseModel):
-    """Join two tables whose keys are written differently."""
-
-    left: str = Field(max_length=MOST_TEXT, examples=["table:shop/orders.csv"])
-    right: str = Field(max_length=MOST_TEXT, examples=["table:shop/customers.csv"])
-    budget: float = Field(30.0, gt=0, le=120, description="Seconds to look for programs.")
 
 
 def responses(example: Any, *, job: bool = False) -> dict[int | str, dict[str, Any]]:
@@ -473,64 +439,6 @@ async def lake_map(
 ) -> Response:
     """Tables and how they are linked: foreign keys, and columns included in others."""
     return await answer_of(service, visitor, lambda: service.graph(visitor, minimum), wait)
-
-
-@router.post(
-    "/joins",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"upload": "Zk1xkY5r0c0", "rows": 4000}, job=True),
-)
-async def joins(service: Served, visitor: Visitor, body: Annotated[JoinRequest, Body()], wait: Wait = 10.0) -> Response:
-    """Join a query with a table of the lake; the result is a new file, to be downloaded or asked about."""
-    return await answer_of(
-        service, visitor, lambda: service.join(visitor, body.query, body.on, body.table, body.column), wait
-    )
-
-
-@router.post(
-    "/augmentations",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"upload": "Zk1xkY5r0c0", "added": []}, job=True),
-)
-async def augmentations(
-    service: Served, visitor: Visitor, body: Annotated[AugmentRequest, Body()], wait: Wait = 10.0
-) -> Response:
-    """Join columns that correlate into a query; the result is a new file."""
-    finds = [[each.table, each.key, each.column] for each in body.finds]
-    return await answer_of(
-        service,
-        visitor,
-        lambda: service.augment(visitor, body.query, body.key, body.target, finds, body.agg, body.k),
-        wait,
-    )
-
-
-@router.post(
-    "/autojoins",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"plan": {"words": "..."}, "rows": 100}, job=True),
-)
-async def autojoins(
-    service: Served, visitor: Visitor, body: Annotated[AutojoinRequest, Body()], wait: Wait = 10.0
-) -> Response:
-    """Learn how two tables join whose keys are written differently; the joined table is a new file."""
-    return await answer_of(
-        service, visitor, lambda: service.autojoin(visitor, body.left, body.right, body.budget), wait
-    )
-
-
-@router.get(
-    "/autojoins",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"plan": {"words": "..."}, "rows": 100}, job=True),
-)
-async def autojoin(service: Served, visitor: Visitor, left: Reference, right: Reference, wait: Wait = 10.0) -> Response:
-    """How two tables join whose keys are written differently. The joined table is kept as a file by POST alone."""
-    return await answer_of(service, visitor, lambda: service.join_plan(visitor, left, right), wait)
 
 
 # --- files and jobs ---------------------------------------------------------------------------------------------------

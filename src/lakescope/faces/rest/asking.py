@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, cleandoc
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 from fastapi import Request as HttpRequest
 from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from lakescope.faces.rest import api
 from lakescope.faces.serving.refusals import Refused
 from lakescope.questions import QUESTIONS, declared
-from lakescope.questions.model import Meaning, Option, Range, Request, options_of
+from lakescope.questions.model import Meaning, Option, Range, Request, Verb, options_of
 from lakescope.questions.signing import parameter, signed
 
-#: Texts of one option at most.
-_MOST_TEXTS = 50
+#: Finds that are joined in at most.
+_MOST_FINDS = 20
 #: What a table is called over REST.
 QUERY_HELP = "`table:NAME` of the lake, or `upload:NUMBER`: a file that was sent."
 _SERVICE = parameter("service", api.Served)
@@ -56,25 +57,69 @@ def _add_moved(router: APIRouter, former: str, now: str) -> None:
 
 def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
     about = kind.about
+    options = [option for option in options_of(kind, "rest").values() if option.offered]
+    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
+    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if about.paged else []), _WAIT]
 
     async def ask(
         request: HttpRequest, service: Any, visitor: str, wait: float, page: Any = None, **given: Any
     ) -> Response:
         _refuse_unknown(request, known)
-        asked = kind.of({name: value for name, value in given.items() if value is not None}, "rest")
+        asked = kind.of(_without_none(given), "rest")
         return await api.answer_of(service, visitor, lambda: service.ask(visitor, asked), wait, page=page)
 
-    options = [option for option in options_of(kind, "rest").values() if option.offered]
-    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if about.paged else []), _WAIT]
-    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
-    example = {"records": [about.example]} if about.record is not None else {about.records: "..."}
+    async def make(request: HttpRequest, service: Any, visitor: str, wait: float, body: BaseModel) -> Response:
+        _refuse_unknown(request, {"wait", "token"})
+        asked = kind.of(_without_none(body.model_dump(exclude_unset=True)), "rest")
+        return await api.answer_of(service, visitor, lambda: service.make(visitor, asked), wait)
+
+    if "GET" in about.verbs:
+        _add(router, kind, signed(ask, about.name, _doc(kind), [*map(_parameter, options), *common], Response), "GET")
+    if about.makes:
+        body = parameter("body", Annotated[_body_of(kind, options), Body()])
+        _add(router, kind, signed(make, f"make_{about.name}", _doc(kind), [body, *common], Response), "POST")
+
+
+def _doc(kind: type[Request[Any]]) -> str:
+    return cleandoc(kind.__doc__ or "")
+
+
+def _add(router: APIRouter, kind: type[Request[Any]], function: Callable[..., Any], verb: Verb) -> None:
+    about = kind.about
+    example = {"records": [about.example]} if about.record is not None and not about.makes else about.example
     router.add_api_route(
         route_of(kind),
-        signed(ask, about.name, cleandoc(kind.__doc__ or ""), [*map(_parameter, options), *common], Response),
+        function,
+        methods=[verb],
         response_model=api.Envelope,
         tags=[about.group],
-        responses=api.responses(example, job=True),
+        responses=api.responses(example or {about.records: "..."}, job=True),
     )
+
+
+def _without_none(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _body_of(kind: type[Request[Any]], options: Sequence[Option]) -> type[BaseModel]:
+    """What is sent to have a table made: the options, and nothing else."""
+    fields: dict[str, Any] = {
+        option.name: (annotated(option, Field), ... if option.required else _default(option)) for option in options
+    }
+    made: type[BaseModel] = create_model(
+        kind.__name__, __config__=ConfigDict(extra="forbid"), __doc__=_doc(kind).partition("\n")[0], **fields
+    )
+    return made
+
+
+class FoundColumn(BaseModel):
+    """A column that correlates."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    table: str = Field(max_length=api.MOST_TEXT, examples=["weather/daily_weather.parquet"])
+    key: str = Field(max_length=api.MOST_TEXT, examples=["date"])
+    column: str = Field(max_length=api.MOST_TEXT, examples=["mean_temp_c"])
 
 
 def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
@@ -87,26 +132,38 @@ def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
 
 def _parameter(option: Option) -> Parameter:
     """An option as the description of the interface has it."""
-    default: Any = list(option.default) if isinstance(option.default, tuple) else option.default
-    return parameter(option.name, _annotated(option), Parameter.empty if option.required else default)
+    return parameter(option.name, annotated(option, Query), Parameter.empty if option.required else _default(option))
 
 
-def _annotated(option: Option) -> Any:
+def _default(option: Option) -> Any:
+    return list(option.default) if isinstance(option.default, tuple) else option.default
+
+
+def annotated(option: Option, place: Callable[..., Any]) -> Any:
+    """The type of an option, described by what says where it is given: a query, a form, a field of a body."""
     single: Any = Literal[option.choices] if option.choices else api.Text
     kind: Any = single if option.choices else option.type
     within, said = option.range or Range(), option.help
     if option.meaning is Meaning.TABLE:
-        about: Any = Query(max_length=api.MOST_TEXT, openapi_examples=api.QUERIES, description=QUERY_HELP)
-        kind = str
+        kind, about = str, place(max_length=api.MOST_TEXT, description=QUERY_HELP, **_shown(place, api.QUERIES))
     elif option.meaning is Meaning.LAKE_TABLE:
-        about = Query(max_length=api.MOST_TEXT, openapi_examples=api.TABLES, description=said)
+        about = place(max_length=api.MOST_TEXT, description=said, **_shown(place, api.TABLES))
+    elif option.meaning is Meaning.FINDS:
+        kind, about = list[FoundColumn], place(min_length=1, max_length=_MOST_FINDS, description=said)
     elif option.type is tuple:
-        kind, about = list[single], Query(max_length=_MOST_TEXTS, description=said)
+        kind, about = list[single], place(max_length=api.MOST_TEXTS, description=said)
     elif option.type is str and not option.choices:
-        about = Query(max_length=api.MOST_TEXT, description=said)
+        about = place(max_length=api.MOST_TEXT, description=said)
     else:
-        about = Query(ge=within.least, le=within.most, gt=within.above, description=said)
+        about = place(ge=within.least, le=within.most, gt=within.above, description=said)
     return Annotated[kind | None if option.nullable else kind, about]
+
+
+def _shown(place: Callable[..., Any], examples: Mapping[str, Any]) -> dict[str, Any]:
+    """Examples, as the place of an option takes them."""
+    if place is Field:
+        return {"examples": [each["value"] for each in examples.values()]}
+    return {"openapi_examples": examples}
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -126,18 +183,3 @@ def json_address(asked: Request[Any]) -> str:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else value
-
-
-def asked_by(kind: type[Request[Any]], *names: str) -> Callable[..., Request[Any]]:
-    """What makes the question of a page from some of its options, as fields of a form give them."""
-    options = options_of(kind, "web")
-
-    def made(**given: Any) -> Request[Any]:
-        return kind.of(_filled(given), "web")
-
-    return signed(made, kind.about.name, "", [_parameter(options[name]) for name in names], kind)
-
-
-def _filled(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that were filled in: an empty one is one that was left out."""
-    return {name: value for name, value in given.items() if value not in (None, "", [])}

@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -27,6 +27,7 @@ from lakescope.faces.serving import tasks
 from lakescope.faces.serving.catalog import SORTS, Catalog
 from lakescope.faces.serving.held import Held
 from lakescope.faces.serving.jobs import LANES, Job, Jobs, Lane
+from lakescope.faces.serving.makings import MAKINGS
 from lakescope.faces.serving.places import Places
 from lakescope.faces.serving.plain import plain
 from lakescope.faces.serving.refusals import Refused, busy, code_of, status_of
@@ -40,8 +41,6 @@ from lakescope.questions.model import Meaning, Request, options_of
 Record = dict[str, Any]
 #: An answer, or the job that will have one.
 Asked = Record | Job
-#: Columns of a table that was joined in, each with a column of the result that has its values.
-Names = Sequence[tuple[str, str]]
 
 #: Questions that the index answers, at the same time.
 _AT_ONCE = 4
@@ -49,8 +48,6 @@ _AT_ONCE = 4
 _AT_ONCE_EACH, _PATIENCE = 20, 10.0
 #: Answers of the index that are kept: it does not change.
 _KEPT = 512
-#: Rows that a join may have here; for more there is the code.
-MOST_ROWS = 500_000
 #: Seconds that a worker may take: for what somebody waits for, and for what is known to take long.
 QUICK, LONG = 30.0, 180.0
 #: Columns up to which keys are looked for without being asked to.
@@ -362,26 +359,40 @@ class Service:
 
         What takes long is a job: everybody's if it is about the lake, the visitor's if it is about a file.
         """
+        queries, parameters = self._placed(visitor, asked)
+        ours = all(query.in_lake for query in queries.values())
+        name = asked.about.name
+        if ours and asked.lane == "quick":
+            with self._lane(visitor) as lake:
+                for query in queries.values():
+                    lake.location(query.place)  # it may be gone since: a name is not taken for a path
+                answer: Record = plain(tasks.ask(lake, _nobody, name, **parameters))
+            return {**answer, "notes": [self.places.hide(note) for note in answer["notes"]]}
+        limit = QUICK if asked.lane == "quick" else LONG
+        return self.jobs.submit("" if ours else visitor, name, parameters, lane=asked.lane, limit=limit, asker=visitor)
+
+    def make(self, visitor: str, asked: Request[Any], search: Record | None = None) -> Job:
+        """Have a table made: a new file of the visitor's.
+
+        ``search`` is what the visitor searched with, told again with the answer, to go on with.
+        """
+        queries, parameters = self._placed(visitor, asked)
+        if search:
+            parameters["search"] = search
+        return self._make(visitor, asked, queries, parameters)
+
+    def _placed(self, visitor: str, asked: Request[Any]) -> tuple[dict[str, Query], Record]:
+        """The tables that a question is about, and the parameters of a worker, who is told where they lie."""
         queries = {name: self.query(visitor, getattr(asked, name)) for name in _names_of(asked, Meaning.TABLE)}
         for name in _names_of(asked, Meaning.LAKE_TABLE):
             if asked.lane == "long" and getattr(asked, name) is not None:
                 self.lake.location(getattr(asked, name))  # refuses what is not there before a job waits
         placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
-        ours = all(query.in_lake for query in queries.values())
-        parameters: Record = {"question": asked.about.name, "asked": placed.parameters()}
-        if ours and asked.lane == "quick":
-            with self._lane(visitor) as lake:
-                for query in queries.values():
-                    lake.location(query.place)  # it may be gone since: a name is not taken for a path
-                answer: Record = plain(tasks.ask(lake, _nobody, **parameters))
-            return {**answer, "notes": [self.places.hide(note) for note in answer["notes"]]}
-        for query in queries.values():
-            if not query.in_lake:
-                parameters |= {"name": query.name, "held": _told(query)}
-        limit = QUICK if asked.lane == "quick" else LONG
-        return self.jobs.submit(
-            "" if ours else visitor, parameters.pop("question"), parameters, lane=asked.lane, limit=limit, asker=visitor
-        )
+        parameters: Record = {"asked": placed.parameters()}
+        if files := {name: query for name, query in queries.items() if not query.in_lake}:
+            parameters["names"] = {name: query.name for name, query in files.items()}
+            parameters["held"] = [each for query in files.values() for each in _told(query)]
+        return queries, parameters
 
     def describe(self, visitor: str, reference: str) -> Job:
         """The columns of a query as the lake sees them, and its first rows."""
@@ -402,103 +413,33 @@ class Service:
         parameters = {"query": query.place, **asked}
         return self.jobs.submit(owner, question, parameters, lane=lane, limit=limit, asker=visitor)
 
-    def join(
-        self, visitor: str, reference: str, on: str, table: str, column: str, asked_for: Record | None = None
-    ) -> Job:
-        """The query joined with a table of the lake: a new file of the visitor's.
-
-        ``asked_for`` is the key and the target that the visitor searched with, to go on with.
-        """
-        query = self.query(visitor, reference)
-        self.lake.location(table)
-        made = f"{query.name} joined with {table} on {on} = {column}"
-        asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
-        asked |= {"name": "" if query.in_lake else query.name, "asked": asked_for}
-        return self._make(visitor, "join", asked, query.name, made, lambda names: _joined_in(query, table, names))
-
-    def augment(
-        self, visitor: str, reference: str, key: list[str], target: str, finds: list[list[str]], agg: str, k: int
-    ) -> Job:
-        """The query with columns that correlate joined in: a new file of the visitor's."""
-        query = self.query(visitor, reference)
-        if not finds:
-            raise BadRequest("no column was chosen", hint="choose some of the finds")
-        made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
-        asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
-        asked |= {"name": "" if query.in_lake else query.name, "held": _told(query)}
-        holds = (*query.holds, *(Held(table, name, column, tuple(key)) for table, name, column in finds))
-        return self._make(visitor, "augment", asked, query.name, made, lambda _: holds)
-
-    def join_plan(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
-        """How two tables join whose keys are written differently; nothing is kept of the joined rows but the first."""
-        queries, asked = self._both(visitor, left, right, budget)
-        owner = "" if all(query.in_lake for query in queries) else visitor
-
-        def without_names(answer: Record) -> Record:
-            plan = {name: value for name, value in answer.items() if name != "names"}
-            return {**plan, "notes": answer.get("notes", []), "upload": None}
-
-        return self.jobs.submit(
-            owner, "autojoin", {**asked, "out": ""}, lane="long", limit=LONG, asker=visitor, then=without_names
-        )
-
-    def _both(self, visitor: str, left: str, right: str, budget: float) -> tuple[list[Query], Record]:
-        queries = [self.query(visitor, each) for each in (left, right)]
-        names = ["" if query.in_lake else query.name for query in queries]
-        return queries, {"left": queries[0].place, "right": queries[1].place, "budget": budget, "names": names}
-
-    def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
-        """Two tables joined whose keys are written differently; the joined table is a new file of the visitor's."""
-        queries, asked = self._both(visitor, left, right, budget)
-        made = f"{queries[0].name} joined with {queries[1].name}"
-
-        def holds(names: Names) -> tuple[Held, ...]:
-            if queries[1].in_lake:
-                return _joined_in(queries[0], queries[1].name, names)
-            called = dict(names)
-            theirs = (replace(each, by=tuple(called.get(name, name) for name in each.by)) for each in queries[1].holds)
-            return (*queries[0].holds, *theirs)
-
-        return self._make(visitor, "autojoin", asked, queries[0].name, made, holds)
-
-    def _make(
-        self,
-        visitor: str,
-        question: str,
-        asked: Record,
-        name: str,
-        made: str,
-        holds: Callable[[Names], tuple[Held, ...]],
-    ) -> Job:
-        """A job that writes a table, which becomes a file of the visitor's.
-
-        ``holds`` says what of the lake is in it, from the names that columns of the other table have there.
-        """
-        place = self.uploads.place()
+    def _make(self, visitor: str, asked: Request[Any], queries: Mapping[str, Query], parameters: Record) -> Job:
+        """A job that writes a table, which becomes a file of the visitor's."""
+        place, making = self.uploads.place(), MAKINGS[asked.about.name]
 
         def kept(answer: Record) -> Record:
-            names = answer.pop("names", [])
             if not place.exists():
                 dropped()
-                return {**answer, "upload": None}
-            called = f"{Path(name).name.partition('.')[0]}-joined.parquet"
-            upload, gone = self.uploads.keep(visitor, called, place, made, holds(names))
+                return {**_without_names(answer), "upload": None}
+            called = f"{Path(next(iter(queries.values())).name).name.partition('.')[0]}-joined.parquet"
+            made = making.words(asked, queries, answer)
+            upload, gone = self.uploads.keep(visitor, called, place, made, making.holds(asked, queries, answer))
             notes = [*answer.get("notes", [])]
             if gone is not None:
                 notes.append(f"{gone.name!r} was forgotten to make room for this: so many files of yours are kept")
-            return {**answer, "notes": notes, "upload": upload.id, "made": made, "size": upload.size}
+            return {**_without_names(answer), "notes": notes, "upload": upload.id, "made": made, "size": upload.size}
 
         def dropped() -> None:
             rmtree(place.parent, ignore_errors=True)
 
-        parameters = {**asked, "out": str(place)}
-        steps: Record = {"key": repr(asked), "then": kept, "otherwise": dropped}
+        written = {**parameters, "out": str(place)}
+        steps: Record = {"key": repr(parameters), "then": kept, "otherwise": dropped}
         try:
-            job = self.jobs.submit(visitor, question, parameters, lane="long", limit=LONG, **steps)
+            job = self.jobs.submit(visitor, asked.about.name, written, lane="long", limit=LONG, **steps)
         except LakescopeError:
             dropped()
             raise
-        if job.parameters is not parameters:  # the same is being done already
+        if job.parameters is not written:  # the same is being done already
             dropped()
         return job
 
@@ -534,9 +475,9 @@ def _told(query: Query) -> list[list[Any]]:
     return [] if query.in_lake else [each.told() for each in query.holds]
 
 
-def _joined_in(query: Query, table: str, names: Names) -> tuple[Held, ...]:
-    """What a query holds once all columns of a table are joined in, each of them by its name there."""
-    return (*query.holds, *(Held(table, column, by=(called,)) for column, called in names))
+def _without_names(answer: Record) -> Record:
+    """An answer without what its columns are called, which is for this process."""
+    return {name: value for name, value in answer.items() if name != "names"}
 
 
 def _forms(text: str) -> list[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-import lakescope
 from lakescope.code.dialects import DIALECTS, PLAN_DIALECTS
 from lakescope.code.writers import renamed
 from lakescope.errors import BadRequest, LakescopeError
@@ -19,17 +18,19 @@ from lakescope.faces.serving.plain import plain, rows_of
 from lakescope.faces.serving.worker import Answerer, Progress
 from lakescope.lake import Lake
 from lakescope.questions import QUESTIONS, declared
+from lakescope.questions.augment import AugmentRequest, JoinedRequest
+from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.headers import SuggestHeadersRequest
 from lakescope.questions.joinable import JoinableRequest
-from lakescope.questions.model import Request, Watch
+from lakescope.questions.model import Request, Watch, options_of
 from lakescope.results import Results
 from lakescope.show.lake_map import lake_map
 
 if TYPE_CHECKING:
     from lakescope.engines.joins.answers import Joinable
+    from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
     from lakescope.engines.transforms.plan import Plan
-    from lakescope.sketches.aggregates import Aggregate
 
 #: Rows and cells of a table that are shown.
 SHOWN_ROWS, _CELL = 25, 200
@@ -43,8 +44,8 @@ _PAIRS, _LEAST = 4_000, 12
 _MANY = 5_000
 
 Answer = dict[str, Any]
-#: Asks a question and adds to its answer: the lake, the request, who waits, what a file is called, what it holds.
-Adding = Callable[[Lake, Any, Watch, str, Sequence[Held]], Answer]
+#: Asks a question and adds to its answer: the lake, the request, who waits, what a server knows besides.
+Adding = Callable[[Lake, Any, Watch, "Context"], Answer]
 
 
 def answerer(index: str) -> Answerer:
@@ -106,38 +107,73 @@ class _Watch:
         self._progress(doing, share)
 
 
-def ask(lake: Lake, progress: Progress, question: str, asked: Answer, name: str = "", held: Told = ()) -> Answer:
-    """A question that is declared, from its plain parameters, with what pages add to each record.
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a server knows about a question besides its options.
 
-    ``name`` is what the owner of a file calls it; what a file ``held`` already is left out.
+    ``names`` are what the owner calls the files that options name. What a file ``held`` already is left out. ``out``
+    is where a table that is made is to be written, and ``search`` what its owner searched with.
     """
+
+    names: Mapping[str, str]
+    held: Sequence[Held]
+    out: str
+    search: Answer | None
+
+    def named(self, code: str, **places: Any) -> str:
+        """Code that calls files what their owner calls them: where they lie here is nobody's business."""
+        for option, place in places.items():
+            if option in self.names:
+                code = renamed(code, place, self.names[option])
+        return code
+
+    def write(self, table: pa.Table) -> None:
+        """Write a table that was made, if it is wanted."""
+        if self.out:
+            import pyarrow.parquet as pq
+
+            pq.write_table(table, self.out)
+
+
+def ask(
+    lake: Lake,
+    progress: Progress,
+    question: str,
+    asked: Answer,
+    names: Mapping[str, str] | None = None,
+    held: Told = (),
+    out: str = "",
+    search: Answer | None = None,
+) -> Answer:
+    """A question that is declared, from its plain parameters, with what pages add to each record."""
     request = declared(question).of(asked)
     add: Adding = _ADDING.get(question, _plainly)
-    return add(lake, request, _Watch(progress), name, Held.of(held))
+    return add(lake, request, _Watch(progress), Context(names or {}, Held.of(held), out, search))
 
 
-def _plainly(lake: Lake, request: Request[Any], watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+def _plainly(lake: Lake, request: Request[Any], watch: Watch, context: Context) -> Answer:
     found = request.ask(lake, watch)
     return _some(found) if isinstance(found, Results) else {request.about.records: found, "notes": []}
 
 
-def _joinable(lake: Lake, request: JoinableRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+def _joinable(lake: Lake, request: JoinableRequest, watch: Watch, context: Context) -> Answer:
     """Columns that join, with code for each."""
+    held = context.held
     found = others(lambda most: replace(request, k=most).ask(lake, watch), request.k, held, Held.has_join)
-    query = request.query
-    added = [
-        {"code": {each: _named(lake.join_code(query, record, each), query, name) for each in DIALECTS}}
-        for record in found
-    ]
+    added = [{"code": _join_code(lake, request.query, record, context)} for record in found]
     return answered(found, added)
 
 
-def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+def _join_code(lake: Lake, query: Any, record: Any, context: Context) -> dict[str, str]:
+    return {each: context.named(lake.join_code(query, record, each), query=query) for each in DIALECTS}
+
+
+def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, context: Context) -> Answer:
     """Columns that correlate, the sample behind each, and code for the real join."""
     complete = request.completed(lake)
     query, key, target = complete.query, list(complete.key or ()), str(complete.target)
     found = others(
-        *(lambda most: replace(complete, k=most).ask(lake, watch), request.k, held),
+        *(lambda most: replace(complete, k=most).ask(lake, watch), request.k, context.held),
         lambda some, each: some.has_number(each, key),
     )
     if complete is not request:
@@ -150,14 +186,11 @@ def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, name: str,
         if place < _DRAWN:
             sample = lake.scatter_points(query, key, target, record, **about).slice(0, _POINTS)
             points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
-        code = _correlation_code(lake, query, key, record, target, name, request.query_agg)
-        added.append({"points": points, "code": code})
+        added.append({"points": points, "code": _correlation_code(lake, complete, record, context)})
     return {**answered(found, added), "key": key, "target": target}
 
 
-def _suggested_headers(
-    lake: Lake, request: SuggestHeadersRequest, watch: Watch, name: str, held: Sequence[Held]
-) -> Answer:
+def _suggested_headers(lake: Lake, request: SuggestHeadersRequest, watch: Watch, context: Context) -> Answer:
     """Candidates of the columns of a table, and those that the best schema has."""
     found = request.ask(lake, watch)
     best = found[0].headers if len(found) else [None] * len(found.columns)
@@ -165,21 +198,14 @@ def _suggested_headers(
     return {**_some(found.by_column()), "schema": named}
 
 
-#: What is added to the answers of some questions.
-_ADDING: dict[str, Adding] = {
-    "joinable": _joinable,
-    "correlated": _correlated,
-    "suggest_headers": _suggested_headers,
-}
-
-
 def _correlation_code(
-    lake: Lake, query: str, key: list[str], record: Any, target: str, name: str, query_agg: Aggregate | None = None
+    lake: Lake, request: CorrelatedRequest | AugmentRequest, record: Any, context: Context
 ) -> dict[str, str]:
+    query, key, target = request.query, list(request.key or ()), str(request.target)
     try:
         return {
-            each: _named(
-                lake.correlation_code(query, key, record, each, target=target, query_agg=query_agg), query, name
+            each: context.named(
+                lake.correlation_code(query, key, record, each, target=target, query_agg=request.query_agg), query=query
             )
             for each in DIALECTS
         }
@@ -187,147 +213,130 @@ def _correlation_code(
         return {}
 
 
-def _named(code: str, query: str, name: str) -> str:
-    """Code that calls an upload what its owner calls it: where it lies here is nobody's business."""
-    return renamed(code, query, name) if name else code
+def _joined(lake: Lake, request: JoinedRequest, watch: Watch, context: Context) -> Answer:
+    """A query joined with a table of the lake.
 
-
-# --- questions of this face alone -------------------------------------------------------------------------------------
-
-
-def join(
-    lake: Lake,
-    progress: Progress,
-    query: str,
-    on: str,
-    table: str,
-    column: str,
-    name: str,
-    out: str,
-    most: int,
-    asked: Answer | None,
-) -> Answer:
-    """A query joined with a table of the lake, written to a file of the visitor's.
-
-    What was asked for is told again if its columns are still there, to go on with.
+    What was searched with is told again if its columns are still there, to go on with.
     """
-    progress("joining", None)
-    made = lake.joined(query, on, table, column, most=most)
-    _write(made.table, out)
-    notes = [f"the join has more rows: the first {most:,} were made"] if made.cut else []
-    told = f"{made.matched:,} of {made.query_rows:,} rows found a partner"
-    of = cast("Joinable", SimpleNamespace(query_column=on, table=table, column=column))
-    code = {each: _named(lake.join_code(query, of, each), query, name) for each in DIALECTS}
-    told_all = {"rows": made.table.num_rows, "code": code, "notes": [told, *notes]}
-    told_all["names"] = [(column, on), *made.names]
-    if asked and {*asked["key"], *filter(None, [asked["target"]])} <= {*made.table.column_names}:
-        told_all["asked"] = asked
-    return {**rows_of(made.table, _CELL, SHOWN_ROWS), **told_all}
+    made = request.ask(lake, watch)
+    context.write(made.table)
+    notes = [f"{made.matched:,} of {made.query_rows:,} rows found a partner"]
+    if made.cut:
+        notes.append(f"the join has more rows: the first {request.most:,} were made")
+    of = cast("Joinable", SimpleNamespace(query_column=request.on, table=request.table, column=request.column))
+    answer: Answer = {
+        **rows_of(made.table, _CELL, SHOWN_ROWS),
+        **{"rows": made.table.num_rows, "notes": notes, "code": _join_code(lake, request.query, of, context)},
+        "names": [(request.column, request.on), *made.names],
+    }
+    if context.search and columns_of_search(context.search) <= {*made.table.column_names}:
+        answer["asked"] = context.search
+    return answer
 
 
-def augment(
-    lake: Lake,
-    progress: Progress,
-    query: str,
-    key: list[str],
-    target: str,
-    finds: list[list[str]],
-    name: str,
-    out: str,
-    agg: Aggregate,
-    k: int,
-    held: Told = (),
-) -> Answer:
-    """A query with chosen columns joined in, written to a file of the visitor's, and what each adds."""
-    progress("looking for the columns again", None)
-    request = CorrelatedRequest(query=query, key=tuple(key), target=target, agg=agg)
+def _augment(lake: Lake, request: AugmentRequest, watch: Watch, context: Context) -> Answer:
+    """A query with columns that correlate joined in, and what each adds."""
+    watch.tell(request.about.doing)
+    complete = request.completed(lake)
+    key = list(complete.key or ())
     found = others(
-        *(lambda most: replace(request, k=most).ask(lake), k, Held.of(held)),
+        *(lambda most: complete.searched(lake, most or complete.looked_for), complete.looked_for, context.held),
         lambda some, each: some.has_number(each, key),
     )
-    wanted = {tuple(each) for each in finds}
-    chosen = [each for each in found if (each.table, each.key, each.column) in wanted]
-    if len(chosen) < len(wanted):
-        raise BadRequest("a column that was chosen is not among the finds", hint="search again and choose anew")
-    progress("joining", None)
-    table, added = lake.augmented(query, key, target, chosen, agg=agg)
-    _write(table, out)
-    codes = [_correlation_code(lake, query, key, each, target, name) for each in chosen]
-    code = {each: "\n\n".join(some[each] for some in codes) for each in DIALECTS if all(codes)}
-    asked = {"key": key, "target": target, "agg": agg}
-    told = {"rows": table.num_rows, "added": added.to_dicts(), "asked": asked, "code": code, "notes": []}
-    told["join_code"] = _augment_code(lake, query, key, target, chosen, [each.name for each in added], name)
-    return {**rows_of(table, _CELL, SHOWN_ROWS), **told}
+    watch.tell("joining")
+    chosen = complete.chosen(found)
+    table, added = complete.joined_in(lake, chosen)
+    if chosen:
+        context.write(table)
+    codes = [_correlation_code(lake, complete, each, context) for each in chosen]
+    notes = [] if complete is request else [complete.guessed]
+    return {
+        **rows_of(table, _CELL, SHOWN_ROWS),
+        **{"rows": table.num_rows, "added": added.to_dicts(), "asked": search_of(complete), "notes": notes},
+        "code": {each: "\n\n".join(some[each] for some in codes) for each in DIALECTS if codes and all(codes)},
+        "join_code": _augment_code(lake, complete, chosen, [each.name for each in added], context),
+    }
 
 
 def _augment_code(
-    lake: Lake, query: str, key: list[str], target: str, chosen: list[Any], names: list[str], name: str
+    lake: Lake, request: AugmentRequest, chosen: list[Any], names: list[str], context: Context
 ) -> dict[str, str]:
+    query, key, target = request.query, list(request.key or ()), str(request.target)
     try:
         return {
-            each: _named(lake.augment_code(query, key, target, chosen, names, each), query, name) for each in DIALECTS
+            each: context.named(lake.augment_code(query, key, target, chosen, names, each), query=query)
+            for each in DIALECTS
         }
     except BadRequest:  # aggregates that other systems have no word for
         return {}
 
 
-def _write(table: pa.Table, out: str) -> None:
-    import pyarrow.parquet as pq
+def search_of(asked: CorrelatedRequest | AugmentRequest) -> Answer:
+    """What was searched with, to search in the same way with another table: all but the table, and how many."""
+    known = options_of(CorrelatedRequest, "web")
+    given = asked.parameters()
+    search = {name: given[name] for name in known if name in given and name not in ("query", "k", "verify")}
+    return {"key": search.pop("key", []), "target": search.pop("target", None), "agg": asked.agg, **search}
 
-    pq.write_table(table, out)
+
+def columns_of_search(search: Answer) -> set[str]:
+    """The columns of a query that a search names."""
+    return {*(search.get("key") or ()), *filter(None, (search.get("target"), search.get("given")))}
+
+
+def _autojoin(lake: Lake, request: AutojoinRequest, watch: Watch, context: Context) -> Answer:
+    """How two tables join whose keys are written differently, and the joined rows.
+
+    Where neither has a key that the other refers to, the columns that hold the same values.
+    """
+    plan = request.ask(lake, watch)
+    data = {key: value for key, value in plan.to_dict().items() if key != "version"}
+    data |= {"found": bool(plan), "words": plan.words(), "as_they_are": plan.as_they_are}
+    data["evidence"] = _borne_out(data["evidence"])
+    if not plan:
+        watch.tell("looking for values in common")
+        return {"plan": data, "shared": _shared(lake, request, context), **_no_rows()}
+    watch.tell("joining")
+    unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
+    left, right = lake._place(request.left), lake._place(request.right)
+    code = {each: context.named(plan.code(each), left=left, right=right) for each in PLAN_DIALECTS}
+    about = {"plan": data, "shared": [], "unmatched": unmatched, "code": code}
+    return {**_joined_rows(plan, context), **about, "names": _names(plan)}
+
+
+def _fuzzyjoin(lake: Lake, request: FuzzyJoinRequest, watch: Watch, context: Context) -> Answer:
+    """How two columns join that are nearly equal, and the joined rows."""
+    found = request.ask(lake, watch)
+    data = {**found.to_dict(), "found": bool(found), "words": found.words()}
+    if not found:
+        return {"join": data, **_no_rows()}
+    watch.tell("joining")
+    return {"join": data, **_joined_rows(found, context), "names": found.right_names_free()}
+
+
+def _joined_rows(found: Plan | FuzzyJoin, context: Context) -> Answer:
+    """The first of the rows that two tables have together, all of which are written if they are wanted."""
+    table = found.table()
+    context.write(table)
+    return {**rows_of(table, _CELL, SHOWN_ROWS), "rows": table.num_rows, "notes": [], "upload": None}
+
+
+def _no_rows() -> Answer:
+    return {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}, "notes": [], "upload": None}
+
+
+def _shared(lake: Lake, request: AutojoinRequest, context: Context) -> list[Answer]:
+    """Columns of two tables that hold the same values, and what the lake thinks of them."""
+    places = [lake._place(each) for each in (request.left, request.right)]
+    tables = [None if side in context.names else getattr(request, side) for side in ("left", "right")]
+    shared = lake.shared_columns(*places).to_dicts()
+    return [{**each, **_judged(lake, places, tables, each)} for each in shared]
 
 
 def _borne_out(evidence: list[Answer]) -> list[Answer]:
     """The pairs of rows that programs bear out, as they were looked at."""
     told = ("row", "key", "shared")
     return [{name: each[name] for name in told} for each in evidence if each["borne_out"]]
-
-
-def autojoin(
-    lake: Lake, progress: Progress, left: str, right: str, names: list[str], out: str, budget: float
-) -> Answer:
-    """How two tables join whose keys are written differently, and the joined rows, written to a file if there is one.
-
-    Where neither has a key that the other refers to, the columns that hold the same values.
-    """
-    progress("learning how one is rewritten into the other", None)
-    places = [
-        lake.location(each) if in_lake else each for each, in_lake in ((left, not names[0]), (right, not names[1]))
-    ]
-    plan = lakescope.autojoin(*places, budget=budget)
-    data = {key: value for key, value in plan.to_dict().items() if key != "version"}
-    data |= {"found": bool(plan), "words": plan.words(), "as_they_are": plan.as_they_are}
-    data["evidence"] = _borne_out(data["evidence"])
-    if not plan:
-        progress("looking for values in common", None)
-        nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
-        shared = lake.shared_columns(*places).to_dicts()
-        in_lake = [each if not name else None for each, name in zip((left, right), names, strict=True)]
-        return {
-            **nothing,
-            "plan": data,
-            "shared": [{**each, **_judged(lake, places, in_lake, each)} for each in shared],
-        }
-    progress("joining", None)
-    table = plan.table()
-    if out:
-        _write(table, out)
-    unmatched = {side: rows_of(plan.unmatched(side), _CELL) for side in ("left", "right")}
-    code = {}
-    for dialect in PLAN_DIALECTS:
-        written = plan.code(dialect)
-        for place, name in zip(places, names, strict=True):
-            written = _named(written, place, name)
-        code[dialect] = written
-    return {
-        **rows_of(table, _CELL, SHOWN_ROWS),
-        "plan": data,
-        "shared": [],
-        "rows": table.num_rows,
-        "unmatched": unmatched,
-        "code": code,
-        "names": _names(plan),
-    }
 
 
 def _names(plan: Plan) -> list[tuple[str, str]]:
@@ -356,6 +365,21 @@ def _judged(lake: Lake, places: Sequence[str], tables: Sequence[str | None], sha
             if (each.table, each.column) == (wanted, shared[other]):
                 return {"p": each.p, "quality": each.quality, "reasons": list(each.reasons)}
     return {"p": None, "quality": None, "reasons": []}
+
+
+#: What is added to the answers of some questions.
+_ADDING: dict[str, Adding] = {
+    "joinable": _joinable,
+    "correlated": _correlated,
+    "joined": _joined,
+    "augment": _augment,
+    "autojoin": _autojoin,
+    "fuzzyjoin": _fuzzyjoin,
+    "suggest_headers": _suggested_headers,
+}
+
+
+# --- questions of this face alone -------------------------------------------------------------------------------------
 
 
 def keys(lake: Lake, progress: Progress) -> Answer:
@@ -392,5 +416,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (*(head, describe, join, augment, autojoin, keys, graph, warm),)},
+    **{each.__name__: each for each in (*(head, describe, keys, graph, warm),)},
 }

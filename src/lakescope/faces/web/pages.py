@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
@@ -28,27 +28,42 @@ from starlette.concurrency import run_in_threadpool
 
 from lakescope._version import __version__
 from lakescope.code.dialects import CALLED
-from lakescope.errors import LakescopeError, NotFound
+from lakescope.errors import LakescopeError
 from lakescope.faces.rest.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
-from lakescope.faces.rest.asking import asked_by, json_address
+from lakescope.faces.rest.asking import json_address
 from lakescope.faces.serving.catalog import Sort
 from lakescope.faces.serving.jobs import Job
 from lakescope.faces.serving.refusals import FromElsewhere, status_of, told
 from lakescope.faces.serving.service import FEW_COLUMNS, Asked, Service, keys_of
 from lakescope.faces.serving.service import Query as Asking
+from lakescope.faces.serving.tasks import search_of
 from lakescope.faces.serving.uploads import MOST, SUFFIXES, Upload
+from lakescope.faces.web.forms import (
+    address,
+    asked_by,
+    chosen,
+    given_by,
+    option_form,
+    page_address,
+    pairs,
+    searched,
+    sent_by,
+)
 from lakescope.lake import CHANCE, meaningless
+from lakescope.questions.augment import AugmentRequest, JoinedRequest
+from lakescope.questions.autojoin import AutojoinRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import DependenciesRequest
 from lakescope.questions.headers import CheckHeadersRequest, SuggestHeadersRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.model import Request as Question
+from lakescope.questions.model import options_of
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.show.charts import Svg, column_chart, scatter_chart, share_bar
 from lakescope.show.text import percent, printable, rows_range, shorten, shorten_inside, size_text
 from lakescope.sketches.aggregates import AGGREGATES
-from lakescope.untrusted import parsed
 
 _STATIC = Path(__file__).parent / "static"
 _PAGE = 50
@@ -60,14 +75,12 @@ _MOMENT = 1.5
 _PATIENCE_BY_HAND = 20.0
 #: Share of false finds from which on a find may be chance.
 _FALSE = 0.05
-#: Finds of a search that are shown.
-_FOUND = 12
-#: Candidates for the name of a column that are shown.
-_NAMES = 3
+#: Options of a search that its form has fields for.
+_SEARCH_FIELDS = ("query", "key", "target", "agg")
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=ShortForms)
 Text = Annotated[str, Query(max_length=5_000)]
-Texts = Annotated[list[Text], Query(max_length=2)]
+FormText = Annotated[str, Form(max_length=5_000)]
 
 
 # --- rendering --------------------------------------------------------------------------------------------------------
@@ -231,6 +244,24 @@ async def _part(
     return render(request, "whole_part.html", part=shown, title=title, address=address, **context)
 
 
+async def _question(
+    request: Request,
+    service: Service,
+    visitor: str,
+    asked: Question[Any],
+    template: str,
+    title: str,
+    beside: Mapping[str, Any] | None = None,
+    **context: Any,
+) -> Response:
+    """A part that answers a question, with its options, and a link to the answer as JSON.
+
+    ``beside`` is what its form carries along.
+    """
+    context = {"json": json_address(asked), "options": option_form(asked, beside), **context}
+    return await _part(request, service, visitor, lambda: service.ask(visitor, asked), template, title, **context)
+
+
 # --- the lake ---------------------------------------------------------------------------------------------------------
 
 
@@ -338,19 +369,18 @@ async def map_inclusions(
     request: Request,
     service: Served,
     visitor: Visitor,
-    asked: Annotated[InclusionsRequest, Depends(asked_by(InclusionsRequest, "minimum", "table"))],
+    asked: Annotated[InclusionsRequest, Depends(asked_by(InclusionsRequest))],
 ) -> Response:
     """Columns whose values are in others."""
-    return await _part(
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.ask(visitor, asked),
+        asked,
         "part_inclusions.html",
         "Columns that are in others",
         minimum=asked.minimum,
         name=asked.table or "",
-        json=json_address(asked),
         crumbs=[] if asked.table else [("/map", "Map")],
     )
 
@@ -554,44 +584,51 @@ async def table_keys(request: Request, service: Served, visitor: Visitor, name: 
 
 
 @router.get("/table/dependencies")
-async def table_dependencies(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
+async def table_dependencies(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[DependenciesRequest, Depends(asked_by(DependenciesRequest))],
+) -> Response:
     """The dependencies of a table."""
-    asked = DependenciesRequest.of({"query": f"table:{name}"}, "web")
-    return await _part(
-        request,
-        service,
-        visitor,
-        lambda: service.ask(visitor, asked),
-        "part_dependencies.html",
-        "Dependencies",
-        name=name,
-        json=json_address(asked),
-    )
+    name = _name_of(asked.query)
+    return await _question(request, service, visitor, asked, "part_dependencies.html", "Dependencies", name=name)
 
 
 @router.get("/table/paths")
-async def table_paths(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
+async def table_paths(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[JoinPathsRequest, Depends(asked_by(JoinPathsRequest))],
+) -> Response:
     """Tables that can be reached from one, join after join."""
-    asked = JoinPathsRequest.of({"query": f"table:{name}"}, "web")
-    return await _part(
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.ask(visitor, asked),
+        asked,
         "part_paths.html",
         "Where one can get from here",
-        name=name,
-        json=json_address(asked),
+        name=_name_of(asked.query),
         of_numbers=await _of_numbers(service, visitor),
     )
 
 
+def _name_of(reference: str) -> str:
+    """The name of a table of the lake that is referred to; empty if it is a file."""
+    return reference.removeprefix("table:") if reference.startswith("table:") else ""
+
+
 @router.get("/table/history")
 async def table_history(
-    request: Request, service: Served, visitor: Visitor, name: Text = "", since: Text = ""
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    drift: Annotated[DriftRequest, Depends(asked_by(DriftRequest))],
 ) -> Response:
     """The versions of a table, and what drifted since one of them."""
-    versions, drift = HistoryRequest.of({"table": name}, "web"), DriftRequest.of({"table": name, "since": since}, "web")
+    versions = HistoryRequest.of({"table": drift.table or ""}, "web")
     return await _part(
         request,
         service,
@@ -599,9 +636,10 @@ async def table_history(
         lambda: {"versions": service.ask(visitor, versions), "drift": service.ask(visitor, drift)},
         "part_history.html",
         "History",
-        name=name,
-        since=since,
+        name=drift.table,
+        since=drift.since or "",
         json=json_address(drift),
+        options=option_form(drift),
     )
 
 
@@ -613,10 +651,7 @@ async def search(
     request: Request,
     service: Served,
     visitor: Visitor,
-    query: Text = "",
-    key: Annotated[list[Text] | None, Query(max_length=2)] = None,
-    target: Text = "",
-    agg: Text = "mean",
+    given: Annotated[dict[str, Any], Depends(given_by(CorrelatedRequest))],
     chosen_none: Annotated[Text, Query(alias="chosen")] = "",
 ) -> Response:
     """Search with a file, or with a table of the lake."""
@@ -627,35 +662,68 @@ async def search(
         "largest": size_text(service.uploads.largest),
         "suffixes": ",".join(SUFFIXES),
     }
-    key = [each for each in key or [] if each]
-    if not query:
+    if "query" not in given:
         return render(request, "search_start.html", json=f"{PREFIX}/uploads", **shown)
-    asked = await run_in_threadpool(service.query, visitor, query)
-    chosen = {"query": query, "key": key, "target": target, "agg": agg}
-    described = await run_in_threadpool(service.describe, visitor, query)
-    there = await finished(described, _PATIENCE)
-    answer = described.result() if there else None
+    asked = CorrelatedRequest.of(given, "web")
+    query = await run_in_threadpool(service.query, visitor, asked.query)
+    described = await run_in_threadpool(service.describe, visitor, asked.query)
+    answer = described.result() if await finished(described, _PATIENCE) else None
     columns = answer["described"] if answer else []
-    if answer and not key:
-        chosen["key"] = [each["name"] for each in columns if each["role"] == "key"][:1]
-    if answer and not target and not key:
-        chosen["target"] = next((each["name"] for each in columns if each["role"] == "target"), "")
+    # Who named a key, and no target, wants joins alone.
+    named = asked.key is not None
+    asked = asked if named else _guessed(asked, columns)
     return render(
         request,
         "search.html",
-        asked=asked,
+        query=query,
         answer=answer,
         nothing_chosen=chosen_none == "none",
         columns=columns,
-        chosen=chosen,
-        guessed={each["name"] for each in columns if each["role"]} if not key else set(),
+        asked=asked,
+        kept=list(pairs({name: value for name, value in chosen(asked).items() if name not in _SEARCH_FIELDS})),
+        correlated=page_address(asked) if asked.key and asked.target else "",
+        joins=_joins_address(asked, is_named=named) if asked.key else "",
+        guessed=set() if named else {each["name"] for each in columns if each["role"]},
         nameless=any(meaningless(each["name"]) for each in columns),
         few=_is_small(service),
         job=job_record(service, visitor, described),
         address=str(request.url.path) + f"?{request.url.query}",
-        json=link(f"{PREFIX}/describe", query=query),
+        json=link(f"{PREFIX}/describe", query=asked.query),
         **shown,
     )
+
+
+def _guessed(asked: CorrelatedRequest, columns: list[dict[str, Any]]) -> CorrelatedRequest:
+    """What is asked unless a key is named: by the likeliest one, about the likeliest number."""
+    roles = {each["role"]: each["name"] for each in columns if each["role"]}
+    return replace(asked, key=(roles["key"],) if "key" in roles else None, target=asked.target or roles.get("target"))
+
+
+def _joins_address(asked: CorrelatedRequest, *, is_named: bool) -> str:
+    """The part that tells of joins on a key; with it goes what was searched with, if it was chosen or can be."""
+    assert asked.key is not None
+    values: dict[str, Any] = {"query": asked.query, "on": asked.key[0]}
+    return address(JoinableRequest.about.page, values | _beside(asked if is_named or asked.target else None))
+
+
+def _beside(asked: CorrelatedRequest | None) -> dict[str, str]:
+    """What was searched with, as one text that pages pass on: the options of a search, as its address has them."""
+    if asked is None:
+        return {}
+    return {"search": urlencode({name: each for name, each in chosen(asked).items() if name != "query"}, doseq=True)}
+
+
+def _search(query: str, text: str) -> CorrelatedRequest | None:
+    """What was searched with, from the text that pages pass on; None if there is none, or it is no search."""
+    given: dict[str, Any] = {}
+    known = options_of(CorrelatedRequest, "web")
+    for name, value in parse_qsl(text):
+        if name in known:
+            given[name] = [*given.get(name, []), value] if known[name].type is tuple else value
+    try:
+        return searched(CorrelatedRequest, {"query": query, **given}) if given else None
+    except (LakescopeError, ValueError):
+        return None
 
 
 @router.get("/search/joins")
@@ -663,68 +731,72 @@ async def search_joins(
     request: Request,
     service: Served,
     visitor: Visitor,
-    query: Text,
-    on: Text = "",
-    key: Annotated[list[Text] | None, Query(max_length=2)] = None,
-    target: Text = "",
-    agg: Text = "",
+    asked: Annotated[JoinableRequest, Depends(asked_by(JoinableRequest))],
+    search: Text = "",
 ) -> Response:
-    """Tables that join with a query; key and target are what else was asked for, to go on with."""
-    asked = JoinableRequest.of({"query": query, "on": on, "k": _FOUND}, "web")
-    return await _part(
+    """Tables that join with a query; ``search`` is what else was asked for, to go on with."""
+    name = _name_of(asked.query)
+    searching = _search(asked.query, search)
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.ask(visitor, asked),
+        asked,
         "part_joins.html",
         "Joinable tables",
-        query=query,
-        key=key or [],
-        target=target,
-        agg=agg,
-        references=await _references(service, visitor, query[6:]) if query.startswith("table:") else {},
-        json=json_address(asked),
-        crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
+        {"search": search} if search else None,
+        query=asked.query,
+        search=search,
+        references=await _references(service, visitor, name) if name else {},
+        crumbs=[(_search_address(asked.query, searching), "Search")],
     )
 
 
+def _search_address(query: str, asked: CorrelatedRequest | None) -> str:
+    """The address of the page that searches with a table."""
+    return address("/search", {"query": query} if asked is None else chosen(asked))
+
+
 @router.get("/search/headers")
-async def suggest_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+async def suggest_headers(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[SuggestHeadersRequest, Depends(asked_by(SuggestHeadersRequest))],
+) -> Response:
     """Names for the columns of a query that have none."""
-    asked = SuggestHeadersRequest.of({"query": query, "keep": True, "k": _NAMES}, "web")
-    return await _part(
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.ask(visitor, asked),
+        asked,
         "part_suggest_headers.html",
         "Names for its columns",
-        json=json_address(asked),
-        crumbs=[(link("/search", query=query), "Search")],
+        crumbs=[(link("/search", query=asked.query), "Search")],
     )
 
 
 @router.get("/search/correlated")
 async def search_correlated(
-    request: Request, service: Served, visitor: Visitor, query: Text, key: Texts, target: Text, agg: Text = "mean"
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[CorrelatedRequest, Depends(asked_by(CorrelatedRequest))],
 ) -> Response:
     """Columns that correlate with a query's target."""
-    asked = CorrelatedRequest.of({"query": query, "key": key, "target": target, "agg": agg, "k": _FOUND}, "web")
-    return await _part(
+    known = options_of(AugmentRequest, "web")
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.ask(visitor, asked),
+        asked,
         "part_correlated.html",
         "Correlated columns",
-        query=query,
-        key=key,
-        target=target,
-        agg=agg,
+        kept=list(pairs({name: value for name, value in chosen(asked).items() if name in known and name != "k"})),
+        target=asked.target or "",
         strength=strength,
         doubtful_last=doubtful_last,
-        json=json_address(asked),
-        crumbs=[(link("/search", query=query, key=key, target=target, agg=agg), "Search")],
+        crumbs=[(_search_address(asked.query, asked), "Search")],
     )
 
 
@@ -774,46 +846,30 @@ async def forget(service: Served, visitor: Visitor, number: Annotated[str, Form(
     return RedirectResponse("/search", 303)
 
 
-FormText = Annotated[str, Form(max_length=5_000)]
-
-
 @router.post("/search/join")
 async def join(
     service: Served,
     visitor: Visitor,
-    query: FormText,
-    on: FormText,
-    table: FormText,
-    column: FormText,
-    key: Annotated[list[FormText] | None, Form(max_length=2)] = None,
-    target: FormText = "",
-    agg: FormText = "mean",
+    given: Annotated[dict[str, Any], Depends(sent_by(JoinedRequest))],
+    search: FormText = "",
 ) -> Response:
-    """Join a query with a table of the lake."""
-    asked = {"key": key, "target": target, "agg": agg} if key else None
-    job = await run_in_threadpool(service.join, visitor, query, on, table, column, asked)
+    """Join a query with a table of the lake; ``search`` is what else was asked for, to go on with."""
+    asked = JoinedRequest.of(given, "web")
+    searching = _search(asked.query, search)
+    onwards = search_of(searching) if searching is not None and searching.key else None
+    job = await run_in_threadpool(service.make, visitor, asked, onwards)
     return RedirectResponse(link("/result", job=job.id), 303)
 
 
 @router.post("/search/augment")
 async def augment(
-    service: Served,
-    visitor: Visitor,
-    query: FormText,
-    target: FormText,
-    key: Annotated[list[FormText], Form(max_length=2)],
-    find: Annotated[list[FormText] | None, Form(max_length=20)] = None,
-    agg: FormText = "mean",
+    service: Served, visitor: Visitor, given: Annotated[dict[str, Any], Depends(sent_by(AugmentRequest))]
 ) -> Response:
     """Join chosen columns into a query."""
-    if not find:  # told where the finds are
-        back = link("/search", query=query, key=key, target=target, agg=agg, chosen="none")
-        return RedirectResponse(f"{back}#correlated", 303)
-    try:
-        finds = [[str(part) for part in parsed(each)] for each in find]
-    except ValueError as error:
-        raise NotFound("no such find", hint="go back and choose anew") from error
-    job = await run_in_threadpool(service.augment, visitor, query, key, target, finds, agg, 12)
+    if "finds" not in given:  # told where the finds are
+        return RedirectResponse(f"{address('/search', {**given, 'chosen': 'none'})}#correlated", 303)
+    asked = AugmentRequest.of(given, "web")
+    job = await run_in_threadpool(service.make, visitor, asked)
     return RedirectResponse(link("/result", job=job.id), 303)
 
 
@@ -912,26 +968,33 @@ async def pair_side(request: Request, service: Served, visitor: Visitor, query: 
 
 
 @router.get("/pair/plan")
-async def pair_plan(request: Request, service: Served, visitor: Visitor, left: Text, right: Text) -> Response:
+async def pair_plan(
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[AutojoinRequest, Depends(asked_by(AutojoinRequest))],
+) -> Response:
     """How two tables join."""
-    return await _part(
+    return await _question(
         request,
         service,
         visitor,
-        lambda: service.join_plan(visitor, left, right),
+        asked,
         "part_plan.html",
         "How they join",
-        left=left,
-        right=right,
-        json=link(f"{PREFIX}/autojoins", left=left, right=right),
-        crumbs=[(link("/pair", left=left, right=right), "Join two")],
+        left=asked.left,
+        right=asked.right,
+        kept=list(pairs(chosen(asked))),
+        crumbs=[(link("/pair", left=asked.left, right=asked.right), "Join two")],
     )
 
 
 @router.post("/pair/join")
-async def pair_join(service: Served, visitor: Visitor, left: FormText, right: FormText) -> Response:
+async def pair_join(
+    service: Served, visitor: Visitor, given: Annotated[dict[str, Any], Depends(sent_by(AutojoinRequest))]
+) -> Response:
     """Join two tables, and keep the result."""
-    job = await run_in_threadpool(service.autojoin, visitor, left, right)
+    job = await run_in_threadpool(service.make, visitor, AutojoinRequest.of(given, "web"))
     return RedirectResponse(link("/result", job=job.id), 303)
 
 

@@ -196,7 +196,7 @@ function ready(root) {
 document.addEventListener("submit", (event) => {
   const form = event.target.closest(".finds-form");
   if (!form) return;
-  const none = !form.querySelector("input[name=find]:checked");
+  const none = !form.querySelector("input[name=finds]:checked");
   form.querySelector("[data-none-chosen]").hidden = !none;
   if (none) event.preventDefault();
 });
