@@ -40,7 +40,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class FieldValue:
     """What a field says, and how: its text, cut where it is long, and what is drawn before it or instead of it."""
 
     text: str = ""
@@ -67,24 +67,24 @@ class Value:
         return self.draw() if self.draw else Svg()
 
 
-Fields = dict[str, Value]
+Fields = dict[str, FieldValue]
 
 
-def _table(name: str) -> Value:
-    return Value(name, "table", width=NAME)
+def _table(name: str) -> FieldValue:
+    return FieldValue(name, "table", width=NAME)
 
 
-def _number(value: float, text: str = "", **more: Any) -> Value:
-    return Value(text or f"{value:,}", "number", order=value, **more)
+def _number(value: float, text: str = "", **more: Any) -> FieldValue:
+    return FieldValue(text or f"{value:,}", "number", order=value, **more)
 
 
-def _share(value: float, text: str = "", kind: str = "") -> Value:
+def _share(value: float, text: str = "", kind: str = "") -> FieldValue:
     return _number(value, text or percent(value), draw=lambda: share_bar(value, kind, 40))
 
 
-def _marks(marks: Iterable[Mark], text: str = "", order: float | None = None) -> Value:
+def _marks(marks: Iterable[Mark], text: str = "", order: float | None = None) -> FieldValue:
     listed = tuple(marks)
-    return Value(
+    return FieldValue(
         text or ", ".join(mark.word for mark in listed), "marks", width=NAME, narrow=NAME, marks=listed, order=order
     )
 
@@ -114,16 +114,16 @@ def column_fields(column: Summary) -> Fields:
     counts = [each["count"] for each in column["histogram"] or ()]
     often = f" ({percent(top['count'] / column['rows'])})" if top else ""
     return {
-        "column": Value(column["name"], "name", narrow=28),
+        "column": FieldValue(column["name"], "name", narrow=28),
         "type": _marks([Mark(column["type"], "type")]),
         "missing": _share(missing, kind="missing") if missing else _number(0.0, "0%"),
         "distinct": _number(column["distinct"], distinct_text(column)),
-        "minimum": Value(column["minimum"] or "", width=24, narrow=16),
-        "maximum": Value(column["maximum"] or "", width=24, narrow=16),
-        "quartiles": Value(", ".join(map(cell_text, column.get("quartiles") or ())), width=NAME),
-        "distribution": Value(sparkline(counts), "picture", draw=lambda: column_chart(column)),
-        "top": Value(top["value"] if top else "", after=often, width=24, narrow=16),
-        "most frequent": Value(", ".join(f"{each['value']} ({each['count']:,})" for each in tops[:3]), width=NAME),
+        "minimum": FieldValue(column["minimum"] or "", width=24, narrow=16),
+        "maximum": FieldValue(column["maximum"] or "", width=24, narrow=16),
+        "quartiles": FieldValue(", ".join(map(cell_text, column.get("quartiles") or ())), width=NAME),
+        "distribution": FieldValue(sparkline(counts), "picture", draw=lambda: column_chart(column)),
+        "top": FieldValue(top["value"] if top else "", after=often, width=24, narrow=16),
+        "most frequent": FieldValue(", ".join(f"{each['value']} ({each['count']:,})" for each in tops[:3]), width=NAME),
         "note": _marks(Mark(alert, TONES.get(alert, "plain")) for alert in column["alerts"]),
     }
 
@@ -136,13 +136,13 @@ def reference_fields(found: Summary) -> Fields:
     inclusion = share_within(found["inclusion"], found["low"], found["high"], exact=found["exact"])
     return {
         "table": _table(found["child_table"]),
-        "columns": Value(", ".join(found["child_columns"]), "code", width=NAME),
+        "columns": FieldValue(", ".join(found["child_columns"]), "code", width=NAME),
         "refers to": _table(found["parent_table"]),
-        "key": Value(", ".join(found["parent_columns"]), "code", width=NAME),
+        "key": FieldValue(", ".join(found["parent_columns"]), "code", width=NAME),
         "values found": _number(found["inclusion"], inclusion),
         "keys used": _number(found["coverage"], percent(found["coverage"])),
         "score": _number(found["score"], f"{found['score']:.2f}"),
-        "why": Value(", ".join(found["reasons"]), "why", width=SENTENCE),
+        "why": FieldValue(", ".join(found["reasons"]), "why", width=SENTENCE),
     }
 
 
@@ -153,15 +153,15 @@ def join_fields(found: Summary) -> Fields:
         fit.append(Mark("may be chance", "plain", ", ".join(found["reasons"])))
     containment = share_within(found["containment"], found["low"], found["high"], exact=found["exact"])
     return {
-        "column": Value(found["query_column"], "code", width=NAME),
+        "column": FieldValue(found["query_column"], "code", width=NAME),
         "table": _table(found["table"]),
-        "its column": Value(found["column"], "code", width=NAME),
+        "its column": FieldValue(found["column"], "code", width=NAME),
         "fit": _marks(fit),
         "of its values": _share(found["containment"], containment),
         "of theirs": _share(found["reverse"]),
         "common": _number(found["overlap"]),
-        "rows": Value(found["cardinality"]),
-        "such as": Value(", ".join(found["matches"]), "why"),
+        "rows": FieldValue(found["cardinality"]),
+        "such as": FieldValue(", ".join(found["matches"]), "why"),
     }
 
 
@@ -179,12 +179,12 @@ def table_fields(line: Summary) -> Fields:
     marks += [Mark(_counted(troubles, "problem"), "bad")] if troubles else []
     return {
         "table": _table(line["table"]),
-        "format": Value(line["format"]),
+        "format": FieldValue(line["format"]),
         "rows": _number(line["rows"]),
         "columns": _number(line["columns"]),
         "size": _number(line["bytes"], size_text(line["bytes"])),
         "missing": _number(line["missing"], percent(line["missing"])),
-        "key": Value(", ".join(line["key"]), "code", width=40),
+        "key": FieldValue(", ".join(line["key"]), "code", width=40),
         "links": _number(
             links,
             title=f"refers to {line['refers_to']:,}, referred to by {line['referred_by']:,}, "
@@ -202,8 +202,8 @@ def alert_fields(alert: str, found: Summary) -> Fields:
     """An alert of a column, and what is behind it."""
     return {
         "alert": _marks([Mark(alert, TONES.get(alert, "plain"))]),
-        "column": Value(found["column"]),
-        "detail": Value(found["detail"], width=NAME),
+        "column": FieldValue(found["column"]),
+        "detail": FieldValue(found["detail"], width=NAME),
     }
 
 
@@ -212,8 +212,8 @@ def problem_fields(problem: Summary) -> Fields:
     return {
         "severity": _marks([Mark(problem["severity"], _SEVERITIES[problem["severity"]])]),
         "table": _table(problem.get("table", "")),
-        "problem": Value(problem["code"], "code", width=NAME),
-        "what happened": Value(problem["detail"], width=SENTENCE),
+        "problem": FieldValue(problem["code"], "code", width=NAME),
+        "what happened": FieldValue(problem["detail"], width=SENTENCE),
         "times": _number(problem["count"]),
     }
 
@@ -222,7 +222,7 @@ def kind_fields(kind: Summary) -> Fields:
     """A kind of problems, and how many tables have it."""
     return {
         "severity": _marks([Mark(kind["severity"], _SEVERITIES[kind["severity"]])]),
-        "problem": Value(kind["code"], "name"),
+        "problem": FieldValue(kind["code"], "name"),
         "tables": _number(kind["tables"]),
     }
 
@@ -240,6 +240,6 @@ def lake_facts(info: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def chosen(fields: Iterable[Fields], names: Sequence[str]) -> list[list[Value]]:
+def chosen(fields: Iterable[Fields], names: Sequence[str]) -> list[list[FieldValue]]:
     """Rows of the fields that a medium shows."""
     return [[each[name] for name in names] for each in fields]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from lakescope.show.fields import (
     Fields,
+    FieldValue,
     Link,
     Summary,
-    Value,
     alert_fields,
     chosen,
     column_fields,
@@ -86,7 +86,7 @@ def _grid(names: Sequence[str], things: Iterable[Fields], link: Link) -> str:
     return _lines(names, [[_cell(value, link) for value in row] for row in chosen(things, names)])
 
 
-def _cell(value: Value, link: Link) -> str:
+def _cell(value: FieldValue, link: Link) -> str:
     text = plain(value.shown(), value.width + len(value.after))
     address = link(value.text) if value.kind == "table" else None
     return f"[{text}]({address})" if address else text

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakescope.show.charts import share_bar
-from lakescope.show.fields import Value, chosen, column_fields, lake_facts
+from lakescope.show.fields import FieldValue, chosen, column_fields, lake_facts
 from lakescope.show.markup import Html, el, joined
 from lakescope.show.profile_text import PROFILE
 from lakescope.show.text import percent, shorten
@@ -87,7 +87,7 @@ def _size_words(profile: Mapping[str, Any]) -> str:
     return f" {profile['rows']:,} rows, {len(profile['columns']):,} columns"
 
 
-def _cell(value: Value) -> object:
+def _cell(value: FieldValue) -> object:
     """A field with what is drawn before it, or instead of it."""
     if value.kind == "picture":
         drawn = value.drawn

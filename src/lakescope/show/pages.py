@@ -15,10 +15,10 @@ from lakescope.show.fields import (
     SENTENCE,
     TONES,
     Fields,
+    FieldValue,
     Kind,
     Link,
     Summary,
-    Value,
     column_fields,
     distinct_text,
     join_fields,
@@ -475,13 +475,13 @@ def row_of(names: Sequence[str], fields: Fields, link: Link, address: str | None
     return el("tr", *(_cell(value, link, address) for value in values)), tuple(map(_order, values))
 
 
-def _order(value: Value) -> str | None:
+def _order(value: FieldValue) -> str | None:
     if value.kind == "picture":
         return None
     return "text" if value.order is None else value.kind
 
 
-def _cell(value: Value, link: Link, address: str | None) -> Html:
+def _cell(value: FieldValue, link: Link, address: str | None) -> Html:
     if value.kind in ("name", "table"):
         leads_to = link(value.text) if value.kind == "table" else address
         return el("th", el("a" if leads_to else "span", value.shown(), href=leads_to), scope="row")
