@@ -103,14 +103,18 @@ def _is_on(kind: Any, face: Face) -> bool:
     return hasattr(kind, "batch") if face == "batch" else bool(kind.about.is_on(face))
 
 
+def _plain(value: Any) -> Any:
+    return ",".join(value) if isinstance(value, tuple) else value
+
+
 def _difference(option: Option) -> tuple[str, str] | None:
     if not option.why:
         return None
     if option.absent:
         return "not offered", option.why
     if option.fixed is not UNSET:
-        return f"always `{option.fixed}`", option.why
-    parts = [f"{option.range}" if option.range is not None else "", f"default `{option.default}`"]
+        return f"always `{_plain(option.fixed)}`", option.why
+    parts = [f"{option.range}" if option.range is not None else "", f"default `{_plain(option.default)}`"]
     return ", ".join(part for part in parts if part), option.why
 
 

@@ -78,7 +78,12 @@ class CountRequest(Request[Results[Count]]):
         On("rest", fixed=("hll++",), why=_BOUNDED),
     ] = ("hll++",)
     error: _Error = 0.01
-    memory: Annotated[Size | None, "Size of a counter instead of its error, e.g. 16KB.", Range(above=0)] = None
+    memory: Annotated[
+        Size | None,
+        "Bytes that a counter may take, instead of an error.",
+        Range(above=0, hint="16384"),
+        On("cli", help="What a counter may take, e.g. 16KB, instead of an error."),
+    ] = None
     n_max: Annotated[_Values, NotOn("rest", why="no counter that it is for is offered")] = None
     exact: Annotated[
         bool, "Count exactly, too, and show the errors.", NotOn("rest", why="it keeps all values in memory")
@@ -150,7 +155,12 @@ class CounterAdviceRequest(Request[Results[CounterAdvice]]):
     """Which counter of distinct values suits, the best first, with what speaks for and against each."""
 
     error: _Error = 0.01
-    memory: Annotated[Size | None, "Bytes that a counter may take at most, e.g. 16KB.", Range(above=0)] = None
+    memory: Annotated[
+        Size | None,
+        "Bytes that a counter may take at most.",
+        Range(above=0, hint="16384"),
+        On("cli", help="What a counter may take at most, e.g. 16KB."),
+    ] = None
     n_max: _Values = None
     small: Annotated[bool, "Small counts must be right, too."] = False
     set_operations: Annotated[bool, "Intersections and differences are wanted.", On("cli", names=("--sets",))] = False
