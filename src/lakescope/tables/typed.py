@@ -14,8 +14,6 @@ from lakescope.values.canonical import Kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakescope.values.cells import Cells
-
 
 def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
     """A table with plain types, and the hash of each row's key, for each order of its columns; 0 where none is."""
@@ -23,7 +21,7 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
 
     from lakescope.sketches.correlation_kernels import pair_hash
     from lakescope.tables.reading import batches_of
-    from lakescope.values.cells import understand
+    from lakescope.values.cells import kind_counts, understand
 
     texts: dict[str, list[str | None]] = {}
     kinds: dict[str, npt.NDArray[np.int64]] = {}
@@ -52,11 +50,6 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
                 into.append(np.array(mixed, np.uint64))
     columns = {name: typed(column, kinds[name]) for name, column in texts.items()}
     return pa.table(columns), [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
-
-
-def kind_counts(cells: Cells) -> npt.NDArray[np.int64]:
-    """How many rows of a column hold values of each kind."""
-    return np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
 
 
 def row_hashes(cells: Any) -> U64:

@@ -12,8 +12,7 @@ from lakescope.errors import LakescopeError
 from lakescope.tables.keyed import check_columns
 from lakescope.tables.query import QueryColumn
 from lakescope.tables.reading import batches_of
-from lakescope.tables.typed import kind_counts
-from lakescope.values.cells import understand
+from lakescope.values.cells import kind_counts, understand
 
 #: The numbers that a search by a key would take as its target; None if it would not take the key.
 Taken = Callable[[str], set[str] | None]
