@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from lakescope.array_types import F64, I64, U64
 from lakescope.errors import BadRequest, NotFound
-from lakescope.tables.kinds import kind_counts
 from lakescope.tables.value_range import ValueRange
 from lakescope.values.canonical import Kind
+from lakescope.values.cells import kind_counts
 from lakescope.values.hashing import LAST_HASH, hash_text
 
 if TYPE_CHECKING:

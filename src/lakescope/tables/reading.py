@@ -22,10 +22,9 @@ from lakescope.sources.io.locations import located as located
 from lakescope.sources.model import Batch, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.source_table import SourceTable
-from lakescope.tables.kinds import kind_counts
 from lakescope.tables.query import QueryColumn
 from lakescope.values.canonical import Kind
-from lakescope.values.cells import Cells, understand
+from lakescope.values.cells import Cells, kind_counts, understand
 
 if TYPE_CHECKING:
     from lakescope.engines.joins.inverted import InvertedIndex

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import U64
-from lakescope.tables.kinds import kind_counts
 from lakescope.values.canonical import Kind
+from lakescope.values.cells import kind_counts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -68,6 +68,11 @@ _PER_CELL = (
 )
 
 
+def kind_counts(cells: Cells) -> npt.NDArray[np.int64]:
+    """How many rows of a column hold values of each kind."""
+    return np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
+
+
 def understand(column: TextColumn, fallback: str = "cp1252") -> Cells:
     """Distinct cells of a batch, each with kind, canonical text, hash and number."""
     if not jit.loaded():

@@ -10,10 +10,9 @@ from lakescope.engines.correlations.keysketches import KeySketches
 from lakescope.engines.joins.joined import Described, described, key_score, target_score
 from lakescope.errors import LakescopeError
 from lakescope.tables.keyed import check_columns
-from lakescope.tables.kinds import kind_counts
 from lakescope.tables.query import QueryColumn
 from lakescope.tables.reading import batches_of
-from lakescope.values.cells import understand
+from lakescope.values.cells import kind_counts, understand
 
 #: The numbers that a search by a key would take as its target; None if it would not take the key.
 Taken = Callable[[str], set[str] | None]
