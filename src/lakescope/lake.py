@@ -49,10 +49,10 @@ from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.headers import (
     CheckHeadersRequest,
     EvaluateHeadersRequest,
+    LearnHeadersRequest,
     NameColumnsRequest,
     SuggestHeadersRequest,
     known_texts,
-    learn,
 )
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
@@ -61,7 +61,7 @@ from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, Prim
 from lakescope.questions.model import NOBODY, Watch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.results import Results
-from lakescope.show.text import profile_text
+from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -1155,7 +1155,7 @@ class Lake:
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
-        return learn(self, watch)
+        return LearnHeadersRequest().ask(self, watch)
 
     @from_one_generation
     def report(
