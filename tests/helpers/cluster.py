@@ -14,6 +14,7 @@ import inspect
 import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lakescope
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.lake import Lake
 
@@ -36,6 +38,8 @@ _HOST = "127.0.0.1"
 #: Small and quick to start: the first compiler tier, the serial collector.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+IgnoreUnrecognizedVMOptions -XX:-UsePerfData"
 _START_SECONDS = 90
+#: The room whose kernels executors compile themselves; those of all others they are lent.
+COMPILED_THERE = "profile"
 _STOP_SECONDS = 10
 
 
@@ -89,6 +93,74 @@ def start_driver(
         text=True,
         start_new_session=True,
     )
+
+
+class Forks:
+    """A process that has imported what a build needs, and forks to call a function: each call can be killed alone.
+
+    Arguments are those of ``run_driver``, but that nothing is returned.
+    """
+
+    def __init__(self, function: Callable[..., Any], environment: dict[str, str]) -> None:
+        code = _source(_fork_often) + "\n_fork_often(*sys.argv[1:])"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code, _source(function), function.__name__],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def start(self, *arguments: object) -> int:
+        """Begin a call; returns the process it runs in."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(arguments, default=str) + "\n")
+        self._process.stdin.flush()
+        return int(self._answer())
+
+    def ended(self) -> int:
+        """Wait for the call that was begun, and say how it ended: 0, or the signal, or what is not 0."""
+        return os.waitstatus_to_exitcode(int(self._answer()))
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        end(self._process)
+
+
+def _fork_often(code: str, name: str) -> None:
+    """What a process of ``Forks`` does; it ends when its standard input does."""
+    import json
+    import os
+    import sys
+    import traceback
+
+    import pyspark.sql.connect.session  # noqa: F401 - what calls need is imported once
+
+    import lakescope.build.build
+    import lakescope.lake  # noqa: F401
+
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(code, names)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                names[name](*json.loads(line))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        print(child, flush=True)
+        print(os.waitpid(child, 0)[1], flush=True)
 
 
 class Driver:
@@ -405,8 +477,45 @@ def cluster(spark_folder: Path) -> Iterator[Place]:
 def cluster_driver(cluster: Place) -> Iterator[Driver]:
     """One application on the cluster, with its two executors, for all tests."""
     driver = Driver(cluster)
-    yield driver
-    driver.close()
+    try:
+        driver.call(_unpack)
+        lend_kernels(cluster.cache)
+        yield driver
+    finally:
+        driver.close()
+
+
+def _unpack(spark: Any) -> None:
+    """Send the package to the executors and have them unpack it, which is all that is done before the first build."""
+    from lakescope.build.shipping import ship_package
+
+    def settled(batches: Any) -> Any:
+        from lakescope.build.shipping import settle
+
+        settle()
+        yield from batches
+
+    ship_package(spark)
+    spark.range(0, 2, 1, 2).mapInArrow(settled, "id long").collect()
+
+
+def lend_kernels(cache: Path) -> None:
+    """Lay what this machine has compiled beside the code that executors unpacked.
+
+    Compiling all of it again takes each of them a minute. One room is left out: that they compile what they lack, and
+    keep it, is seen there. numba takes what was compiled from a source of the same time and size.
+    """
+    own = Path(lakescope.__file__).parent
+    for code in (cache / "lakescope" / "code").glob("*/lakescope"):
+        for source in (path.relative_to(code) for path in code.rglob("*kernel*.py")):
+            if source.parts[0] == COMPILED_THERE or (own / source).read_bytes() != (code / source).read_bytes():
+                continue
+            kept = source.parent / "__pycache__"
+            (code / kept).mkdir(exist_ok=True)
+            for compiled in (own / kept).glob(f"{source.stem}.*.nb[ic]"):
+                shutil.copyfile(compiled, code / kept / compiled.name)
+            times = (own / source).stat()
+            os.utime(code / source, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 @pytest.fixture(scope="session")
