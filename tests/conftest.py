@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # An assertion that fails in there says what it compared.
 pytest.register_assert_rewrite("helpers")
+#: Fixtures that any test may ask for: ``run`` runs a command.
+pytest_plugins = ["helpers.commands"]
 
 from helpers.order import LONG_FIRST, group_of  # noqa: E402 - after what concerns its import
 

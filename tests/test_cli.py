@@ -19,10 +19,11 @@ import typer
 
 import lakescope
 from helpers.commands import Ran, Run, assert_refused, from_json
+from lakescope.faces.cli import columns
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
-from lakescope.report.formulas import guarded_text
-from lakescope.report.text import visible
+from lakescope.show.formulas import guarded_text
+from lakescope.show.text import visible
 from lakescope.store.manifest import FORMAT_VERSION
 
 Record = dict[str, Any]
@@ -456,3 +457,44 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(waits: tuple[int, ...
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("query", "split"),
+    [
+        ("shop/orders.csv.customer", ("shop/orders.csv", "customer")),
+        ("shop/orders.csv:customer.id", ("shop/orders.csv", "customer.id")),
+        ("shop/orders.csv", ("shop/orders.csv", None)),
+        ("a.b", ("a.b", None)),
+        ("a.b.c", ("a.b", "c")),
+        ("a.c", ("a", "c")),
+        ("mine.csv.zip", ("mine.csv", "zip")),
+        ("mine.csv", ("mine.csv", None)),
+        ("s3://bucket/x.csv:zip", ("s3://bucket/x.csv:zip", None)),
+        ("nowhere.csv.zip", ("nowhere.csv.zip", None)),
+        ("mine.csv.", ("mine.csv.", None)),
+    ],
+)
+def test_a_table_and_a_column_in_one_word(
+    query: str, split: tuple[str, str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").touch()
+    assert columns.split(query, {"shop/orders.csv", "a", "a.b"}, of_lake=True) == split
+
+
+def test_a_column_of_what_another_system_holds() -> None:
+    assert columns.split("s3://bucket/x.csv:zip", ()) == ("s3://bucket/x.csv", "zip")
+    assert columns.split("s3://bucket/x.csv", ()) == ("s3://bucket/x.csv", None)
+    assert columns.split("book.xlsx::sheet", ()) == ("book.xlsx::sheet", None)
+
+
+@pytest.mark.parametrize("command", ["join", "paths", "correlate"])
+def test_every_command_takes_a_column_with_its_table(run: Run, demo_index: Lake, command: str) -> None:
+    table, column = ("shop/orders.csv", "customer_id")
+    if command == "correlate":
+        table, column = "mobility/bike_rides_daily.csv", "rides"
+    option = "--target" if command == "correlate" else "--on"
+    both = [run(command, demo_index.path, *words) for words in ([f"{table}.{column}"], [table, option, column])]
+    assert both[0] == both[1]
+    assert both[0].code == 0, both[0].err

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import lakescope
 from helpers import crashes
 from helpers.histories import three_versions, write_rows
-from lakescope.engines.history.drift import Distance, distance
+from lakescope.engines.history.drift import DriftDistance, distance
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
@@ -230,7 +230,7 @@ def test_the_true_distance_lies_in_its_interval(data: st.DataObject, numeric: bo
     numbers = st.lists(st.integers(0, data.draw(st.sampled_from([3, 12, 1000]))), min_size=1, max_size=80)
     one, other = data.draw(numbers), data.draw(numbers)
     found = distance(profile(one, numeric=numeric), profile(other, numeric=numeric))
-    assert isinstance(found, Distance)
+    assert isinstance(found, DriftDistance)
     truth = true_distance(one, other, numeric=numeric)
     assert found.low - 1e-9 <= truth <= found.high + 1e-9
     assert found.low <= found.value <= found.high
@@ -241,6 +241,6 @@ def test_equal_versions_are_at_no_distance() -> None:
     found = distance(same, same)
     assert found is not None
     assert found.low == found.value == 0
-    assert distance(profile(["a"], numeric=False), profile(["b"], numeric=False)) == Distance(
+    assert distance(profile(["a"], numeric=False), profile(["b"], numeric=False)) == DriftDistance(
         "total variation", 1, 1, 1
     )

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -168,7 +169,7 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path, monkeyp
     lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
     assert merging.top(query, 3).algorithm == "mergelist", "what takes microseconds is not worth deciding"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", entries)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=entries))
     for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
         merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
@@ -198,7 +199,7 @@ def test_what_is_better_merged_is_found_by_trying(
     monkeypatch.setattr(costs_module, "time", clock)
     assert not better_merged(search)
     assert not asked, "what takes microseconds is not worth trying"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=1))
     queries = [search.index.query_of_set(number).groups for number in range(60)]
     sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
     tried = {size: min(count, 32) for size, count in sizes.items() if count >= 3}
@@ -206,10 +207,10 @@ def test_what_is_better_merged_is_found_by_trying(
     assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
     assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
     asked.clear()
-    monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying_one=0))
     better_merged(search)
     assert len(asked) == 2 * 2 * 3 * len(tried), "the fewest, twice both ways"
-    monkeypatch.setattr(costs_module, "_TRYING", -1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying=-1))
     assert not better_merged(search), "what there is no time to try is left to JOSIE"
 
 
@@ -452,8 +453,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
         ]
 
     one = parts(segment_of(index_of_sets(place / "one", sets, bits=1, pieces=1)))
-    monkeypatch.setattr(build, "_PAIRS_PER_SHARD", 200)
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 100)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, pairs_per_shard=200, items_per_file=100))
     whole = index_of_sets(place / "cut", sets, bits=4, pieces=3)
     cut = segment_of(whole)
     assert min(len(cut.postings), len(cut.sets), len(cut.tokens), len(cut.forest)) > 2
@@ -463,7 +463,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
 
 def test_signatures_of_the_forest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every position lists all sets in order of their minimum there."""
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 700)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, items_per_file=700))
     sets = skewed(random.Random(5), 20, 50)
     index = segment_of(index_of_sets(place / "i", sets))
     assert len(index.forest) > 2

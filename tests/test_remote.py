@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_every_question_is_answered_as_on_this_machine(
     # Blocks so small that nothing is here by chance.
     monkeypatch.setattr(remote, "BLOCK", 128)
     monkeypatch.setattr("lakescope.store.index.HEAD_BYTES", 384)
-    monkeypatch.setattr(remote, "_GAP", 0)
+    monkeypatch.setattr(remote, "REMOTE", replace(remote.REMOTE, gap=0))
     here = lakescope.open(updated)
     here.push(PLACE)
     there = lakescope.open(PLACE)
@@ -93,7 +94,7 @@ def test_every_question_is_answered_as_on_this_machine(
 def test_a_question_fetches_little_and_the_next_one_nothing(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # An index of 4 MB is to a block of 4 KB what one of 32 MB is to one of 32 KB.
     monkeypatch.setattr(remote, "BLOCK", 4096)
-    monkeypatch.setattr(remote, "_GAP", 0)
+    monkeypatch.setattr(remote, "REMOTE", replace(remote.REMOTE, gap=0))
     lakescope.open(wide).push(PLACE)
     lake = lakescope.open(PLACE)
     size = lake.info()["index_bytes"]

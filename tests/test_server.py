@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -49,9 +50,9 @@ from lakescope.faces.serving.service import Service
 from lakescope.faces.serving.worker import Worker
 from lakescope.faces.web import pages
 from lakescope.lake import CHANCE, Lake
-from lakescope.report.text import printable, shorten_inside
-from lakescope.server import charts
-from lakescope.server.graph import lake_map, short_names
+from lakescope.show.charts import scatter_chart
+from lakescope.show.lake_map import lake_map, short_names
+from lakescope.show.text import printable, shorten_inside
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -290,7 +291,7 @@ def link_to(table: str) -> str:
 
 
 def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_index: Lake, demo_lake: Path) -> None:
-    found, body = paged(client, "/headers/suggested", query="table:legacy/cust_dump.csv")
+    found, body = paged(client, "/headers/suggest", query="table:legacy/cust_dump.csv")
     best = {each["column"]: each["header"] for each in body["data"]["schema"]}
     assert (best["column_1"], best["column_4"]) == ("customer_id", "city")
     assert {each["column"]: each["header"] for each in found if each["chosen"]} == best
@@ -301,15 +302,39 @@ def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_ind
     with (demo_lake / "shop/customers.csv").open(encoding="utf-8", newline="") as file:
         rows = [f"{row[0]},{row[3]}" for row in list(csv.reader(file))[1:400]]
     query = sent(client, "mine.csv", "\n".join(["Unnamed: 0,Unnamed: 1", *rows]).encode())
-    mine, _ = paged(client, "/headers/suggested", query=query, mode="coverage")
+    mine, _ = paged(client, "/headers/suggest", query=query, mode="coverage")
     assert {each["header"] for each in mine if each["chosen"]} == {"customer_id", "city"}
     text = client.get("/search/headers", params={"query": query}).text
     assert "customer_id" in text
     assert 'data-part="/search/headers' in client.get("/search", params={"query": query}).text
 
 
+@pytest.mark.parametrize("moved", ["headers/suggested?query=table:legacy/cust_dump.csv", "headers/doubtful?limit=1"])
+def test_addresses_that_routes_had_lead_to_those_they_have(client: TestClient, moved: str) -> None:
+    answer = client.get(f"{API}/{moved}", follow_redirects=False)
+    assert answer.status_code == 308
+    now = moved.replace("suggested", "suggest").replace("doubtful", "check")
+    assert answer.headers["location"] == f"{API}/{now}"
+    assert client.get(f"{API}/{moved}").status_code in (200, 202)
+
+
+def test_counts_and_headers_of_a_file_tell_nothing_of_where_it_lies(client: TestClient) -> None:
+    query = sent(client, "mine.csv", b"id,city\n" + b"".join(b"%d,town %d\n" % (n, n % 7) for n in range(50)))
+    found, body = paged(client, "/count", query=query)
+    assert [(each["column"], round(each["estimate"])) for each in found] == [("id", 50), ("city", 7)]
+    detected = client.get(f"{API}/headers/detect", params={"query": query, "wait": 60}).json()
+    (opinion,) = detected["data"]["records"]
+    assert opinion["names"] == ["id", "city"]
+    refused = client.get(f"{API}/count/stored", params={"query": query, "wait": 60})
+    assert refused.status_code == 400
+    advice = client.get(f"{API}/count/advise", params={"memory": 16_000}).json()["data"]["records"]
+    assert advice[0]["fits"]
+    for text in (str(body), str(detected), refused.text):
+        assert tempfile.gettempdir() not in text
+
+
 def test_headers_in_doubt(client: TestClient, demo_index: Lake) -> None:
-    found, body = paged(client, "/headers/doubtful", limit=7)
+    found, body = paged(client, "/headers/check", limit=7)
     assert found == plain(demo_index.check_headers().to_dicts())
     assert any("in doubt" in note for note in body["meta"]["notes"])
     text = client.get("/problems/headers").text
@@ -355,7 +380,7 @@ def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
     [
         (404, "not-found", f"{API}/paths?query=table:/etc/passwd"),
         (422, "invalid", f"{API}/paths?query=table:shop/orders.csv&depth=9"),
-        (404, "not-found", f"{API}/headers/suggested?query=upload:../x"),
+        (404, "not-found", f"{API}/headers/suggest?query=upload:../x"),
         (422, "invalid", f"{API}/tables?limit=0"),
         (422, "invalid", f"{API}/tables?sort=colour"),
         (422, "invalid", f"{API}/correlated?query=table:x&target=y&k=0"),
@@ -1441,7 +1466,7 @@ def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None
 def test_serving_imports_neither_spark_nor_pandas() -> None:
     code = (
         "import sys; from lakescope.faces.serving.app import create_app\n"
-        "assert not {'pyspark', 'pandas', 'altair'} & set(sys.modules), sorted(sys.modules)"
+        "assert not {'pyspark', 'pandas'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
@@ -1578,21 +1603,28 @@ def test_questions_are_answered_while_kernels_are_compiled(demo_index: Lake, mon
     assert found["values"]
 
 
+def _texts(drawn: str, kind: str) -> list[str]:
+    """What stands at a plot: the numbers at its axes ("ticks"), or what they are of ("titles")."""
+    found = re.search(rf'<g class="{kind}">(.*?)</g>', drawn)
+    assert found is not None
+    return re.findall(r"<text[^>]*>([^<]*)</text>", found[1])
+
+
 def test_charts_of_heavy_tails_are_drawn_by_magnitude() -> None:
-    spec = charts.scatter([(10.0**power, power) for power in range(13)], "gdp", "rank")
-    assert spec["encoding"]["x"]["scale"]["type"] == "log"
-    assert spec["encoding"]["x"]["title"] == "gdp (log)"
-    assert spec["encoding"]["x"]["axis"]["values"] == [1.0, 1e3, 1e6, 1e9, 1e12]
-    assert "type" not in spec["encoding"]["y"]["scale"]
-    for values in ([], [(0.0, 1.0), (1e9, 2.0)], [(-1.0, 1.0), (1e9, 2.0)]):
-        assert "type" not in charts.scatter(values, "x", "y")["encoding"]["x"]["scale"]
+    drawn = scatter_chart([(10.0**power, power) for power in range(13)], title="", x="gdp", y="rank")
+    assert _texts(drawn, "titles") == ["gdp (log)", "rank"]
+    assert _texts(drawn, "ticks") == ["1", "1,000", "1M", "1B", "1,000B", "0", "2", "4", "6", "8", "10", "12"]
+    for values in ([(0.0, 1.0), (1e9, 2.0)], [(-1.0, 1.0), (1e9, 2.0)]):
+        assert _texts(scatter_chart(values, title="", x="x", y="y"), "titles") == ["x", "y"]
+    assert scatter_chart([], title="", x="x", y="y") == ""
 
 
 def test_titles_are_no_longer_than_their_axes() -> None:
     name = "diarrhoeal_deaths_in_children_1_59_months_per_1000_births"
-    axes = charts.scatter([(1.0, 10.0**power) for power in range(13)], name, name)["encoding"]
-    assert axes["y"]["title"].endswith("births (log)")
-    assert [len(axes[axis]["title"]) for axis in "xy"] == [42, 28]
+    points = [(1.0, 10.0**power) for power in range(13)]
+    across, up = _texts(scatter_chart(points, title="", x=name, y=name, small=True), "titles")
+    assert up.endswith("births (log)")
+    assert len(up) < len(across) < len(name)
 
 
 @pytest.mark.parametrize(

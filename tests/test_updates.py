@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -298,7 +299,7 @@ def test_the_index_of_what_is_gone_says_so(tmp_path: Path, small: Lake) -> None:
 
 
 def test_many_segments_are_advised_against(small: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_module, "_MANY_SEGMENTS", 2)
+    monkeypatch.setattr(update_module, "ADVICE", replace(update_module.ADVICE, many_segments=2))
     for number in range(3):
         write_table(tmp_path / f"lake/n{number}.csv", random.Random(number))
         done = small.update()
@@ -373,4 +374,4 @@ def test_tokens_of_sets_are_found_again(small: Lake) -> None:
         tokens = segment.tokens_of_set(number)
         assert part.tokens_of_set(number).tolist() == np.sort(tokens).tolist()
         assert np.unique(tokens).size == segment.sizes[number]
-        assert segment.held(segment.groups_of_tokens(tokens), number).all()
+        assert segment.holds_groups(segment.groups_of_tokens(tokens), number).all()

@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
-from lakescope.errors import BuildFailed
 from lakescope.build.session import is_connect
+from lakescope.errors import BuildFailed
 from lakescope.sources.io.redact import scrub
 from lakescope.store.cache import cache_folder
 
@@ -67,7 +67,7 @@ class Shipped:
     def of(cls, task: Task) -> Shipped:
         from lakescope.sources.databases import secrets
 
-        return cls(pickle.dumps(task), type(task).__name__, secrets.known())
+        return cls(pickle.dumps(task), type(task).__name__, secrets.passwords())
 
     @property
     def __name__(self) -> str:

@@ -16,11 +16,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import xxhash
 
-from lakescope.build.correlations import Keyed
+from lakescope.build.correlations import BuiltSketch
 from lakescope.build.correlations import records as key_records
 from lakescope.build.plan import read_bin
 from lakescope.build.progress import ProgressLog
@@ -32,8 +33,8 @@ from lakescope.sketches import codec
 from lakescope.sources.databases import connections
 from lakescope.sources.io.content import content_of
 from lakescope.sources.io.limits import bounded_memory
-from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
+from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
 
@@ -47,26 +48,38 @@ STATE_SCHEMA = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-#: The same as Spark reads it.
+#: ``STATE_SCHEMA`` as Spark reads it.
 STATE_DDL = "target int, table string, part int, name string, ordinal int, payload binary"
 
 RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
-_PAYLOAD_BYTES = 4 * 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class TaskTuning:
+    """How much travels between tasks at a time, and which q-grams are kept."""
+
+    #: Bytes of states and records that are handed over at a time. Not measured: a bound on memory.
+    payload_bytes: int = 4 * 1024 * 1024
+    #: Fewest rare q-grams of a column that are worth keeping. Not measured: fewer are chance.
+    fewest_grams: int = 3
+    #: Mean length of cells from which on a column is prose, which no key is. Not measured: a guess.
+    prose: int = 128
+    #: Tasks that share the merge of a table of many units, at most. Not measured: many more than cores.
+    most_targets: int = 32
+
+
+TASK = TaskTuning()
+
 _PART, _STATE, _RECORDS, _TOKENS, _KEY = 0, 1, 2, 3, 4
 #: Kinds of catalog records that a scan makes of a table it has read whole.
 _WHOLE = ("columns", "sketches", "keys", "pairs", RAW_GRAMS)
-#: Fewest rare q-grams of a column that are worth keeping, and the mean length of cells that are prose.
-_FEWEST_GRAMS, _PROSE = 3, 128
-#: Tasks that share the merge of a table of many units, at most.
-_MOST_TARGETS = 32
 
 Arrow = Iterator[pa.RecordBatch]
 _Row = tuple[int, str, int, str, int, bytes]
 
 
-class _Rows:
+class _ResultRows:
     """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them, then those of tokens.
 
     Without a ``cut`` there are no tokens.
@@ -131,7 +144,7 @@ class _Rows:
                 self._record_bytes += sum(len(pair["values"]) for pair in made[1])
         (target,) = _targets(part.table, 1, self._shards)
         yield from self._put((target, part.table, _PART, "", part.ordinal, part.to_json()))
-        if len(self._records["columns"]) >= ROWS_PER_WRITE or self._record_bytes >= _PAYLOAD_BYTES:
+        if len(self._records["columns"]) >= ROWS_PER_WRITE or self._record_bytes >= TASK.payload_bytes:
             yield from self._put_records()
 
     def _put_records(self) -> Arrow:
@@ -146,7 +159,7 @@ class _Rows:
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
         self._size += len(row[5])
-        if self._size > _PAYLOAD_BYTES:
+        if self._size > TASK.payload_bytes:
             yield from self._emit()
 
     def flush(self) -> Arrow:
@@ -165,7 +178,7 @@ class _Rows:
 def _targets(table: str, units: int, shards: int) -> list[int]:
     """Where the states of a table are merged: the same for whoever scans a piece of it."""
     first = xxhash.xxh32_intdigest(table.encode("utf-8", "replace"))
-    count = min(_MOST_TARGETS, shards) if units >= MANY_UNITS else 1
+    count = min(TASK.most_targets, shards) if units >= MANY_UNITS else 1
     return [(first + i) % shards for i in range(count)]
 
 
@@ -193,7 +206,7 @@ class ScanBins:
             yield from self._scan(batches)
 
     def _scan(self, batches: Arrow) -> Arrow:
-        rows = _Rows(self.shards, self.cut)
+        rows = _ResultRows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -242,7 +255,7 @@ class ScanFrame:
         scan = TableScan(self.table, number, tokens=self.cut is not None)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
-        rows = _Rows(self.shards, self.cut)
+        rows = _ResultRows(self.shards, self.cut)
         named = (batch.rename_columns(list(self.columns)) for batch in batches)
         for batch in text_batches(named, pa.schema([]), self.table, scan.part.report):
             scan.add(batch)
@@ -390,7 +403,7 @@ def _write_keys(whole: TablePart, rows: Iterator[_Row], shards: dict[str, ShardW
     """Correlation sketches of the keys of a table that came in pieces."""
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(rows, key=lambda row: row[3]):
-        pieces = (Keyed.from_bytes(row[5]) for row in group)
+        pieces = (BuiltSketch.from_bytes(row[5]) for row in group)
         keyed = next(pieces)
         for piece in pieces:
             keyed.merge(piece)
@@ -422,7 +435,7 @@ def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> 
 def _grams(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> list[Record]:
     """The record of a column's rare q-grams; none of prose, which is no key, and of columns that have next to none."""
     rare, _ = state.grams.rare
-    if cut is None or rare.size < _FEWEST_GRAMS or state.mean_length > _PROSE:
+    if cut is None or rare.size < TASK.fewest_grams or state.mean_length > TASK.prose:
         return []
     return [{"table": table, "column": name, "key": cut.set_key(table, name), "grams": rare.tobytes()}]
 
@@ -461,7 +474,15 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
     )
 
 
-def parse_result(text: str) -> tuple[list[SegmentFile], dict[str, int], list[str]]:
+class MergeResult(NamedTuple):
+    """What a merge task wrote: files, how many of what, and tables that are to be scanned again."""
+
+    files: list[SegmentFile]
+    counts: dict[str, int]
+    again: list[str]
+
+
+def parse_result(text: str) -> MergeResult:
     """What a merge task returned."""
     body = json.loads(text)
-    return [SegmentFile(**file) for file in body["files"]], body["counts"], body["again"]
+    return MergeResult([SegmentFile(**file) for file in body["files"]], body["counts"], body["again"])

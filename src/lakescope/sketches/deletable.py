@@ -19,6 +19,7 @@ from lakescope.sketches.ertl import improved_estimate
 from lakescope.sketches.kernels import hll_runs
 from lakescope.sketches.loglog import Registers, register_histogram
 
+#: Relative standard error times the root of the number of registers (Flajolet et al.).
 _SPREAD = 1.04
 _COUNTER_BITS = 32
 
@@ -47,7 +48,7 @@ class DeletableHyperLogLog(Counter):
             self.remove_hashes(hashes)
 
     def remove_hashes(self, hashes: U64) -> None:
-        """The same by their hashes; nothing is taken out if one was never there."""
+        """Take values out by their hashes; nothing is taken out if one was never there."""
         places, runs = hll_runs(hashes, self.precision)
         taken = np.zeros_like(self.counters)
         np.add.at(taken, (places, runs), 1)

@@ -34,6 +34,7 @@ BY_NAME: dict[str, type[Counter]] = {kind.name: kind for kind in (*TWELVE, *BASE
 
 #: Bytes an exact count takes a value.
 _EXACT_BYTES = 8
+#: The least error that a counter is designed for.
 _LEAST_ERROR = 1e-4
 #: Bytes that are too many for one counter where nothing is said.
 _PLENTY = 100_000_000
@@ -165,9 +166,9 @@ def _bf(error: float, n: float) -> Design:
     bits = 4.0
     while _bloom_error(bits, n) > error and bits < 1e6:
         bits *= 1.25
-    made = BloomFilter.for_values(n, bits)
+    size = max(64, math.ceil(bits * n))
     return Design(
-        *(BloomFilter, {"bits": made.size, "functions": 3}, _bloom_error(bits, n), math.ceil(made.size / 8)),
+        *(BloomFilter, {"bits": size, "functions": 3}, _bloom_error(bits, n), math.ceil(size / 8)),
         f"for at most {n:,.0f} values",
     )
 

@@ -27,6 +27,7 @@ from lakescope.store.manifest import SegmentFile, file_checksum
 
 _MAGIC = b"LKA1"
 _HEAD = struct.Struct("<4sII")
+#: Bytes that an array begins at a multiple of, a line of a cache. A part of the format.
 _ALIGNMENT = 64
 _COPY_BYTES = 1 << 22
 
@@ -128,7 +129,7 @@ def read_arrays(mapped: Any, name: str) -> Arrays:
 
 
 def located_arrays(mapped: Any, name: str) -> dict[str, tuple[int, Array]]:
-    """The same with the place of each within the file."""
+    """The arrays of a file that lies in memory, each with its place within the file; nothing is copied."""
     view = memoryview(mapped)
     hint = "run `lakescope verify`, then `lakescope repair`"
     if len(view) < _HEAD.size:

@@ -23,6 +23,7 @@ from lakescope.sources.model import Batch, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.source_table import SourceTable
 from lakescope.tables.query import QueryColumn
+from lakescope.tables.typed import kind_counts
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -30,9 +31,22 @@ if TYPE_CHECKING:
     from lakescope.engines.joins.inverted import InvertedIndex
     from lakescope.engines.joins.overlaps import OverlapSearch
 
-#: Distinct values of a query column whose text is remembered, to show which match and which do not.
-_TEXTS = 10_000
+
+@dataclass(frozen=True, slots=True)
+class ReadingTuning:
+    """What is remembered of a table that is read as a query."""
+
+    #: Distinct values of a column whose text is remembered, to show which match and which do not. Not measured: a bound
+    #: of memory.
+    texts: int = 10_000
+
+
+READING = ReadingTuning()
+
+
+#: A size that no file reaches: files are read whole.
 _WHOLE = 1 << 62
+#: Seconds of a day.
 _DAY = 86_400.0
 
 
@@ -51,12 +65,12 @@ class _Growing:
     def add(self, cells: Cells) -> None:
         self.rows += cells.rows
         self.nulls += cells.rows - int(cells.counts.sum())
-        self.kinds += np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
+        self.kinds += kind_counts(cells)
         tokens = np.maximum(cells.hashes, np.uint64(1))
         self.tokens.append(tokens)
         self.counts.append(cells.counts.copy())
         self.numbers.append(_whole_numbers(cells))
-        for place in range(min(tokens.size, _TEXTS - len(self.texts))):
+        for place in range(min(tokens.size, READING.texts - len(self.texts))):
             self.texts.setdefault(int(tokens[place]), cells.canonical_at(place).decode("utf-8", "replace"))
 
     def finished(self, name: str, rows: int, search: OverlapSearch, index: InvertedIndex) -> QueryColumn:
@@ -76,7 +90,9 @@ class _Growing:
             group_rows=index.rows_of_groups(groups, tokens, counts),
             whole=whole if whole.size == tokens.size else None,
             popularity=index.popularity(groups),
-            sample=cache(lambda: (list(self.texts.values()), index.looked_up(np.array(list(self.texts), np.uint64)))),
+            sample=cache(
+                lambda: (list(self.texts.values()), index.token_lookup(np.array(list(self.texts), np.uint64)))
+            ),
             sign=lambda: _signed(tokens),
         )
 

@@ -44,14 +44,14 @@ def augmented(
     """The table with the columns that were found, each after a real join, and what each adds."""
     import pyarrow as pa
 
-    table, _, orders = read_table(query, key)
+    table, orders = read_table(query, key)
     wanted = np.array([np.nan if value is None else value for value in table[target].to_pylist()], np.float64)
     added: list[Added] = []
     features: list[F64] = []
     explained = 0.0
     for each, place in zip(found, places, strict=True):
         theirs = read_keyed(place, each.key_columns, each.column, aggregate)
-        values = max((_looked_up(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
+        values = max((_numbers_by_key(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
         name = free_name(f"{Path(each.table).name.split('.')[0]}.{each.column}", table.column_names)
         table = table.append_column(name, pa.array([None if np.isnan(x) else x for x in values.tolist()], pa.float64()))
         features.append(values)
@@ -67,7 +67,7 @@ def augmented(
     return table, added
 
 
-def _looked_up(theirs: KeyedQuery, hashes: U64) -> F64:
+def _numbers_by_key(theirs: KeyedQuery, hashes: U64) -> F64:
     """The number of each row's key; NaN where there is none."""
     if not theirs.size:
         return np.full(hashes.size, np.nan)

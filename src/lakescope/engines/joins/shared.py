@@ -14,10 +14,18 @@ from lakescope.tables.reading import batches_of
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import understand
 
-#: Share of the values of the smaller column that the other must hold.
-_SHARED = 0.5
-#: Pairs that are told.
-_TOLD = 8
+
+@dataclass(frozen=True, slots=True)
+class SharedColumnsTuning:
+    """Which pairs of columns of two tables are told."""
+
+    #: Share of the values of the smaller column that the other must hold. Not measured.
+    share: float = 0.5
+    #: Pairs that are told, at most. Not measured: what fits a message.
+    pairs: int = 8
+
+
+SHARED = SharedColumnsTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +43,9 @@ def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
     """Pairs of columns of two tables with most values in common, the most alike first."""
     ours, theirs = _values_of(left), _values_of(right)
     found = [_compared(*one, *other) for one in ours.items() for other in theirs.items()]
-    alike = [each for each in found if max(each.of_left, each.of_right) >= _SHARED]
+    alike = [each for each in found if max(each.of_left, each.of_right) >= SHARED.share]
     alike.sort(key=lambda each: (-each.of_left * each.of_right, -each.shared, each.left, each.right))
-    return alike[:_TOLD]
+    return alike[: SHARED.pairs]
 
 
 def _values_of(table: Any) -> dict[str, U64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from functools import wraps
@@ -16,10 +16,14 @@ from lakescope.faces.mcp.queries import Queries
 from lakescope.questions.model import Meaning, Request, options_of
 
 if TYPE_CHECKING:
+    from lakescope.engines.headers.answers import Schemata
     from lakescope.faces.mcp.subjects import Subject
     from lakescope.lake import Lake
+    from lakescope.results import Results
 
 P = ParamSpec("P")
+#: Makes the records that are told of an answer, with the fields that there is room for.
+_Telling = Callable[[Any, Sequence[str]], list[Mapping[str, Any]]]
 
 #: Seconds that looking for dependencies or a transformation may take.
 MOST_SECONDS = 30.0
@@ -93,29 +97,9 @@ class LakeTools:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
             found = kind.of(values, "agents").ask(self._lake)
-        names = about.brief or [each.name for each in fields(found.kind)]
-        records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
+        told: _Telling = _RECORDS.get(about.name, _briefly)
+        records = told(found, about.brief)
         return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
-
-    @_in_turn
-    def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:
-        """Names for the columns of a table that has none, borrowed from the lake."""
-        with self._subject(query) as what:
-            found = self._lake.suggest_headers(what, mode=mode, k=_at_most(k), m=1)
-        best = list(found[0].headers) if len(found) else [None] * len(found.columns)
-        records = [
-            {
-                "position": place,
-                "column": column,
-                "suggested": best[place],
-                "candidates": [
-                    {"header": each.header, "weight": each.weight, "reasons": each.reasons}
-                    for each in found.candidates[place]
-                ],
-            }
-            for place, column in enumerate(found.columns)
-        ]
-        return bounded("columns", records, limit=len(records) or 1, notes=found.notes)
 
     @_in_turn
     def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
@@ -145,10 +129,28 @@ class LakeTools:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
 
 
-def _at_most(k: int) -> int:
-    if not 1 <= k <= 100:
-        raise BadRequest(f"k must be from 1 to 100, not {k}", hint="ask for 10")
-    return k
+def _briefly(found: Results[Any], brief: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The records of an answer with the fields that there is room for."""
+    names = brief or [each.name for each in fields(found.kind)]
+    return [{name: getattr(each, name) for name in names} for each in found]
+
+
+def _by_column(found: Schemata, brief: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The columns of a table, each with its candidates and the header that the best schema has."""
+    best = found[0].headers if len(found) else (None,) * len(found.columns)
+    return [
+        {
+            "position": place,
+            "column": column,
+            "suggested": best[place],
+            "candidates": [{name: getattr(each, name) for name in brief} for each in found.candidates[place]],
+        }
+        for place, column in enumerate(found.columns)
+    ]
+
+
+#: Answers whose records are made in a way of their own.
+_RECORDS: dict[str, _Telling] = {"suggest_headers": _by_column}
 
 
 def _seconds(seconds: float) -> float:

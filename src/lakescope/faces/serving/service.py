@@ -36,7 +36,6 @@ from lakescope.lake import Lake
 from lakescope.logs import log
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Meaning, Request, options_of
-from lakescope.server.charts import prepare, script
 
 Record = dict[str, Any]
 #: An answer, or the job that will have one.
@@ -184,7 +183,6 @@ class Service:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
-        script()
         _collect()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
@@ -209,7 +207,6 @@ class Service:
 
         Those of one address take no more than a part of the threads that all share.
         """
-        prepare()
         address = owner_of(visitor).address
         with self._counting:
             if address and self._asking[address] >= _AT_ONCE_EACH:
@@ -390,10 +387,6 @@ class Service:
         """The columns of a query as the lake sees them, and its first rows."""
         return self._work(visitor, reference, "describe", {}, "quick", QUICK)
 
-    def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
-        """Names for the columns of a query, borrowed from the lake."""
-        return self._work(visitor, reference, "headers", {"mode": mode, "k": k, "keep": keep})
-
     def _work(
         self,
         visitor: str,
@@ -519,10 +512,6 @@ class Service:
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
-
-    def doubts(self, visitor: str) -> Job:
-        """Columns of the lake whose headers are in doubt."""
-        return self._shared(visitor, "doubts", {})
 
     def graph(self, visitor: str, minimum: float = 0.8) -> Job:
         """The lake's map."""

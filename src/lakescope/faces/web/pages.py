@@ -39,12 +39,13 @@ from lakescope.faces.serving.uploads import MOST, SUFFIXES, Upload
 from lakescope.lake import CHANCE, meaningless
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import DependenciesRequest
+from lakescope.questions.headers import CheckHeadersRequest, SuggestHeadersRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.paths import JoinPathsRequest
-from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
-from lakescope.server import charts
+from lakescope.show.charts import Svg, column_chart, scatter_chart, share_bar
+from lakescope.show.text import percent, printable, rows_range, shorten, shorten_inside, size_text
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.untrusted import parsed
 
@@ -60,6 +61,8 @@ _PATIENCE_BY_HAND = 20.0
 _FALSE = 0.05
 #: Finds of a search that are shown.
 _FOUND = 12
+#: Candidates for the name of a column that are shown.
+_NAMES = 3
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=ShortForms)
 Text = Annotated[str, Query(max_length=5_000)]
@@ -89,10 +92,10 @@ def _environment() -> Environment:
         "signed": _signed,
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
-        "histogram": charts.histogram,
-        "rows_range": charts.rows_range,
-        "bar": charts.bar,
-        "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
+        "histogram": _histogram,
+        "rows_range": rows_range,
+        "bar": share_bar,
+        "scatter": _scatter,
         "day": lambda text: str(text)[:10],
     }
     environment.tests["nameless"] = lambda name: meaningless(name)
@@ -138,6 +141,19 @@ def _figure(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return printable(str(value))
+
+
+def _histogram(column: dict[str, Any]) -> Markup:
+    """A column at a glance, or why there is nothing to see."""
+    if drawn := column_chart(column):
+        return Markup(drawn)
+    return Markup('<span class="nobars">all different</span>' if column["distinct"] > 1 else "")
+
+
+def _scatter(found: dict[str, Any], target: str) -> Svg:
+    """The sample behind a correlation, as small as a card: one point a key."""
+    title = f"{found['column']} against {target}, {len(found['points'])} keys"
+    return scatter_chart(found["points"], title=title, x=target, y=found["column"], heading=False, small=True)
 
 
 def _signed(number: float, *others: float | None) -> str:
@@ -338,16 +354,17 @@ async def map_inclusions(
 
 
 @router.get("/problems/headers")
-async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
+async def check_headers(request: Request, service: Served, visitor: Visitor) -> Response:
     """Headers that are in doubt."""
+    asked = CheckHeadersRequest()
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.doubts(visitor),
-        "part_doubts.html",
+        lambda: service.ask(visitor, asked),
+        "part_check_headers.html",
         "Headers in doubt",
-        json=f"{PREFIX}/headers/doubtful",
+        json=json_address(asked),
         crumbs=[("/problems", "Problems")],
     )
 
@@ -670,17 +687,17 @@ async def search_joins(
 
 
 @router.get("/search/headers")
-async def search_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+async def suggest_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
     """Names for the columns of a query that have none."""
+    asked = SuggestHeadersRequest.of({"query": query, "keep": True, "k": _NAMES}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.headers(visitor, query, keep=True),
-        "part_headers.html",
+        lambda: service.ask(visitor, asked),
+        "part_suggest_headers.html",
         "Names for its columns",
-        query=query,
-        json=link(f"{PREFIX}/headers/suggested", query=query),
+        json=json_address(asked),
         crumbs=[(link("/search", query=query), "Search")],
     )
 
@@ -702,7 +719,6 @@ async def search_correlated(
         key=key,
         target=target,
         agg=agg,
-        scatter=charts.scatter,
         strength=strength,
         doubtful_last=doubtful_last,
         json=json_address(asked),
@@ -927,13 +943,6 @@ class _Files(StaticFiles):
         response = super().file_response(*args, **kwargs)
         response.headers["cache-control"] = "public, max-age=31536000, immutable"
         return response
-
-
-@router.get("/static/vega.js")
-async def vega() -> Response:
-    """The script that draws charts: Vega-Lite with all it needs, from vl-convert."""
-    text = await run_in_threadpool(charts.script)
-    return Response(text, media_type="text/javascript", headers={"cache-control": "public, max-age=86400"})
 
 
 @router.get("/favicon.ico")
