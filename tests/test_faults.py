@@ -9,8 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from lakescope.store.writer import IndexWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from helpers.cluster import Driver, Forks, Place
+    from helpers.cluster import Driver, Place
 
 pytest_plugins = ["helpers.cluster"]
 
@@ -180,43 +179,35 @@ def build_at(lake: str, out: str, master: str, unit_bytes: int) -> dict[str, Any
     return build(lake, out, master=master, unit_bytes=unit_bytes).summary
 
 
-@pytest.fixture
-def forks(connect: Place) -> Iterator[Forks]:
-    from helpers.cluster import Forks
-
-    made = Forks(build_at, connect.environment)
-    yield made
-    made.close()
-
-
 @pytest.mark.cluster
-def test_a_build_killed_at_ten_moments_loses_nothing(
-    tmp_path: Path, scene: Scene, connect: Place, forks: Forks
-) -> None:
-    def begun(index: Path) -> int:
-        return forks.start(scene.lake, index, connect.master, UNIT_BYTES)
+def test_a_build_killed_at_ten_moments_loses_nothing(tmp_path: Path, scene: Scene, connect: Place) -> None:
+    from helpers.cluster import end, run_driver, start_driver
 
-    for name in ("first", "undisturbed"):
-        began = time.monotonic()
-        begun(scene.copy(tmp_path / name))
-        assert forks.ended() == 0
-        whole = time.monotonic() - began
+    def arguments(index: Path) -> tuple[object, ...]:
+        return build_at, scene.lake, index, connect.master, UNIT_BYTES
+
+    began = time.monotonic()
+    run_driver(*arguments(scene.copy(tmp_path / "first")), environment=connect.environment)
+    began = time.monotonic()
+    run_driver(*arguments(scene.copy(tmp_path / "undisturbed")), environment=connect.environment)
+    whole = time.monotonic() - began
     staged, states = [], []
     for moment in range(10):
         index = scene.copy(tmp_path / str(moment))
-        process = begun(index)
-        time.sleep(whole * (moment + 0.5) / 10)
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-        assert forks.ended() in (0, -signal.SIGKILL)
+        process = start_driver(*arguments(index), environment=connect.environment)
+        try:
+            time.sleep(whole * (moment + 0.5) / 10)
+            process.kill()
+            process.communicate(timeout=30)
+        finally:
+            end(process)
         states.append(scene.state(index))
         if (index / "staging").exists():
             staged.append(index)
     assert "old" in states
     assert staged, "no build was killed while it worked"
     for index in (staged[0], staged[-1]):
-        begun(index)
-        assert forks.ended() == 0
+        run_driver(*arguments(index), environment=connect.environment)
         assert scene.state(index) == "new"
         assert _leftovers(index) == []
 
