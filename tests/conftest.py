@@ -20,18 +20,7 @@ pytest.register_assert_rewrite("helpers")
 #: Fixtures that any test may ask for: ``run`` runs a command.
 pytest_plugins = ["helpers.commands"]
 
-#: Groups of tests that take long, longest first: begun last, one process would work on them alone in the end.
-LONG_FIRST = (
-    *("cluster", "test_web", "test_same_everywhere", "test_dependencies_at_scale", "test_working_directory"),
-    *("test_facade", "test_faults", "test_code", "test_inverted", "test_fair_turns", "test_bad_input", "test_cli"),
-    *("test_dependencies", "test_correlated", "test_autojoin", "test_readers", "test_truncation", "test_shards"),
-    *("test_headers", "test_joinable", "test_docs", "test_security", "test_notebooks", "test_damage", "test_crashes"),
-)
-
-
-def group_of(item: pytest.Item) -> str:
-    """Tests of one group run in one process: a file's, and all those that share a cluster or a Connect server."""
-    return "cluster" if item.get_closest_marker("cluster") else item.path.stem
+from helpers.order import LONG_FIRST, group_of  # noqa: E402 - after what concerns its import
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,14 +44,6 @@ def environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    from lakescope.build.session import spark_session
-
-    with spark_session(master="local[2]") as session:
-        yield session
-
-
-@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """A folder for what is made once and only read, by whichever process of the test run needs it first."""
     own = tmp_path_factory.getbasetemp()
@@ -83,6 +64,17 @@ def made_once(path: Path, make: Callable[[], object]) -> Path:
 
 
 @pytest.fixture(scope="session")
+def spark(shared: Path) -> Iterator[SparkSession]:
+    """A local session, once the kernels of a build are compiled, which one process does for all."""
+    from lakescope.build.session import spark_session
+    from lakescope.build.warmup import warm
+
+    with spark_session(master="local[2]") as session:
+        made_once(shared / "kernels", warm)
+        yield session
+
+
+@pytest.fixture(scope="session")
 def demo_lake(shared: Path) -> Path:
     """The demo lake's files: to be read."""
     from lakescope.demo import write_demo_lake
@@ -97,7 +89,8 @@ def demo_index(demo_lake: Path, request: pytest.FixtureRequest) -> Lake:
     import lakescope
 
     def build() -> None:
-        lakescope.index(demo_lake, path, spark=request.getfixturevalue("spark"))
+        # Warm: the kernels of questions are compiled by one process, too.
+        lakescope.index(demo_lake, path, spark=request.getfixturevalue("spark")).warm()
 
     path = demo_lake.with_suffix(".idx")
     return lakescope.open(made_once(path, build))

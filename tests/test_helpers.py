@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from helpers.order import LONG_FIRST
+
 TESTS = Path(__file__).resolve().parent
 MODULES = sorted(TESTS.rglob("*.py"))
 
@@ -36,3 +38,7 @@ def test_helpers_hold_no_tests_and_all_are_used() -> None:
     for name in helpers:
         use = re.compile(rf"helpers(\.| import .*\b){name}\b")
         assert any(path.stem != name and use.search(text) for path, text in texts.items()), f"nobody uses {name}.py"
+
+
+def test_groups_that_come_first_are_there() -> None:
+    assert {*LONG_FIRST} - {path.stem for path in TESTS.glob("test_*.py")} == {"cluster"}
