@@ -70,7 +70,6 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
-from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -142,6 +141,8 @@ class TableProfile:
         return {**self.table, "columns": self.columns, "problems": problems}
 
     def __repr__(self) -> str:
+        from lakescope.show.profile_text import profile_text
+
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:
