@@ -63,7 +63,6 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.results import Results
-from lakescope.show.profile_text import profile_text
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
@@ -133,6 +132,8 @@ class TableProfile:
         return {**self.table, "columns": self.columns, "problems": problems}
 
     def __repr__(self) -> str:
+        from lakescope.show.profile_text import profile_text
+
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:
