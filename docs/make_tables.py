@@ -38,10 +38,14 @@ def meaning(option: Option) -> str:
         said += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
     if option.range is not None and str(option.range):
         said += f" {str(option.range).capitalize()}."
-    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
-    if default not in (UNSET, None, "") and option.type is not bool:
-        said += f" Default: `{default}`."
+    if option.default not in (UNSET, None, "", ()) and option.type is not bool:
+        said += f" Default: `{plainly(option.default)}`."
     return said
+
+
+def plainly(default: Any) -> str:
+    """A default as one writes it."""
+    return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
 def command_table(name: str) -> str:
@@ -104,7 +108,7 @@ def _difference(option: Option) -> tuple[str, str] | None:
         return "not offered", option.why
     if option.fixed is not UNSET:
         return f"always `{option.fixed}`", option.why
-    parts = [f"{option.range}" if option.range is not None else "", f"default `{option.default}`"]
+    parts = [f"{option.range}" if option.range is not None else "", f"default `{plainly(option.default)}`"]
     return ", ".join(part for part in parts if part), option.why
 
 

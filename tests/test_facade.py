@@ -616,7 +616,7 @@ ROOMS: dict[str, set[str]] = {
     "fds": {"values", "search", "store", "pipeline", "results", "report"},
     "transforms": {"values", "search", "sources", "store", "report", "results"},
     "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
-    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "results", "report"},
+    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "profile", "store", "results", "report"},
     "shards": {"store", "search", "keys"},
     "report": {"store"},
     "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},
@@ -638,7 +638,7 @@ ROOMS: dict[str, set[str]] = {
         ),
     },
     "server": {"lake", "report", "results", "store", "fds", "questions", "search", "sketches"},
-    "mcp": {"lake", "report", "results", "fds", "questions"},
+    "mcp": {"lake", "report", "results", "fds", "questions", "store"},
     "cli": {
         *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
         *("mcp", "server", "sources", "questions"),

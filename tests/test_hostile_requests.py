@@ -74,7 +74,7 @@ WORK = [
 
 
 @pytest.mark.parametrize("headers", [PICTURE, SCRIPT, FRAME], ids=["picture", "script", "frame"])
-@pytest.mark.parametrize("path", [*WORK, "/", "/find?q=x", f"{API}/find?q=x", "/table?name=shop/orders.csv"])
+@pytest.mark.parametrize("path", [*WORK, "/", "/find?q=x", f"{API}/find?text=x", "/table?name=shop/orders.csv"])
 def test_another_site_is_answered_nothing(path: str, headers: dict[str, str], client: TestClient) -> None:
     before = work_of(client)
     response = client.get(path, headers=headers)
@@ -367,10 +367,11 @@ def test_a_name_is_not_taken_for_a_path(client: TestClient, tmp_path: Path, name
     """A page of joins was asked about any path, and read it here."""
     (tmp_path / "mine.csv").write_text("secret_name,b\n1,2\n2,3\n")
     name = name.format(file=tmp_path / "mine.csv", folder=tmp_path)
-    for path in ("/table/joins", f"{API}/table/head", f"{API}/table"):
+    for path in ("/table/joins", f"{API}/table/head"):
         found = client.get(path, params={"name": name})
         assert found.status_code == 404
         assert "secret_name" not in found.text
+    assert client.get(f"{API}/profile", params={"table": name}).status_code == 404
     for path in ("joinable", "correlated", "paths", "dependencies"):
         found = client.get(f"{API}/{path}", params={"query": f"table:{name}"})
         assert found.status_code == 404

@@ -41,7 +41,6 @@ from lakescope.lake import CHANCE, Lake
 from lakescope.report.text import printable, shorten_inside
 from lakescope.server import charts, pages, uploads
 from lakescope.server.app import create_app
-from lakescope.server.catalog import Catalog, Names
 from lakescope.server.downloads import csv_pieces, guarded, plain_name
 from lakescope.server.graph import lake_map, short_names
 from lakescope.server.jobs import Jobs
@@ -49,6 +48,7 @@ from lakescope.server.plain import plain
 from lakescope.server.safety import HEADERS, Rules
 from lakescope.server.service import Service
 from lakescope.server.worker import Worker
+from lakescope.store.catalog import Names
 from test_history import three_versions
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def test_columns_and_problems(client: TestClient, demo_index: Lake) -> None:
     assert [each["column"] for each in found] == demo_index.columns(like="date")["column"].to_pylist()
     errors = data(client, "/problems", severity="error", limit=1000)
     assert len(errors) == demo_index.info()["errors"]
-    refused(client, 400, "bad-request", f"{API}/problems", severity="fatal")
+    refused(client, 422, "invalid", f"{API}/problems", severity="fatal")
 
 
 def test_facets_count_tables(client: TestClient) -> None:
@@ -151,17 +151,21 @@ def test_facets_count_tables(client: TestClient) -> None:
             assert listed == each["count"], (facet, each)
 
 
+def finds(client: TestClient, text: str, kind: str) -> list[dict[str, Any]]:
+    return [each for each in data(client, "/find", text=text)["records"] if each["kind"] == kind]
+
+
 def test_find_by_name_and_by_value(client: TestClient) -> None:
-    found = data(client, "/find", q="Berlin")
-    assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found["values"][0].items()
-    assert any(each["column"] == "customer_id" for each in data(client, "/find", q="Customer_I")["columns"])
-    refused(client, 400, "bad-request", f"{API}/find", q="  ")
+    found = finds(client, "Berlin", "value")
+    assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found[0].items()
+    assert any(each["column"] == "customer_id" for each in finds(client, "Customer_I", "column"))
+    refused(client, 400, "bad-request", f"{API}/find", text="  ")
 
 
 def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestClient) -> None:
-    exact = {(each["table"], each["column"]) for each in data(client, "/find", q="Berlin")["values"]}
-    found = data(client, "/find", q="berlin")["values"]
-    assert {(each["table"], each["column"]) for each in found if each["value"] == "Berlin"} >= exact > set()
+    exact = {(each["table"], each["column"]) for each in finds(client, "Berlin", "value")}
+    found = finds(client, "berlin", "value")
+    assert {(each["table"], each["column"]) for each in found if each["matched"] == "Berlin"} >= exact > set()
     text = client.get("/find", params={"q": "berlin"}).text
     assert "No column holds it as you wrote it" in text
     assert ">written Berlin<" in text
@@ -169,9 +173,9 @@ def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestCli
 
 
 def test_a_profile_is_the_facades(client: TestClient, demo_index: Lake) -> None:
-    found = data(client, "/table", name="shop/orders.csv")
+    found = data(client, "/profile", table="shop/orders.csv")
     assert found["columns"] == demo_index.profile("shop/orders.csv").to_dict()["columns"]
-    error = refused(client, 404, "not-found", f"{API}/table", name="shop/order.csv")
+    error = refused(client, 404, "not-found", f"{API}/profile", table="shop/order.csv")
     assert "shop/orders.csv" in error["hint"]
 
 
@@ -1064,7 +1068,7 @@ def clean(response: Any, status: int = 200) -> str:
 def test_hostile_names_have_their_pages(name: str, hostile: TestClient) -> None:
     known = hostile.get(f"{API}/tables", params={"limit": 100}).json()["data"]
     stored = next(each["table"] for each in known if each["table"] == name or each["table"].split() == name.split())
-    assert data(hostile, "/table", name=stored)["table"] == stored
+    assert data(hostile, "/profile", table=stored)["table"] == stored
     clean(hostile.get("/table", params={"name": stored}))
     clean(hostile.get(f"/table?name={quote(stored, safe='')}"))
     for part in ("joins", "like", "details", "history"):
@@ -1304,7 +1308,7 @@ def test_a_reference_of_running_numbers_is_told_as_such(client: TestClient) -> N
 
 
 def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
+    catalog = demo_index._catalog
     assert catalog.joins_numbers("shop/stock.tsv.wh = weather/daily_weather.parquet.rain_mm")
     assert not catalog.joins_numbers("shop/stock.tsv.wh = world/countries.csv.name")
     data(client, "/foreign_keys", wait=90)
@@ -1369,7 +1373,7 @@ def test_a_lake_answers_in_several_threads(demo_index: Lake) -> None:
 
 
 def test_likeness_counts_rare_names(demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
+    catalog = demo_index._catalog
     found = catalog.like("shop/order_lines.parquet")
     assert found == sorted(found, key=lambda each: -each["likeness"])
 
@@ -1609,8 +1613,8 @@ def test_names_break_where_people_would_break_them(name: str, shown: str) -> Non
 
 
 def test_facets_count_what_fits_the_others(client: TestClient, demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
-    assert catalog.facets()["facets"] == catalog.overview["facets"]
+    catalog = demo_index._catalog
+    assert catalog.facets()["facets"] == catalog.counts["facets"]
     wanted: dict[str, Any] = {"folder": "shop", "type": "date"}
     found = catalog.facets(**wanted)
     for facet, counts in found["facets"].items():

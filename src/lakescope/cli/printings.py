@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from lakescope.cli.output import Format, print_results, say, write
+from lakescope.cli.output import Format, Record, print_record, print_records, print_results, say, write
 from lakescope.cli.progress import watching
 from lakescope.errors import BadRequest, NotFound
+from lakescope.questions.catalog import ColumnsRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.joinable import FOUND, JoinableRequest
@@ -20,7 +21,7 @@ from lakescope.report.text import aligned, cell_text, printable
 from lakescope.results import Results
 from lakescope.search.answers import Dialect, Engine
 
-Record = TypeVar("Record")
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Printing:
         """Ask, and print the answer."""
         self.print_answer(asked.ask(lake), asked, form)
 
-    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
         """Print an answer and its notes."""
         values = {each.name: getattr(asked, each.name) for each in fields(asked)}  # type: ignore[arg-type]
         print_results(found, form, empty=self.empty.format(**values))
@@ -114,7 +115,7 @@ class Coded(Printing):
         """Whether something is done with one record."""
         return self.code is not None
 
-    def chosen(self, found: Sequence[Record], nothing: str) -> Record:
+    def chosen(self, found: Sequence[Chosen], nothing: str) -> Chosen:
         """The record that was chosen, counted from 1 as they are printed."""
         if not found:
             raise NotFound(nothing, hint="ask without --code to see why")
@@ -326,6 +327,111 @@ class Listed(Printing):
             say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecordPrinting(Printing):
+    """Prints one record: its fields under one another."""
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        print_record(found, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoPrinting(RecordPrinting):
+    """Prints the lake at a glance."""
+
+    gone = (Gone("--timings", "a command: lakescope timings INDEX", flag=True),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingPrinting(Printing):
+    """Prints the stages of a build."""
+
+    empty = "it was not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPrinting(Printing):
+    """Prints rows of the catalog: all, or those that come first."""
+
+    limit: Annotated[
+        int, "Print at most this many (0: all).", Range(0, hint="0: all"), On("cli", names=("--limit", "-n"))
+    ] = 0
+
+    def fields(self, asked: Any) -> Sequence[str]:
+        """Fields that a table for people has."""
+        return list(asked.about.shown)
+
+    def readable(self, record: Record) -> Record:
+        """A record as people read it."""
+        return record
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        records = (found.slice(0, self.limit) if self.limit else found).to_pylist(maps_as_pydicts="strict")
+        if form is Format.table:
+            records = [self.readable(record) for record in records]
+        print_records(records, self.fields(asked), form, empty=self.empty)
+        if left_out := found.num_rows - len(records):
+            say(f"({left_out:,} more; --limit 0 shows all)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePrinting(RowPrinting):
+    """Prints tables."""
+
+    empty = "no table matches"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnPrinting(RowPrinting):
+    """Prints columns: estimated counts with a mark."""
+
+    empty = "no column matches"
+
+    def fields(self, asked: ColumnsRequest) -> Sequence[str]:
+        return list(asked.fields or asked.about.shown)
+
+    def readable(self, record: Record) -> Record:
+        if "distinct_exact" not in record or "distinct" not in record:
+            return record
+        return {**record, "distinct": ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"}
+
+    def show(self, lake: Any, asked: ColumnsRequest, form: Format) -> None:
+        if form is Format.table and asked.fields is None:  # no more is read than is shown
+            few = replace(asked, fields=(*asked.about.shown, "distinct_exact"))
+            self.print_answer(few.ask(lake), asked, form)
+            return
+        super().show(lake, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemPrinting(RowPrinting):
+    """Prints problems."""
+
+    empty = "no problems"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindPrinting(Printing):
+    """Prints where a text was found."""
+
+    empty = "nothing is called that, and no column holds it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfilePrinting(Printing):
+    """Prints the profile of a table, or of one of its columns."""
+
+    def print_answer(self, found: Any, asked: Any, form: Format) -> None:
+        if asked.column is not None:
+            print_record(found.columns[0], form)
+        elif form is Format.table:
+            write(str(found))
+        elif form is Format.json:
+            print_record(found.to_dict(), form)
+        else:
+            print_records(found.columns, [], form, empty="")
+
+
 #: Options that `fds` had for its study alone.
 _OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
 
@@ -437,18 +543,24 @@ Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
 
 def of_column(lake: Any, asked: Located) -> Located:
     """A question about ``TABLE.COLUMN`` of the lake as one about a table and a column; any other as it is."""
-    names = set(lake.tables()["table"].to_pylist())
     query = asked.query
-    if asked.on is not None or query in names:
+    if asked.on is not None or lake._is_table(query):
         return asked
     for place in range(len(query) - 1, 0, -1):
-        if query[place] in ".:" and query[:place] in names:
+        if query[place] in ".:" and lake._is_table(query[:place]):
             return replace(asked, query=query[:place], on=query[place + 1 :])
     return asked
 
 
 #: How each command prints, by its name.
 PRINTINGS: dict[str, type[Printing]] = {
+    "info": InfoPrinting,
+    "timings": TimingPrinting,
+    "tables": TablePrinting,
+    "columns": ColumnPrinting,
+    "profile": ProfilePrinting,
+    "problems": ProblemPrinting,
+    "find": FindPrinting,
     "join": JoinPrinting,
     "paths": PathPrinting,
     "correlate": CorrelationPrinting,

@@ -11,13 +11,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from lakescope.errors import BadRequest
-from lakescope.mcp.bounds import MOST, Answer, bounded, plain, short
+from lakescope.mcp.bounds import MOST, Answer, bounded, cut, plain, short
 from lakescope.mcp.queries import Queries
-from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.questions.model import Gives, Meaning, Request, options_of
+from lakescope.store.records import Rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakescope.lake import Lake
     from lakescope.mcp.subjects import Subject
+    from lakescope.questions.catalog import ProfileRequest
+    from lakescope.results import Results, TableProfile
 
 P = ParamSpec("P")
 
@@ -31,7 +36,6 @@ _ALONE = (
     *("mean", "std", "quartiles", "quantile_error", "outliers", "length_min", "length_max"),
     *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
 )
-_TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
 _SAMPLE_ROWS = 5
 #: Characters of a program in words.
 _PROGRAM = 600
@@ -59,31 +63,6 @@ class LakeTools:
         self._queries = Queries(lake, allowed)
 
     @_in_turn
-    def list_tables(self, like: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
-        """Tables of the lake, those whose name holds a text if one is given."""
-        wanted = (like or "").lower()
-        records = [
-            {name: record[name] for name in _TABLE}
-            for record in self._lake.tables().to_pylist()
-            if wanted in record["table"].lower()
-        ]
-        info = self._lake.info()
-        about = {name: info[name] for name in ("tables", "columns", "rows", "errors", "warnings")}
-        return bounded("tables", records, limit=limit, offset=offset, lake=about)
-
-    @_in_turn
-    def profile(self, table: str, column: str | None = None, limit: int = 40, offset: int = 0) -> Answer:
-        """What is in a table: its columns; everything about one of them if it is named."""
-        found = self._lake.profile(table)
-        about = {name: found.table[name] for name in ("table", "format", "bytes", "rows", "complete")}
-        if column is not None:
-            record = found.column(column)
-            return bounded("columns", [{name: record[name] for name in _ALONE}], limit=1, **about)
-        records = [{name: each[name] for name in _COLUMN} for each in found.columns]
-        problems = [f"{each['severity']}: {each['code']}: {each['detail']}" for each in found.problems[:5]]
-        return bounded("columns", records, limit=limit, offset=offset, notes=problems, **about)
-
-    @_in_turn
     def ask(self, kind: type[Request[Any]], given: Mapping[str, Any], limit: int = MOST, offset: int = 0) -> Answer:
         """Ask a question with values as an agent gave them."""
         about, values = kind.about, dict(given)
@@ -92,10 +71,10 @@ class LakeTools:
                 if option.meaning is Meaning.TABLE:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
-            found = kind.of(values, "agents").ask(self._lake)
-        names = about.brief or [each.name for each in fields(found.kind)]
-        records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
-        return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
+            request = kind.of(values, "agents")
+            found = request.ask(self._lake)
+        answer = _ANSWERS.get(about.name, _FORMS[about.gives])
+        return answer(self._lake, request, found, limit, offset)
 
     @_in_turn
     def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:
@@ -143,6 +122,55 @@ class LakeTools:
 
     def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def _of_records(lake: Lake, request: Request[Any], found: Results[Any], limit: int, offset: int) -> Answer:
+    about = request.about
+    names = about.brief or [each.name for each in fields(found.kind)]
+    records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
+    return bounded(about.records, records, notes=found.notes, paged=about.paged, limit=limit, offset=offset)
+
+
+def _of_rows(lake: Lake, request: Request[Any], found: pa.Table, limit: int, offset: int) -> Answer:
+    about = request.about
+    names = about.brief or [name for name in found.column_names if name not in about.private]
+    return bounded(about.records, Rows(found.select(names)), limit=limit, offset=offset)
+
+
+def _of_record(lake: Lake, request: Request[Any], found: Mapping[str, Any], limit: int, offset: int) -> Answer:
+    return cut(request.about.public(found))
+
+
+def _of_text(lake: Lake, request: Request[Any], found: str, limit: int, offset: int) -> Answer:
+    return {request.about.records: found}
+
+
+def _tables(lake: Lake, request: Request[Any], found: pa.Table, limit: int, offset: int) -> Answer:
+    """Tables, and how large the lake is."""
+    info = lake.info()
+    about = {name: info[name] for name in ("tables", "columns", "rows", "errors", "warnings")}
+    return {**_of_rows(lake, request, found, limit, offset), "lake": about}
+
+
+def _profile(lake: Lake, request: ProfileRequest, found: TableProfile, limit: int, offset: int) -> Answer:
+    """The columns of a table; everything about one of them if it is named."""
+    about = {name: found.table[name] for name in ("table", "format", "bytes", "rows", "complete")}
+    names = _COLUMN if request.column is None else _ALONE
+    records = [{name: each[name] for name in names} for each in found.columns]
+    problems = [f"{each['severity']}: {each['code']}: {each['detail']}" for each in found.problems[:5]]
+    return bounded(
+        "columns", records, notes=problems if request.column is None else (), limit=limit, offset=offset, **about
+    )
+
+
+#: What an agent is told, by what an answer is, and of questions whose answers are told in their own way.
+_FORMS: dict[Gives, Callable[..., Answer]] = {
+    **{"records": _of_records, "rows": _of_rows, "record": _of_record, "text": _of_text}
+}
+_ANSWERS: dict[str, Callable[..., Answer]] = {"tables": _tables, "profile": _profile}
 
 
 def _at_most(k: int) -> int:

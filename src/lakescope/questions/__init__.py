@@ -24,6 +24,43 @@ class Place:
 
 
 _PLACES = {
+    "info": Place(
+        "catalog",
+        "InfoRequest",
+        "info",
+        "The lake at a glance: sizes, problems, when and by which version it was indexed.",
+    ),
+    "timings": Place(
+        "catalog",
+        "TimingsRequest",
+        "timings",
+        "Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage.",
+    ),
+    "tables": Place(
+        "catalog",
+        "TablesRequest",
+        "tables",
+        "List the tables: name, format, bytes, rows, columns, number of problems.",
+    ),
+    "columns": Place("catalog", "ColumnsRequest", "columns", "List the columns of all tables, or of one."),
+    "profile": Place(
+        "catalog",
+        "ProfileRequest",
+        "profile",
+        "What is in a table: types, missing values, distinct counts, distributions, top values, patterns.",
+    ),
+    "problems": Place(
+        "catalog",
+        "ProblemsRequest",
+        "problems",
+        "What could not be read (error), was odd (warning) or is worth knowing (info).",
+    ),
+    "find": Place(
+        "find",
+        "FindRequest",
+        "find",
+        "Find a text in the names of tables and columns, and columns that hold it as a value.",
+    ),
     "joinable": Place(
         "joinable",
         "JoinableRequest",

@@ -49,17 +49,24 @@ def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
         asked = kind.of({name: value for name, value in given.items() if value is not None}, "rest")
         return await api.answer_of(service, visitor, lambda: service.ask(visitor, asked), wait, page=page)
 
+    paged = about.pages_on("rest")
     options = [option for option in options_of(kind, "rest").values() if option.offered]
-    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if about.paged else []), _WAIT]
-    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
-    example = {"records": [about.example]} if about.record is not None else {about.records: "..."}
+    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if paged else []), _WAIT]
+    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if paged else ())}
     router.add_api_route(
         route_of(kind),
         signed(ask, about.name, cleandoc(kind.__doc__ or ""), [*map(_parameter, options), *common], Response),
         response_model=api.Envelope,
         tags=[about.group],
-        responses=api.responses(example, job=True),
+        responses=api.responses(_example(kind), job=True),
     )
+
+
+def _example(kind: type[Request[Any]]) -> Any:
+    """What an answer looks like, for its description."""
+    about = kind.about
+    forms = {"records": {"records": [about.example]}, "rows": [about.example], "record": about.example}
+    return forms.get(about.gives, {about.records: "..."})
 
 
 def _refuse_unknown(request: HttpRequest, known: set[str]) -> None:
@@ -96,14 +103,15 @@ def _annotated(option: Option) -> Any:
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def json_address(asked: Request[Any]) -> str:
-    """The address of an answer as JSON: what is as REST has it anyway is left out."""
+def json_address(asked: Request[Any], **page: int) -> str:
+    """The address of an answer as JSON, or of a page of it: what is as REST has it anyway is left out."""
     options = options_of(type(asked), "rest")
     given = {
         name: getattr(asked, name)
         for name, option in options.items()
         if option.offered and getattr(asked, name) is not None and getattr(asked, name) != option.default
     }
+    given |= {name: value for name, value in page.items() if value}
     text = urlencode({name: _plain(value) for name, value in given.items()}, doseq=True)
     return f"{api.PREFIX}{route_of(type(asked))}" + (f"?{text}" if text else "")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ from lakescope.server.graph import lake_map
 from lakescope.server.held import Held, Told, others
 from lakescope.server.plain import plain, rows_of
 from lakescope.server.worker import Answerer, Progress
+from lakescope.store.records import Rows
 
 if TYPE_CHECKING:
     from lakescope.search.answers import Joinable
@@ -116,8 +117,16 @@ def ask(lake: Lake, progress: Progress, question: str, asked: Answer, name: str 
 
 
 def _plainly(lake: Lake, request: Request[Any], watch: Watch, name: str, held: Sequence[Held]) -> Answer:
-    found = request.ask(lake, watch)
-    return _some(found) if isinstance(found, Results) else {request.about.records: found, "notes": []}
+    """An answer as it is: of records with what is known of them, else as the ``data`` of an envelope."""
+    found, about = request.ask(lake, watch), request.about
+    if about.gives == "records":
+        return _some(found)
+    if about.gives == "rows":
+        there = [name for name in about.private if name in found.column_names]
+        return {"data": Rows(found.drop_columns(there) if there else found), "notes": []}
+    if about.gives == "record":
+        return {"data": about.public(found if isinstance(found, Mapping) else found.to_dict()), "notes": []}
+    return {about.records: found, "notes": []}
 
 
 def _joinable(lake: Lake, request: JoinableRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
