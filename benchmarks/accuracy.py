@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 import common
 from common import Aim, Json
+from lakescope.array_types import F64
 
-F64 = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 Bounds = npt.NDArray[np.int32]
 
@@ -474,9 +474,9 @@ def _check_numbers(checks: Checks, where: str, record: Json, ordered: F64) -> No
 
 def profiles(size: int, rows: int, keep: bool) -> tuple[str, Json, list[Aim]]:
     from lakescope import open as open_lake
+    from lakescope.build.build import build
+    from lakescope.build.session import spark_session
     from lakescope.demo import write_big_csv
-    from lakescope.pipeline.build import build
-    from lakescope.pipeline.session import spark_session
 
     folder = common.data_folder("accuracy", keep=keep)
     big, hard = folder / "big.csv", folder / "hard.csv"

@@ -46,12 +46,12 @@ from common import Aim, Json
 from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
-from lakescope.search.grams import cut_query
-from lakescope.transforms import steps
-from lakescope.transforms.fuzzy import optimise
-from lakescope.transforms.pairs import Column, gram_pairs
-from lakescope.transforms.program import Expression, Piece
-from lakescope.transforms.texts import read
+from lakescope.engines.joins.grams import cut_query
+from lakescope.engines.transforms import steps
+from lakescope.engines.transforms.fuzzy import optimise
+from lakescope.engines.transforms.pairs import Column, gram_pairs
+from lakescope.engines.transforms.program import Expression, Piece
+from lakescope.engines.transforms.texts import read
 
 Pairs = set[tuple[int, int]]
 Score = tuple[float, float, float]
@@ -78,7 +78,7 @@ def shown(each: Score) -> str:
     return " / ".join("-" if np.isnan(x) else f"{x:.3f}" for x in each)
 
 
-def pairs_of(plan: lakescope.transforms.plan.Plan) -> Pairs:
+def pairs_of(plan: lakescope.engines.transforms.plan.Plan) -> Pairs:
     return set(zip(*(column.to_pylist() for column in plan.pairs().columns), strict=True))
 
 
@@ -489,7 +489,7 @@ def _partner(name: str) -> str:
 
 def on_spark(options: argparse.Namespace) -> Section:
     """The generated code over files of a million rows, and the same rows from the plan."""
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.session import spark_session
 
     folder = common.data_folder("autojoin-spark", keep=options.keep)
     dice = random.Random(1)

@@ -30,26 +30,24 @@ import numpy.typing as npt
 import common
 import lakescope
 from common import Aim, Json, Spread
-from lakescope.pipeline.correlations import Keyed, records
-from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import TokenBuffer, TokenCut
+from lakescope.array_types import F64, I64, U64
+from lakescope.build.correlations import Keyed, records
+from lakescope.build.inverted import build_inverted, local_exchange
+from lakescope.build.tokens import TokenBuffer, TokenCut
+from lakescope.engines.correlations import estimators, intervals
+from lakescope.engines.correlations.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
+from lakescope.engines.correlations.estimators import Samples
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.report.charts import line_chart
-from lakescope.search import estimators, intervals
-from lakescope.search.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
-from lakescope.search.estimators import Samples
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.keyed import KeyedQuery
-from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+from lakescope.tables.keyed import KeyedQuery
 from sets import write_raw
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 Section = tuple[str, Json, list[Aim]]
 Draw = Callable[[np.random.Generator, int], F64]
 _LAST = np.uint64(2**64 - 1)

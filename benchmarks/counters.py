@@ -36,7 +36,7 @@ TARGETS = [
 
 
 def accuracy(largest: float, seeds: int) -> tuple[str, Json, list[Aim]]:
-    from lakescope.counting.study import gee_errors, study
+    from lakescope.studies.counters import gee_errors, study
 
     trials = study(largest, seeds=seeds, progress=lambda done, total: None)
     rows = [
@@ -182,7 +182,7 @@ def spark_rates(array: pa.Array, repeats: int) -> dict[str, list[float]]:
 
     import pyarrow.parquet as pq
 
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.session import spark_session
 
     rates: dict[str, list[float]] = {"Spark approx_count_distinct": [], "Spark hll_sketch_agg": []}
     with tempfile.TemporaryDirectory() as folder, spark_session(master="local[1]") as session:

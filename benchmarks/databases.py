@@ -27,8 +27,9 @@ import pyarrow as pa
 import common
 from common import HERE, Aim, Json, Spread
 from lakescope import sources
-from lakescope.sources import arrow_batches, files
 from lakescope.sources.discover import discover
+from lakescope.sources.formats import arrow_batches
+from lakescope.sources.io import files
 from lakescope.sources.model import Batch
 from lakescope.values.hashed import hash_cells
 from lakescope.values.typed import Cells

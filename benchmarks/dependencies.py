@@ -30,15 +30,14 @@ import pyarrow as pa
 import common
 import lakescope
 from common import Aim, Json, Section, Spread
-from lakescope.fds.compare import candidates_of, degrees
-from lakescope.fds.discover import discover
-from lakescope.fds.genuineness import GenuinenessScorer
-from lakescope.fds.pollute import polluted
-from lakescope.fds.scores import Scorer, beyond_chance, score_all
-from lakescope.fds.study import Experiment, auc, precision
-from lakescope.fds.table import CodedTable, read
-
-I32 = npt.NDArray[np.int32]
+from lakescope.array_types import I32
+from lakescope.engines.dependencies.compare import candidates_of, degrees
+from lakescope.engines.dependencies.discover import discover
+from lakescope.engines.dependencies.genuineness import GenuinenessScorer
+from lakescope.engines.dependencies.scores import Scorer, beyond_chance, score_all
+from lakescope.engines.dependencies.table import CodedTable, read
+from lakescope.studies.missing_values import Experiment, auc, precision
+from lakescope.studies.pollute import polluted
 
 SETS = "iris bridges hepatitis breast-cancer-wisconsin abalone chess nursery letter".split()
 SEMANTICS = {"null_equals_null": "equal", "null_not_equal": "distinct"}

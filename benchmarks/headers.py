@@ -32,10 +32,15 @@ import numpy as np
 import common
 import lakescope
 from common import Aim, Json
-from lakescope.headers.coherence import CONFIRMATIONS, SEGMENTATIONS
-from lakescope.headers.corpus import HeadedColumns
-from lakescope.headers.detect import opinion_of
-from lakescope.headers.evaluate import (
+from lakescope.engines.headers.coherence import CONFIRMATIONS, SEGMENTATIONS
+from lakescope.engines.headers.corpus import HeadedColumns
+from lakescope.engines.headers.detect import opinion_of
+from lakescope.engines.headers.model import Model
+from lakescope.engines.headers.similar import propose
+from lakescope.engines.headers.suggest import MODES, HeaderRequest
+from lakescope.lake import Lake
+from lakescope.report.charts import line_chart
+from lakescope.studies.headers import (
     RULE,
     Evaluation,
     HiddenTables,
@@ -44,11 +49,6 @@ from lakescope.headers.evaluate import (
     precision_recall,
     split_tables,
 )
-from lakescope.headers.model import Model
-from lakescope.headers.similar import propose
-from lakescope.headers.suggest import MODES, HeaderRequest
-from lakescope.lake import Lake
-from lakescope.report.charts import line_chart
 
 Section = tuple[str, Json, list[Aim]]
 SEEDS = (0, 1, 2, 3, 4)

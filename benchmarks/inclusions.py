@@ -20,24 +20,22 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 import common
 import lakescope
 from common import Aim, Section, Spread
-from lakescope.keys import kernels
-from lakescope.keys.bml import bml, bottom_k
-from lakescope.keys.evidence import Candidate, name_score
-from lakescope.keys.inclusion import InclusionSearch, included
-from lakescope.keys.sketched import SketchedColumns, registers_of
+from lakescope.array_types import F64, U64
+from lakescope.engines.keys import kernels
+from lakescope.engines.keys.bml import bml, bottom_k
+from lakescope.engines.keys.evidence import Candidate, name_score
+from lakescope.engines.keys.inclusion import InclusionSearch, included
+from lakescope.engines.keys.sketched import SketchedColumns, registers_of
 from lakescope.lake import Lake
-from lakescope.search.key_names import similarity, telling
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.loglog import fold_registers
+from lakescope.tables.key_names import similarity, telling
 from sets import lake_like
 
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 MEMORY = {11: "1.5 KB", 14: "12 KB"}
 TPCH = """nation.n_regionkey region.r_regionkey supplier.s_nationkey nation.n_nationkey customer.c_nationkey

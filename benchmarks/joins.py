@@ -40,12 +40,12 @@ import xxhash
 import common
 import lakescope
 from common import Aim, Json, Spread
-from lakescope.search.costs import tried
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.joinable import JoinSearch
-from lakescope.search.josie import Algorithm
-from lakescope.search.lsh_ensemble import Ensemble, bands_and_rows, reach, step_of
-from lakescope.search.overlaps import OverlapSearch
+from lakescope.engines.joins.costs import tried
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.joinable import JoinSearch
+from lakescope.engines.joins.josie import Algorithm
+from lakescope.engines.joins.lsh_ensemble import Ensemble, bands_and_rows, reach, step_of
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, partition
 from lakescope.values.canonical import NULL_MARKERS
@@ -564,8 +564,8 @@ def recorded(name: str, folder: str, options: argparse.Namespace) -> Section:
 _ASK = """
 import sys
 from pathlib import Path
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.overlaps import OverlapSearch
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.store.index import Index
 search = OverlapSearch(InvertedIndex(Index(Path(sys.argv[1]))))
 search.warm()
@@ -617,7 +617,7 @@ def processes(options: argparse.Namespace) -> Section:
 
 
 #: scipy is here for the tests, and numba imports it where it is: users need not have it.
-_AS_INSTALLED = "import sys; sys.modules['scipy'] = None; from lakescope.cli import main; main()"
+_AS_INSTALLED = "import sys; sys.modules['scipy'] = None; from lakescope.faces.cli import main; main()"
 
 
 def cold(options: argparse.Namespace) -> Section:

@@ -29,8 +29,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1_000], help="tables of the lakes")
     options = parser.parse_args()
     import lakescope
+    from lakescope.build.session import spark_session
     from lakescope.demo import write_many_csvs
-    from lakescope.pipeline.session import spark_session
 
     folder = common.data_folder("report", keep=options.keep)
     with spark_session(master="local[*]") as spark:

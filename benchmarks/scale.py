@@ -25,9 +25,9 @@ import numpy as np
 import common
 from common import Json, Section, figure, say, show_bytes
 from lakescope.demo import write_many_csvs
-from lakescope.search.costs import measured
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.overlaps import OverlapSearch
+from lakescope.engines.joins.costs import measured
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.store.index import Index
 from sets import build as build_sets
 from sets import lake_like
@@ -78,8 +78,8 @@ def run_build(root: Path) -> Json:
 
 def run_here(root: Path) -> Json:
     """The same by the tasks of a build in this process: no session, so no shuffle and no driver to measure."""
-    from lakescope.pipeline.build import scan_here
-    from lakescope.pipeline.plan import UNIT_BYTES, make_plan
+    from lakescope.build.build import scan_here
+    from lakescope.build.plan import UNIT_BYTES, make_plan
     from lakescope.sources.discover import discover
     from lakescope.store.writer import IndexWriter
 

@@ -32,16 +32,16 @@ import numpy as np
 import numpy.typing as npt
 
 from common import Aim, Json, arguments, at_most, data_folder, publish, say, table, tree, tree_cpu
-from lakescope.pipeline.correlations import Keyed, records
-from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import TokenBuffer, TokenCut
+from lakescope.build.correlations import Keyed, records
+from lakescope.build.inverted import build_inverted, local_exchange
+from lakescope.build.tokens import TokenBuffer, TokenCut
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import summarise
-from lakescope.search.reading import batches_of
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+from lakescope.tables.reading import batches_of
 from lakescope.values.cells import understand
 from sets import write_raw
 

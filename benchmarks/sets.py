@@ -11,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from common import Json
-from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
-from lakescope.search.inverted import InvertedIndex
+from lakescope.array_types import U64
+from lakescope.build.inverted import build_inverted, local_exchange
+from lakescope.build.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.sketches.kernels import mix
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
-
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from urllib.parse import quote
 import numpy as np
 
 from common import Aim, Json, arguments, at_most, data_folder, publish, say, table, tree
-from lakescope.server.service import QUICK
+from lakescope.faces.serving.service import QUICK
 from serve_load import _resident, started, warm
 
 WORDS = [f"w{number}" for number in range(400)]

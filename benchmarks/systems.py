@@ -225,7 +225,7 @@ def lakescope_scale(job: Json) -> Json:
 
 def prime(job: Json) -> Json:
     """Have every kernel compiled and cached: tables read whole, and cut into pieces that are merged."""
-    from lakescope.pipeline.build import build
+    from lakescope.build.build import build
 
     with _session(job) as session:
         for name, size in (("whole", 1 << 26), ("pieces", 1 << 15)):
@@ -236,7 +236,7 @@ def prime(job: Json) -> Json:
 @contextlib.contextmanager
 def _session(job: Json) -> Iterator[SparkSession]:
     """The local session that ``lakescope index`` starts; with ``jvm`` "stock", one with Spark's own defaults."""
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.session import spark_session
 
     if job.get("jvm") != "stock":
         with spark_session(master="local[*]") as session:
@@ -244,7 +244,7 @@ def _session(job: Json) -> Iterator[SparkSession]:
         return
     from pyspark.sql import SparkSession as Session
 
-    from lakescope.pipeline.java import find_java
+    from lakescope.build.java import find_java
 
     os.environ |= {"JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     stock = Session.builder.master("local[*]").config("spark.ui.enabled", "false").config("spark.driver.memory", "2g")

@@ -18,10 +18,10 @@ import numpy.typing as npt
 import common
 import lakescope
 import schemas
-from lakescope.keys.evidence import FEATURES, Candidate
-from lakescope.keys.foreign import _pointless, featured, rostin_features, softmax
+from lakescope.array_types import F64
+from lakescope.engines.keys.evidence import FEATURES, Candidate
+from lakescope.engines.keys.foreign import _pointless, featured, rostin_features, softmax
 
-F64 = npt.NDArray[np.float64]
 #: Not learnt: generated databases lie in a folder each, and columns that refer to nothing by their type are left out.
 FIXED = {"apart_named": -3.0, "apart_unnamed": -6.0, "unfit": -3.0}
 

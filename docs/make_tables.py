@@ -13,7 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from lakescope.cli.printings import PRINTINGS
+from lakescope.faces.cli.printings import PRINTINGS
 from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.questions.model import FACES, UNSET, Face, Meaning, Option, options_of
 
@@ -68,7 +68,7 @@ def method_table(name: str, face: Face = "python") -> str:
         for option in options_of(declared(name), face).values()
         if option.offered
     ]
-    return written(["option", "is", "meaning"], rows)
+    return written(["option", "is", "meaning"], rows) if rows else "It has no options.\n"
 
 
 def kind_of(option: Option, face: Face) -> str:

@@ -253,10 +253,10 @@ def giant_cell_of_a_database(path: Path, scale: float) -> None:
 
 _CHILD = """
 import json, sys, time
-from lakescope.pipeline.plan import make_plan
-from lakescope.pipeline.scan import TableScan
+from lakescope.build.plan import make_plan
+from lakescope.build.scan import TableScan
 from lakescope.sources.discover import discover
-from lakescope.sources.limits import bounded_memory
+from lakescope.sources.io.limits import bounded_memory
 
 
 def peak():

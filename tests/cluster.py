@@ -2,7 +2,7 @@
 
 Everything is a process of its own: one master, two workers with one core each, their executors, and the Python
 workers of these. The executors' Python has the dependencies but no lakescope, neither installed nor in place: the
-package reaches them the way it reaches any cluster, with the build (``lakescope.pipeline.shipping``).
+package reaches them the way it reaches any cluster, with the build (``lakescope.build.shipping``).
 
 Test modules name this module in ``pytest_plugins`` to share one cluster and one server in a test run.
 """
@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.lake import Lake
-from lakescope.search.inverted import InvertedIndex
 
 _HOST = "127.0.0.1"
 #: Small and quick to start: the first compiler tier, the serial collector.
@@ -148,7 +148,7 @@ def _serve(master: str) -> None:
     import sys
     import traceback
 
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.session import spark_session
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -282,7 +282,7 @@ def connect_server(folder: Path, *, master: str = "local[1]") -> Iterator[Place]
 
 def _environment(folder: Path) -> tuple[dict[str, str], Path]:
     """The environment of a cluster's processes and of drivers that use it."""
-    from lakescope.pipeline.java import find_java
+    from lakescope.build.java import find_java
 
     conf, scratch = folder / "conf", folder / "scratch"
     conf.mkdir(parents=True)

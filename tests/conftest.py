@@ -27,7 +27,7 @@ def environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.session import spark_session
 
     with spark_session(master="local[2]") as session:
         yield session

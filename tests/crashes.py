@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import lakescope
+from lakescope.build import build as build_module
+from lakescope.build.build import scan_here
 from lakescope.errors import LakescopeError
-from lakescope.pipeline import build as build_module
-from lakescope.pipeline.build import scan_here
 from lakescope.store import IndexWriter, disk
 
 WORDS = [f"word {number}" for number in range(60)]

@@ -280,9 +280,9 @@ def make_input(seed: int, number: int, known: dict[str, bytes]) -> Input:
 
 def _read(path: Path, unit_bytes: int) -> str:
     """Everything a build does with a file, in this process; returns what became of it."""
-    from lakescope.pipeline.plan import make_plan, write_plan
-    from lakescope.pipeline.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
-    from lakescope.pipeline.tokens import TokenCut
+    from lakescope.build.plan import make_plan, write_plan
+    from lakescope.build.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
+    from lakescope.build.tokens import TokenCut
     from lakescope.sources.discover import discover
 
     found, problems = discover([str(path)])
@@ -326,8 +326,8 @@ def _ask(index: Path) -> str:
 def build_index(folder: Path) -> Path:
     """A small index, made by the steps of a build but without Spark."""
     from lakescope._version import __version__
-    from lakescope.pipeline.build import scan_here
-    from lakescope.pipeline.plan import make_plan
+    from lakescope.build.build import scan_here
+    from lakescope.build.plan import make_plan
     from lakescope.sources.discover import discover
     from lakescope.store.writer import IndexWriter
 

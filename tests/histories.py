@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from lakescope.pipeline.build import _plan, scan_here, write_failures, write_problems
-from lakescope.pipeline.inputs import Inputs
-from lakescope.pipeline.plan import UNIT_BYTES
-from lakescope.pipeline.update import update
+from lakescope.build.build import _plan, scan_here, write_failures, write_problems
+from lakescope.build.inputs import Inputs
+from lakescope.build.plan import UNIT_BYTES
+from lakescope.build.update import update
 from lakescope.store.writer import IndexWriter
 from test_updates import write_table
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lakescope.pipeline.inverted import build_inverted, local_exchange
-from lakescope.pipeline.tokens import RawTokens, TokenBuffer, TokenCut
-from lakescope.search.inverted import InvertedIndex
+from lakescope.build.inverted import build_inverted, local_exchange
+from lakescope.build.tokens import RawTokens, TokenBuffer, TokenCut
+from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile

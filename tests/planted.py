@@ -14,7 +14,7 @@ import lakescope
 
 #: Modules that processes of this package import, or that Python imports by itself.
 MODULES = ("json.py", "numpy.py", "sitecustomize.py", "usercustomize.py", "lakescope/__init__.py")
-_CONSOLE_SCRIPT = "import sys\nfrom lakescope.cli import main\nsys.exit(main())\n"
+_CONSOLE_SCRIPT = "import sys\nfrom lakescope.faces.cli import main\nsys.exit(main())\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 import fuzzing
 from corpus import typed
-from lakescope.pipeline import tasks
-from lakescope.pipeline.plan import make_plan, write_plan
-from lakescope.pipeline.scan import TablePart
+from lakescope.build import tasks
+from lakescope.build.plan import make_plan, write_plan
+from lakescope.build.scan import TablePart
 from lakescope.sources.discover import discover
 
 _ODS = "urn:oasis:names:tc:opendocument:xmlns:"

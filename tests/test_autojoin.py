@@ -22,19 +22,19 @@ import lakescope
 from lakescope.demo.words.countries import COUNTRIES
 from lakescope.demo.words.elements import ELEMENTS
 from lakescope.demo.words.usa import STATES
+from lakescope.engines.transforms.chance import Met, chance_of, idle
+from lakescope.engines.transforms.clock import Clock
+from lakescope.engines.transforms.fuzzy import Neighbours, constrained, contradict, nearest, optimise
+from lakescope.engines.transforms.keys import key_of, keys_of, split_keys_of
+from lakescope.engines.transforms.learn import Example, Learner
+from lakescope.engines.transforms.literals import memorised
+from lakescope.engines.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
+from lakescope.engines.transforms.plan import Plan
+from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
+from lakescope.engines.transforms.sampling import rates
+from lakescope.engines.transforms.steps import Case, Digits, Slice, Split, Unaccent
+from lakescope.engines.transforms.texts import Texts, read
 from lakescope.errors import BadRequest, NotFound
-from lakescope.transforms.chance import Met, chance_of, idle
-from lakescope.transforms.clock import Clock
-from lakescope.transforms.fuzzy import Neighbours, constrained, contradict, nearest, optimise
-from lakescope.transforms.keys import key_of, keys_of, split_keys_of
-from lakescope.transforms.learn import Example, Learner
-from lakescope.transforms.literals import memorised
-from lakescope.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
-from lakescope.transforms.plan import Plan
-from lakescope.transforms.program import Constant, Expression, Piece, Program
-from lakescope.transforms.sampling import rates
-from lakescope.transforms.steps import Case, Digits, Slice, Split, Unaccent
-from lakescope.transforms.texts import Texts, read
 from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
@@ -692,7 +692,7 @@ def test_reading_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) ->
     rows = names(40)
     left = pa.table({"first": [first for first, _, _ in rows], "last": [last for _, _, last in rows]})
     right = pa.table({"key": [f"{last}-{first}" for first, _, last in rows]})
-    monkeypatch.setattr("lakescope.transforms.autojoin.read", slowly)
+    monkeypatch.setattr("lakescope.engines.transforms.autojoin.read", slowly)
     assert lakescope.autojoin(left, right, budget=2.5)
 
 
@@ -990,7 +990,7 @@ def files(tables: tuple[pa.Table, pa.Table], tmp_path: Path, monkeypatch: pytest
 def run(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
-    from lakescope.cli import main
+    from lakescope.faces.cli import main
 
     monkeypatch.setattr("sys.argv", ["lakescope", *arguments])
     code = 0
@@ -1109,7 +1109,7 @@ def test_bad_requests(
 
 _NEARLY_EQUAL = """
 import random
-from lakescope.transforms.fuzzy import optimise
+from lakescope.engines.transforms.fuzzy import optimise
 
 dice = random.Random(3)
 words = "river club united city of the season football north south saint old new park royal".split()

@@ -29,16 +29,17 @@ import lakescope
 from corpus import KINDS, Kind, Refused, Table
 from effort import lines_run
 from lakescope import sources
+from lakescope.build.plan import make_plan, write_plan
+from lakescope.build.scan import TableScan, broken_spans
+from lakescope.build.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
+from lakescope.build.tokens import TokenCut
 from lakescope.errors import SourceError
 from lakescope.lake import Lake
-from lakescope.pipeline.plan import make_plan, write_plan
-from lakescope.pipeline.scan import TableScan, broken_spans
-from lakescope.pipeline.tasks import STATE_SCHEMA, MergeStates, ScanBins, parse_result
-from lakescope.pipeline.tokens import TokenCut
-from lakescope.sources.csv_dialect import Dialect
-from lakescope.sources.discover import Found, discover
+from lakescope.sources.discover import discover
+from lakescope.sources.formats.csv_dialect import Dialect
 from lakescope.sources.model import Batch, Problem, Unit
 from lakescope.sources.names import unique_names
+from lakescope.sources.source_table import SourceTable
 from lakescope.store.segment import read_catalog
 
 if TYPE_CHECKING:
@@ -474,9 +475,9 @@ def _range_options(dialect: Dialect, low: int, high: int) -> Record:
     return {"range": [low, high], "begin": 0, "dialect": dialect.to_options(), "compression": None}
 
 
-def _found(path: Path) -> Found:
+def _found(path: Path) -> SourceTable:
     size = path.stat().st_size
-    return Found("t", str(path), "csv", None, size, 0.0, ((str(path), size),))
+    return SourceTable("t", str(path), "csv", None, size, 0.0, ((str(path), size),))
 
 
 def _ordered(units: list[Unit]) -> list[Unit]:

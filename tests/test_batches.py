@@ -15,8 +15,8 @@ from histories import history
 from test_updates import same
 
 if TYPE_CHECKING:
+    from lakescope.build.batch import Task
     from lakescope.lake import Lake
-    from lakescope.pipeline.batch import Task
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +61,8 @@ def session(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """A Spark session; or none, and jobs are done by their tasks alone."""
     if request.param == "spark":
         return request.getfixturevalue("spark")
-    monkeypatch.setattr("lakescope.pipeline.batch.over_numbers", over_numbers)
-    monkeypatch.setattr("lakescope.pipeline.batch.over_parts", over_parts)
+    monkeypatch.setattr("lakescope.build.batch.over_numbers", over_numbers)
+    monkeypatch.setattr("lakescope.build.batch.over_parts", over_parts)
     return None
 
 
@@ -136,8 +136,8 @@ def test_dependencies_and_transformations(updated: Lake, session: Any) -> None:
 
 def test_a_batch_of_transformations_says_what_it_leaves_out(updated: Lake) -> None:
     """The task as an executor runs it, without Spark: a table that cannot be read has a record that says so."""
-    from lakescope.transforms.discover import Request
-    from lakescope.transforms.lake_wide import SearchTransforms
+    from lakescope.engines.transforms.discover import Request
+    from lakescope.engines.transforms.lake_wide import SearchTransforms
 
     names = updated.tables()["table"].to_pylist()
     task = SearchTransforms(updated.opened_as, updated.info()["generation"], Request(), None)

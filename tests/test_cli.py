@@ -19,8 +19,8 @@ import pytest
 import typer
 
 import lakescope
-from lakescope.cli import main
-from lakescope.cli.app import app
+from lakescope.faces.cli import main
+from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
 from lakescope.report.formulas import guarded_text
 from lakescope.report.text import visible
@@ -71,7 +71,7 @@ def copied(demo_index: Lake, tmp_path: Path) -> Path:
 
 def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line as a process of its own."""
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", *arguments]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", *arguments]
     return subprocess.run(program, capture_output=True, text=True, timeout=600, check=False, **options)
 
 
@@ -389,7 +389,7 @@ def check(what):
     assert not found, f"{what} imports {found}"
 import lakescope
 check("import lakescope")
-from lakescope.cli import main
+from lakescope.faces.cli import main
 for command in sys.argv[2:]:
     arguments = command.split("|")
     sys.argv = ["lakescope", arguments[0], sys.argv[1] if len(sys.argv[1:]) else "", *arguments[1:]]
@@ -420,7 +420,14 @@ def test_a_reader_that_goes_away_is_no_error(arguments: list[str], index: str) -
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        program = [sys.executable, "-c", "from lakescope.cli import main; main()", arguments[0], index, *arguments[1:]]
+        program = [
+            sys.executable,
+            "-c",
+            "from lakescope.faces.cli import main; main()",
+            arguments[0],
+            index,
+            *arguments[1:],
+        ]
         ran = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     finally:
         os.close(writer)
@@ -436,7 +443,7 @@ def test_an_answer_leaves_the_signals_of_the_process_alone(run: Run, index: str)
 
 
 def test_head_takes_one_line(index: str) -> None:
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "columns", index, "-f", "csv"]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", "columns", index, "-f", "csv"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -473,7 +480,7 @@ def test_index_from_the_command_line(tmp_path: Path) -> None:
 
 _COMPILES = """
 import time
-from lakescope.cli.compiling import tell_of_compiling
+from lakescope.faces.cli.compiling import tell_of_compiling
 tell_of_compiling()
 from numba import njit
 time.sleep(1)

@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.answers import Joinable
 from lakescope.search.code import Side, join_code, renamed
-from lakescope.search.paths import split_join
 from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:

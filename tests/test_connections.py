@@ -20,10 +20,10 @@ import pytest
 pytest.importorskip("uvicorn")
 
 from lakescope.errors import BadRequest
+from lakescope.faces.serving.connections import Connections, Limits, limits_for
+from lakescope.faces.serving.quiet import Sparing
+from lakescope.faces.serving.running import server_of
 from lakescope.lake import Lake
-from lakescope.server.connections import Connections, Limits, limits_for
-from lakescope.server.quiet import Sparing
-from lakescope.server.running import server_of
 
 #: Deadlines that a test need not wait for, and those that none meets.
 SHORT = Limits(first=0.3, header=0.3, idle=0.3, stalled=0.3, closing=0.3, look=0.05)
@@ -222,7 +222,7 @@ def open_files(soft: int, hard: int) -> Callable[[], None]:
 @contextmanager
 def command(index: str, said: Path, soft: int, hard: int) -> Iterator[tuple[int, Address]]:
     """The command in a process that may open so many files: its number and address."""
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0"]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", "serve", index, "--port", "0"]
     with said.open("w") as out:
         process = subprocess.Popen(program, stderr=out, preexec_fn=open_files(soft, hard))
     try:

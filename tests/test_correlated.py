@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from lakescope.build.build import build
+from lakescope.engines.correlations.answers import Correlated
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.lake import Lake
-from lakescope.pipeline.build import build
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.results import Results
-from lakescope.search.answers import Correlated
-from lakescope.search.keyed import read_keyed
+from lakescope.tables.keyed import read_keyed
 from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
@@ -187,13 +187,13 @@ def test_compiled_and_plain_first_stages_agree(
             probes = variant.hashes[:1024], variant.values[:1024]
             fast = search.quadrants(*probes, keys, retrieval)  # type: ignore[arg-type]
             with monkeypatch.context() as patched:
-                patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+                patched.setattr("lakescope.engines.correlations.correlated.kernels_are_loaded", lambda: False)
                 slow = search.quadrants(*probes, keys, retrieval)  # type: ignore[arg-type]
             ways = []
             for which in (keys, None) if len(key) == 1 else (keys,):
                 ways.append(search.counted(*probes, which, retrieval, query))  # type: ignore[arg-type]
                 with monkeypatch.context() as patched:
-                    patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+                    patched.setattr("lakescope.engines.correlations.correlated.kernels_are_loaded", lambda: False)
                     ways.append(search.counted(*probes, which, retrieval, query))  # type: ignore[arg-type]
             tables = {search.sketches.tables[search.sketches.owners[pair]] for pair in ways[0][0].tolist()}
             assert query not in tables
@@ -202,7 +202,7 @@ def test_compiled_and_plain_first_stages_agree(
             pairs = np.flatnonzero(fast[0] + fast[1])
             joined = search.join(variant, pairs, "sum")
             with monkeypatch.context() as patched:
-                patched.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+                patched.setattr("lakescope.engines.correlations.correlated.kernels_are_loaded", lambda: False)
                 plain = search.join(variant, pairs, "sum")
             for name in ("keys", "containment"):
                 assert getattr(joined, name).tolist() == getattr(plain, name).tolist()

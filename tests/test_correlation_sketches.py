@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cells import text_column
-from lakescope.pipeline.correlations import Keyed, TableSketches
-from lakescope.pipeline.scan import TableScan
-from lakescope.search.estimators import Samples, estimate
+from lakescope.build.correlations import Keyed, TableSketches
+from lakescope.build.scan import TableScan
+from lakescope.engines.correlations.estimators import Samples, estimate
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.correlation_kernels import pair_hash

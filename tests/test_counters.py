@@ -7,7 +7,6 @@ import random
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope.sketches as sketches
+from lakescope.array_types import U64
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
 from lakescope.sketches import codec
 from lakescope.sketches.akmv import AKMV
@@ -30,8 +30,6 @@ from lakescope.sketches.gee import GEE
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.loglog import HyperLogLog, LogLog, SuperLogLog
 from lakescope.sketches.mincount import MinCount
-
-U64 = npt.NDArray[np.uint64]
 
 #: Small ones, so that a test meets full buckets, high levels and registers, quickly.
 SMALL: dict[str, Counter] = {

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 import lakescope
-from lakescope.counting.study import _Run, gee_errors, study, write_report
 from lakescope.errors import BadRequest, NotFound
 from lakescope.report.charts import line_chart
 from lakescope.sketches.design import BY_NAME
+from lakescope.studies.counters import _Run, gee_errors, study, write_report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from effort import lines_run
 from lakescope.errors import SourceError
-from lakescope.sources import header_rows
-from lakescope.sources.csv_dialect import Dialect, detect_dialect
-from lakescope.sources.encoding import Encoding, detect_encoding
+from lakescope.sources.formats import header_rows
+from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
+from lakescope.sources.io.encoding import Encoding, detect_encoding
 from lakescope.sources.names import MOST_COLUMNS, unique_names
 from lakescope.values.canonical import Kind, canonical
 from lakescope.values.text import TextColumn

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import crashes
 import lakescope
-from lakescope.cli.app import app
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
+from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
 from lakescope.store import IndexWriter
 from lakescope.store.arrays import ArrayFile
@@ -439,7 +439,7 @@ def test_a_full_disk_on_the_command_line(copy: Path) -> None:
     code = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
-        "from lakescope.cli import main\n"
+        "from lakescope.faces.cli import main\n"
         f"sys.argv = ['lakescope', 'remove', {str(copy)!r}, 't2.csv']\n"
         "main()\n"
     )

@@ -6,29 +6,28 @@ import itertools
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from lakescope.array_types import I32
+from lakescope.engines.dependencies import genuineness
+from lakescope.engines.dependencies.budget import Budget
+from lakescope.engines.dependencies.compare import compare, degrees, label
+from lakescope.engines.dependencies.discover import Discovery, discover
+from lakescope.engines.dependencies.disguised import disguised
+from lakescope.engines.dependencies.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
+from lakescope.engines.dependencies.scores import Scorer, score_all
+from lakescope.engines.dependencies.table import NULLS, CodedTable, read
+from lakescope.engines.dependencies.violations import parse, violations
 from lakescope.errors import BadRequest, NotFound
-from lakescope.fds import genuineness
-from lakescope.fds.budget import Budget
-from lakescope.fds.compare import compare, degrees, label
-from lakescope.fds.discover import Discovery, discover
-from lakescope.fds.disguised import disguised
-from lakescope.fds.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
-from lakescope.fds.pollute import polluted
-from lakescope.fds.scores import Scorer, score_all
-from lakescope.fds.table import NULLS, CodedTable, read
-from lakescope.fds.violations import parse, violations
+from lakescope.studies.pollute import polluted
 from test_cli import Run, assert_refused, from_json, run
 
 __all__ = ["run"]
 
-I32 = npt.NDArray[np.int32]
 
 N = -1
 #: Figure 4.2 of the thesis: a relation and three versions of it with more and more missing values.
@@ -248,7 +247,7 @@ def test_single_columns_of_wide_tables_need_no_sample() -> None:
 
 
 def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.fds.discover._ROOM", 10)
+    monkeypatch.setattr("lakescope.engines.dependencies.discover._ROOM", 10)
     codes = np.random.default_rng(1).integers(0, 4, (12, 40)).astype(np.int32)
     frame = pa.table({f"c{place}": column.tolist() for place, column in enumerate(codes)})
     found = lakescope.dependencies(frame, max_lhs=None)
@@ -258,8 +257,8 @@ def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_are_scored_in_parts_as_each_is_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """On several threads, with columns in two bytes a row and one that needs four, some values missing."""
-    monkeypatch.setattr("lakescope.search.threads._cores", lambda: 3)
-    monkeypatch.setattr("lakescope.search.threads._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("lakescope.threads._cores", lambda: 3)
+    monkeypatch.setattr("lakescope.threads._WORTH_A_THREAD", 1)
     dice = np.random.default_rng(2)
     codes = np.stack([dice.integers(-1, most, 3_000) for most in (2, 3, 40, 9, 40_000)]).astype(np.int32)
     candidates = [
@@ -271,13 +270,13 @@ def test_many_are_scored_in_parts_as_each_is_by_itself(monkeypatch: pytest.Monke
     ]
     alone = [Scorer(codes).score(*each) for each in candidates]
     assert score_all(codes, candidates) == alone
-    monkeypatch.setattr("lakescope.fds.scores._NARROWED", 0)
+    monkeypatch.setattr("lakescope.engines.dependencies.scores._NARROWED", 0)
     assert {each.dtype for each in Scorer(codes)._columns} == {np.dtype(np.int16), np.dtype(np.int32)}
     assert score_all(codes, candidates) == alone
 
 
 def test_what_was_found_too_late_to_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.fds.find._SCORING", 0.0)
+    monkeypatch.setattr("lakescope.engines.dependencies.find._SCORING", 0.0)
     found = lakescope.dependencies(pa.table({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}), budget=60.0)
     assert {(each.lhs, each.rhs, each.score, each.flags) for each in found} >= {(("a",), "b", None, ("unscored",))}
     assert any("without scores" in note for note in found.notes)
@@ -311,7 +310,7 @@ def test_reading_a_table(tmp_path: object) -> None:
 
 
 def test_an_unknown_semantics_is_refused() -> None:
-    from lakescope.fds.table import check_nulls
+    from lakescope.engines.dependencies.table import check_nulls
 
     with pytest.raises(BadRequest, match="no semantics 'maybe'"):
         check_nulls("maybe")

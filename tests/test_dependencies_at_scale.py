@@ -17,16 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from lakescope.engines.dependencies import batch, distributed, find, table
+from lakescope.engines.dependencies.answers import ORDERS
+from lakescope.engines.dependencies.compare import compare
+from lakescope.engines.dependencies.split import splits
+from lakescope.engines.dependencies.table import read
+from lakescope.engines.dependencies.violations import violations
 from lakescope.errors import BadRequest, NotFound
-from lakescope.fds import batch, distributed, find, table
-from lakescope.fds.answers import ORDERS
-from lakescope.fds.compare import compare
-from lakescope.fds.impute import METHODS, imputed
-from lakescope.fds.reference import reference
-from lakescope.fds.split import splits
-from lakescope.fds.study import auc, precision, study, write_report
-from lakescope.fds.table import read
-from lakescope.fds.violations import violations
+from lakescope.studies.impute import METHODS, imputed
+from lakescope.studies.missing_values import auc, precision, study, write_report
+from lakescope.studies.reference import reference
 from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_a_file_in_pieces_is_the_same_as_whole(
     path = tmp_path / "t.csv"
     pyarrow.csv.write_csv(damaged(2_000), path)
     wanted = told(lakescope.dependencies(str(path), spark=spark))
-    monkeypatch.setattr("lakescope.pipeline.dependencies.UNIT_BYTES", 8_192)
+    monkeypatch.setattr("lakescope.build.dependencies.UNIT_BYTES", 8_192)
     assert told(lakescope.dependencies(str(path), spark=spark)) == wanted
 
 
@@ -107,7 +107,7 @@ def test_pieces_that_do_not_meet_are_read_as_a_whole(
     path = tmp_path / "t.csv"
     path.write_text("\n".join(lines) + "\n")
     wanted = told(lakescope.dependencies(str(path), scored=0))
-    monkeypatch.setattr("lakescope.pipeline.dependencies.UNIT_BYTES", 1_111)
+    monkeypatch.setattr("lakescope.build.dependencies.UNIT_BYTES", 1_111)
     assert told(lakescope.dependencies(str(path), spark=spark)) == wanted
 
 

@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakescope.sources import discover as module
-from lakescope.sources import files
-from lakescope.sources.discover import Found, discover
+from lakescope.sources.discover import discover
+from lakescope.sources.io import files
+from lakescope.sources.io.walk import matches
 from lakescope.sources.model import Problem, Unit
-from lakescope.sources.walk import matches
+from lakescope.sources.source_table import SourceTable
 from lakescope.store import IndexWriter
 
 CSV = b"a,b\n1,2\n"
@@ -40,7 +41,7 @@ def _problems(*locations: Path | str) -> dict[str, Problem]:
     return {problem.code: problem for problem in discover([str(location) for location in locations])[1]}
 
 
-def _one(location: Path | str) -> Found:
+def _one(location: Path | str) -> SourceTable:
     found, problems = discover([str(location)])
     assert len(found) == 1, (found, problems)
     return found[0]

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 
 import lakescope
-from lakescope.cli.asking import Family
+from lakescope.faces.cli.asking import Family
 from lakescope.lake import Lake, TableProfile
 from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.store.segment import PAST, SCHEMAS, STAGED
@@ -378,7 +378,7 @@ def _matched(tree: ast.Module, target: ast.expr, value: ast.expr, name: str) -> 
 
 
 def test_every_problem_code_is_explained() -> None:
-    paths = [path for room in ("sources", "pipeline") for path in sorted((PACKAGE / room).rglob("*.py"))]
+    paths = [path for room in ("sources", "build") for path in sorted((PACKAGE / room).rglob("*.py"))]
     codes = ProblemCodes.of([PACKAGE / "errors.py", *paths])
     assert codes.unclear == [], "cannot tell which code this is: write it where it can be found"
     told = [code_of(row[0]) for row in rows_of(Page.of("docs/problems.md").text, "code")]
@@ -430,7 +430,7 @@ def h(unit, parts): _tell(unit, "info", "-".join(parts))
 def commands() -> dict[str, Any]:
     import typer.main
 
-    from lakescope.cli.app import app
+    from lakescope.faces.cli.app import app
 
     group: Any = typer.main.get_command(app)
     found: dict[str, Any] = {"": group}
@@ -543,7 +543,7 @@ def test_commands_on_the_pages_exist() -> None:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[list[str]], list[str]]:
     """Run the command line in this process: the lines it prints, those on standard error last."""
-    from lakescope.cli import main
+    from lakescope.faces.cli import main
 
     def call(arguments: list[str]) -> list[str]:
         monkeypatch.setattr(sys, "argv", ["lakescope", *arguments])

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.search import estimators, intervals
-from lakescope.search.answers import MEASURES
-from lakescope.search.estimators import Samples
-
-F64 = npt.NDArray[np.float64]
+from lakescope.array_types import F64
+from lakescope.engines.correlations import estimators, intervals
+from lakescope.engines.correlations.answers import MEASURES
+from lakescope.engines.correlations.estimators import Samples
 
 
 def one(x: F64, y: F64) -> Samples:
@@ -61,7 +59,7 @@ def awkward(dice: np.random.Generator, n: int) -> F64:
 @pytest.mark.parametrize("seed", range(6))
 def test_compiled_and_plain_ranks_and_moments_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks to the last bit, counted or sorted or by codes; moments to rounding; with numpy and with kernels."""
-    from lakescope.search import kernels
+    from lakescope.engines.joins import kernels
 
     assert kernels
     dice = np.random.default_rng(seed)
@@ -86,7 +84,7 @@ def test_compiled_and_plain_ranks_and_moments_agree(seed: int, monkeypatch: pyte
 
 
 def test_compiled_and_plain_sizes_of_joins_agree() -> None:
-    from lakescope.search import sample_kernels
+    from lakescope.engines.correlations import sample_kernels
 
     dice = np.random.default_rng(2)
     counted = dice.integers(1, 600, 500)

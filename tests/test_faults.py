@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import lakescope
+from lakescope.build import build as build_module
+from lakescope.build.build import build
 from lakescope.errors import BuildFailed
-from lakescope.pipeline import build as build_module
-from lakescope.pipeline.build import build
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def test_a_build_killed_at_any_write_of_its_publishing_loses_nothing(
 
 
 def build_at(lake: str, out: str, master: str, unit_bytes: int) -> dict[str, Any]:
-    from lakescope.pipeline.build import build
+    from lakescope.build.build import build
 
     return build(lake, out, master=master, unit_bytes=unit_bytes).summary
 
@@ -219,8 +219,8 @@ def waiting_cli(lake: str, out: str, started: str, *options: str) -> None:
     """The command line, with a scan that takes its time."""
     import sys
 
-    from lakescope.cli import main
-    from lakescope.pipeline import build
+    from lakescope.build import build
+    from lakescope.faces.cli import main
 
     shipped = build.Shipped
 
@@ -352,8 +352,8 @@ def faulty_build(
     ``raise`` and ``exit`` let one attempt fail after it has done its work; ``wait`` holds every attempt until ``go``;
     a number lets one attempt die when it opens its n-th file to write.
     """
+    from lakescope.build import build
     from lakescope.errors import BuildFailed
-    from lakescope.pipeline import build
 
     shipped = build.Shipped
 

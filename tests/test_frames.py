@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lakescope.search.frames import Frames
-from lakescope.search.keysketches import NumberedHashes
+from lakescope.array_types import F64, U64
+from lakescope.engines.correlations.frames import Frames
+from lakescope.engines.correlations.keysketches import NumberedHashes
 from lakescope.sketches.quadrants import ABOVE, PRESENT, sides
-
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass
@@ -102,8 +100,8 @@ def test_parts_of_the_work_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     sketches = draw(9)
     frames, allowed = sketches.frames, np.ones(sketches.count, np.uint8)
     whole = [frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2) for hashes in sketches.hashes]
-    monkeypatch.setattr("lakescope.search.threads._WORTH_A_THREAD", 1)
-    monkeypatch.setattr("lakescope.search.threads._cores", lambda: 4)
+    monkeypatch.setattr("lakescope.threads._WORTH_A_THREAD", 1)
+    monkeypatch.setattr("lakescope.threads._cores", lambda: 4)
     assert sum(each[0].size for each in whole) > 1000
     for hashes, wanted in zip(sketches.hashes, whole, strict=True):
         found = frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2)

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from lakescope.engines.transforms.clock import Clock
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.sketches.gram_kernels import LONGEST, SHORTEST, Q
 from lakescope.sketches.grams import GramSketch
 from lakescope.store.manifest import MANIFEST, Manifest
-from lakescope.transforms.clock import Clock
 from lakescope.values.alphabet import bare
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
@@ -201,7 +201,7 @@ def test_an_index_without_q_grams_says_so(lake: Lake) -> None:
 
 
 def test_on_the_command_line(lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from lakescope.cli import main
+    from lakescope.faces.cli import main
 
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr("sys.argv", ["lakescope", "autojoin", *arguments])

@@ -18,10 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from lakescope.errors import BadRequest
-from lakescope.headers import corpus as corpus_module
-from lakescope.headers import suggest
-from lakescope.headers.coherence import (
+from lakescope.engines.headers import corpus as corpus_module
+from lakescope.engines.headers import suggest
+from lakescope.engines.headers.coherence import (
     CONFIRMATIONS,
     SEGMENTATIONS,
     SchemaStatistics,
@@ -30,19 +29,20 @@ from lakescope.headers.coherence import (
     confirm,
     pair_scores,
 )
-from lakescope.headers.corpus import HeadedColumns, HeaderCorpus
-from lakescope.headers.detect import opinion_of
-from lakescope.headers.evaluate import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from lakescope.headers.evidence import FIELDS, terms_of
-from lakescope.headers.model import FIRST, SECOND, Clues, Model
-from lakescope.headers.names import as_written, match, normalised, schema_form
-from lakescope.headers.similar import propose
-from lakescope.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
+from lakescope.engines.headers.corpus import HeadedColumns, HeaderCorpus
+from lakescope.engines.headers.detect import opinion_of
+from lakescope.engines.headers.evidence import FIELDS, terms_of
+from lakescope.engines.headers.model import FIRST, SECOND, Clues, Model
+from lakescope.engines.headers.names import as_written, match, normalised, schema_form
+from lakescope.engines.headers.similar import propose
+from lakescope.engines.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
+from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
-from lakescope.sources.csv_dialect import Dialect, detect_dialect
-from lakescope.sources.encoding import Encoding
+from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
+from lakescope.sources.io.encoding import Encoding
 from lakescope.sources.names import meaningless
+from lakescope.studies.headers import HiddenTables, Rediscovered, measured, precision_recall, split_tables
 from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:

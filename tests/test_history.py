@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import crashes
 import lakescope
-from lakescope.cli.app import app
+from lakescope.engines.history.drift import Distance, distance
 from lakescope.errors import BadRequest, NotFound
-from lakescope.history.drift import Distance, distance
+from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
 
 Rows = list[tuple[Any, ...]]

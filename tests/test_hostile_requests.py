@@ -19,14 +19,14 @@ pytest.importorskip("fastapi")
 from starlette.testclient import TestClient
 
 import lakescope
-from lakescope.cli.serving import given_token
 from lakescope.errors import BadRequest, LakescopeError
+from lakescope.faces.cli.serving import given_token
+from lakescope.faces.serving.app import create_app
+from lakescope.faces.serving.folders import OwnFolder
+from lakescope.faces.serving.places import Places
+from lakescope.faces.serving.safety import Rules
+from lakescope.faces.serving.service import Service
 from lakescope.lake import Lake
-from lakescope.server.app import create_app
-from lakescope.server.folders import OwnFolder
-from lakescope.server.places import Places
-from lakescope.server.safety import Rules
-from lakescope.server.service import Service
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -302,7 +302,7 @@ def test_the_token_comes_from_where_nobody_else_reads(tmp_path: Path, monkeypatc
 
 LIVES = """
 import sys, time
-from lakescope.server.folders import OwnFolder
+from lakescope.faces.serving.folders import OwnFolder
 print(OwnFolder("lakescope-test-").path, flush=True)
 sys.stdin.readline()
 """
@@ -348,13 +348,13 @@ def test_folders_of_servers_that_are_no_more_are_swept_up(tmp_path: Path, monkey
 
 def test_files_of_a_killed_server_go_with_the_next_one(tmp_path: Path) -> None:
     code = (
-        "import io, os, signal; from lakescope.server.uploads import Uploads\n"
+        "import io, os, signal; from lakescope.faces.serving.uploads import Uploads\n"
         "Uploads(1000).add('me', 'a.csv', io.BytesIO(b'a\\n1\\n')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=False, timeout=60)
     assert list(tmp_path.rglob("table.csv"))
-    code = "from lakescope.server.uploads import Uploads; Uploads(1000).close()"
+    code = "from lakescope.faces.serving.uploads import Uploads; Uploads(1000).close()"
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
     assert not list(tmp_path.iterdir())
 

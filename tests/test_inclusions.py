@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import lakescope
+from lakescope.array_types import U64
+from lakescope.engines.keys import kernels
+from lakescope.engines.keys.bml import bml, bottom_k, error_bound, not_above, solved
+from lakescope.engines.keys.inclusion import InclusionSearch, included, smallest_hashes
+from lakescope.engines.keys.joint import joint
+from lakescope.engines.keys.sketched import SketchedColumns, registers_of
 from lakescope.errors import BadRequest, NotFound
-from lakescope.keys import kernels
-from lakescope.keys.bml import bml, bottom_k, error_bound, not_above, solved
-from lakescope.keys.inclusion import InclusionSearch, included, smallest_hashes
-from lakescope.keys.joint import joint
-from lakescope.keys.sketched import SketchedColumns, registers_of
 from lakescope.lake import Lake
 from lakescope.sketches import DeletableHyperLogLog, HyperLogLog, HyperLogLogPlusPlus
 from lakescope.sketches.loglog import fold_registers
-
-U64 = npt.NDArray[np.uint64]
 
 
 def drawn(dice: np.random.Generator, n: int) -> U64:

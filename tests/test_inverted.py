@@ -17,16 +17,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inverted import index_of_sets
+from lakescope.build import inverted as build
+from lakescope.build import lists as pipeline_lists
+from lakescope.engines.joins import costs as costs_module
+from lakescope.engines.joins import kernels
+from lakescope.engines.joins.costs import Costs, better_merged, size_of
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.josie import Algorithm, Overlaps, SegmentOverlaps
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.errors import IndexDamaged
 from lakescope.lake import Lake
-from lakescope.pipeline import inverted as build
-from lakescope.pipeline import lists as pipeline_lists
-from lakescope.search import costs as costs_module
-from lakescope.search import kernels
-from lakescope.search.costs import Costs, better_merged, size_of
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.josie import Algorithm, Overlaps, SegmentOverlaps
-from lakescope.search.overlaps import OverlapSearch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store import index as store_index
 from lakescope.store.arrays import ArrayFile, read_arrays

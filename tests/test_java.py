@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from lakescope.build import java
 from lakescope.errors import LakescopeError
-from lakescope.pipeline import java
 
 FULL = 'MODULES="java.base java.sql jdk.incubator.vector"\n'
 SMALL = 'MODULES="java.base java.sql"\n'

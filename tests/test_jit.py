@@ -22,12 +22,12 @@ from effort import lines_run
 from lakescope import sources
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
-from lakescope.search.reading import units_of
 from lakescope.sketches.minhash import MinHash
-from lakescope.sources import csv_kernel, header_kernel
-from lakescope.sources.csv_dialect import Dialect, detect_dialect
-from lakescope.sources.encoding import Encoding, detect_encoding
+from lakescope.sources.formats import csv_kernel, header_kernel
+from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
+from lakescope.sources.io.encoding import Encoding, detect_encoding
 from lakescope.sources.model import Problem
+from lakescope.tables.reading import units_of
 from lakescope.values import jit
 from lakescope.values.cells import Cells, by_kernels, by_reference, understand
 from lakescope.values.text import TextColumn
@@ -254,7 +254,7 @@ def test_files_of_the_demo_lake(demo_lake: Path) -> None:
 
 _ASK = """
 import sys
-from lakescope.cli import main
+from lakescope.faces.cli import main
 sys.argv = ["lakescope", *sys.argv[1:]]
 main()
 loaded = sorted({"numba", "llvmlite", "scipy", "pandas", "pyspark"} & set(sys.modules))
@@ -285,7 +285,7 @@ def test_a_question_about_a_small_file_loads_no_numba(
 
 _READ = """
 import sys
-from lakescope.search.reading import batches_of
+from lakescope.tables.reading import batches_of
 from lakescope.values import jit
 from lakescope.values.cells import understand
 for path in sys.argv[2:]:

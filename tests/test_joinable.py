@@ -19,27 +19,27 @@ from hypothesis import strategies as st
 
 import lakescope
 from inverted import index_of_sets
-from lakescope.errors import BadRequest, NotFound
-from lakescope.lake import Lake
-from lakescope.results import Results
-from lakescope.search import joinable as joinable_module
-from lakescope.search.answers import Joinable
-from lakescope.search.costs import Costs, measure_costs, stored_costs
-from lakescope.search.inverted import InvertedIndex
-from lakescope.search.joinable import JoinCriteria
-from lakescope.search.key_names import same_key
-from lakescope.search.overlaps import OverlapSearch
-from lakescope.search.significance import (
+from lakescope.engines.joins import joinable as joinable_module
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.costs import Costs, measure_costs, stored_costs
+from lakescope.engines.joins.inverted import InvertedIndex
+from lakescope.engines.joins.joinable import JoinCriteria
+from lakescope.engines.joins.overlaps import OverlapSearch
+from lakescope.engines.joins.significance import (
     LEVEL,
-    Range,
     chance,
     expected_by_density,
     expected_by_popularity,
     is_beyond_chance,
     quality,
 )
+from lakescope.errors import BadRequest, NotFound
+from lakescope.lake import Lake
+from lakescope.results import Results
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
+from lakescope.tables.key_names import same_key
+from lakescope.tables.value_range import ValueRange
 from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
@@ -393,26 +393,26 @@ def test_chance_is_the_upper_tail_of_poisson() -> None:
 
 
 def test_null_models() -> None:
-    dense = Range(1, 1000, 1000)
+    dense = ValueRange(1, 1000, 1000)
     assert expected_by_density(np.arange(1.0, 501.0), dense) == 500
     assert expected_by_density(np.arange(2000.0, 2500.0), dense) == 0
-    assert expected_by_density(Range(1, 500, 500), dense) == pytest.approx(500)
-    crowded = Range(1, 1000, 100, cuts=(1.0, 51.0, 1000.0))
-    assert expected_by_density(crowded, Range(1, 50, 50)) == pytest.approx(50, abs=1)
-    assert expected_by_density(Range(1, 1000, 60, cuts=(1.0, 11.0, 1000.0)), Range(1, 10, 10)) == pytest.approx(
-        10, abs=1
-    )
-    counts = Range(0, 1_000_000, 200, counts=True)
+    assert expected_by_density(ValueRange(1, 500, 500), dense) == pytest.approx(500)
+    crowded = ValueRange(1, 1000, 100, cuts=(1.0, 51.0, 1000.0))
+    assert expected_by_density(crowded, ValueRange(1, 50, 50)) == pytest.approx(50, abs=1)
+    assert expected_by_density(
+        ValueRange(1, 1000, 60, cuts=(1.0, 11.0, 1000.0)), ValueRange(1, 10, 10)
+    ) == pytest.approx(10, abs=1)
+    counts = ValueRange(0, 1_000_000, 200, counts=True)
     assert expected_by_density(np.arange(0.0, 10.0), counts) > 5, "small counts are expected among counts"
     assert expected_by_density(np.arange(900_000.0, 900_010.0), counts) < 0.1
     assert 200 <= counts.chances(np.arange(0.0, 1_000_001.0)).sum() <= 400
-    changes = Range(-1_000, 1_000_000, 2_000, counts=True)
+    changes = ValueRange(-1_000, 1_000_000, 2_000, counts=True)
     assert expected_by_density(np.arange(0.0, 100.0), changes) > 95, "a few losses change nothing about small gains"
     assert expected_by_density(np.arange(-10.0, 0.0), changes) > 9
     assert expected_by_density(np.arange(900_000.0, 900_010.0), changes) < 0.1
     assert 2_000 <= changes.chances(np.arange(-1_000.0, 1_000_001.0)).sum() <= 4_000
-    losses = Range(-1_000_000, -1, 200, counts=True)
-    mirrored = Range(1, 1_000_000, 200, counts=True)
+    losses = ValueRange(-1_000_000, -1, 200, counts=True)
+    mirrored = ValueRange(1, 1_000_000, 200, counts=True)
     numbers = np.arange(1.0, 1_000.0)
     assert losses.chances(-numbers) == pytest.approx(mirrored.chances(numbers))
     rare = expected_by_popularity(np.array([1]), np.array([100]), np.array([50]), 1_000_000)

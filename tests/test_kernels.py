@@ -10,11 +10,11 @@ from pathlib import Path
 SCRIPT = """
 import sys
 from lakescope.pipeline import kernels as build_kernels
-from lakescope.pipeline.scan import TableScan
-from lakescope.pipeline.warmup import warm
+from lakescope.build.scan import TableScan
+from lakescope.build.warmup import warm
 from lakescope.profile import kernels as profile_kernels
 from lakescope.profile.column import ColumnState
-from lakescope.pipeline.correlations import Keyed
+from lakescope.build.correlations import Keyed
 from lakescope.sketches import correlation_kernels, gram_kernels
 from lakescope.sketches import kernels as sketch_kernels
 from lakescope.sources import csv_kernel, header_kernel, plan

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import lakescope
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.search.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
+from lakescope.tables.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
 from test_cli import Run, assert_refused, run
 
 __all__ = ["run"]

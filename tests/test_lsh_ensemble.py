@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverted import index_of_sets
-from lakescope.search import lsh_ensemble as lsh
-from lakescope.search.lsh_ensemble import Ensemble, bands_and_rows, ratio_of, reach, step_of
+from lakescope.engines.joins import lsh_ensemble as lsh
+from lakescope.engines.joins.lsh_ensemble import Ensemble, bands_and_rows, ratio_of, reach, step_of
 from lakescope.sketches.minhash import PERMUTATIONS, MinHash
 from lakescope.sketches.partitions import Partition, expected_false_positives, partition
 from test_inverted import skewed

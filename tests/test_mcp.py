@@ -17,10 +17,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import lakescope
+from lakescope.faces.mcp.bounds import CELL, CHARACTERS, ITEMS, MOST, NAME, bounded, plain
+from lakescope.faces.mcp.queries import CSV_BYTES
+from lakescope.faces.mcp.server import server
 from lakescope.lake import Lake
-from lakescope.mcp.bounds import CELL, CHARACTERS, ITEMS, MOST, NAME, bounded, plain
-from lakescope.mcp.queries import CSV_BYTES
-from lakescope.mcp.server import server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -332,6 +332,6 @@ def test_the_command_refuses(arguments: list[str], said: str, demo_index: Lake, 
 
 
 def test_other_commands_do_not_load_the_protocol() -> None:
-    code = "import sys, lakescope.cli.app, lakescope.lake; print(sorted({'mcp', 'pydantic'} & set(sys.modules)))"
+    code = "import sys, lakescope.faces.cli.app, lakescope.lake; print(sorted({'mcp', 'pydantic'} & set(sys.modules)))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
     assert ran.stdout.strip() == "[]"

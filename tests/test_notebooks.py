@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from nbclient import NotebookClient
 
 import lakescope
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.transforms.program import Expression, Piece, Program
 from lakescope.lake import Lake
 from lakescope.report.charts import Svg, histogram_chart, scatter_chart
 from lakescope.report.html import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.results import Results
-from lakescope.search.answers import Joinable
-from lakescope.transforms.program import Expression, Piece, Program
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))

@@ -14,8 +14,8 @@ import pytest
 
 import lakescope
 from lakescope import logs
-from lakescope.cli import app as cli
 from lakescope.errors import BadRequest, SourceError
+from lakescope.faces.cli import app as cli
 from lakescope.lake import Lake
 from lakescope.stages import Stages
 
@@ -250,8 +250,8 @@ def _metrics(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
 def test_metrics(demo_index: Lake, log_file: Path) -> None:
     testclient = pytest.importorskip("starlette.testclient")
     pytest.importorskip("fastapi")
-    from lakescope.server.app import create_app
-    from lakescope.server.safety import Rules
+    from lakescope.faces.serving.app import create_app
+    from lakescope.faces.serving.safety import Rules
 
     app = create_app(demo_index, Rules(token="a secret of some length"))
     with testclient.TestClient(app, base_url="http://127.0.0.1") as client:
@@ -293,7 +293,7 @@ def test_metrics(demo_index: Lake, log_file: Path) -> None:
 
 def test_labels_are_escaped() -> None:
     pytest.importorskip("fastapi")
-    from lakescope.server.metrics import _family
+    from lakescope.faces.serving.metrics import _family
 
     text = _family("x", "gauge", "about", [("", (("name", 'a"b\\c\nd'),), 0.5)])
     assert text.splitlines()[-1] == 'x{name="a\\"b\\\\c\\nd"} 0.5'

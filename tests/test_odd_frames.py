@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import lakescope
 from lakescope.errors import BadRequest, LakescopeError, SourceError
-from lakescope.search.reading import batches_of
 from lakescope.sources.model import MISSING, Batch
+from lakescope.tables.reading import batches_of
 from lakescope.values.cells import understand
 
 HUGE = 10**30

@@ -22,8 +22,8 @@ import lakescope
 from lakescope.demo.xlsx import write_xlsx
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.sources import files
-from lakescope.sources.locations import TableLocation, catalogue_uri, file_uri, located, part_name, readings
+from lakescope.sources.io import files
+from lakescope.sources.io.locations import TableLocation, catalogue_uri, file_uri, located, part_name, readings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

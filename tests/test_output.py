@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import lakescope
-from lakescope.cli.app import app
-from lakescope.cli.output import Format, print_record, print_records, print_results, say
-from lakescope.cli.progress import TextLine
+from lakescope.faces.cli.app import app
+from lakescope.faces.cli.output import Format, print_record, print_records, print_results, say
+from lakescope.faces.cli.progress import TextLine
+from lakescope.faces.serving.downloads import csv_pieces, guarded
 from lakescope.logs import JsonLines
 from lakescope.report.formulas import guarded_text
 from lakescope.report.html import results_html
@@ -30,7 +31,6 @@ from lakescope.report.markdown import plain
 from lakescope.report.markup import text as html_text
 from lakescope.report.text import cell_text, json_text, printable, profile_text, visible
 from lakescope.results import Results
-from lakescope.server.downloads import csv_pieces, guarded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakescope import sources
-from lakescope.pipeline.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
-from lakescope.pipeline.tasks import ScanBins
-from lakescope.sources.discover import Found, discover
+from lakescope.build.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
+from lakescope.build.tasks import ScanBins
+from lakescope.sources.discover import discover
 from lakescope.sources.model import Unit
+from lakescope.sources.source_table import SourceTable
 
 
 def unit(number: int, size: int, count: int = 1) -> Unit:
@@ -99,7 +100,7 @@ def test_byte_ranges_cover_a_file_without_gaps(tmp_path: Path, target: int) -> N
 # Tables of the same name ----------------------------------------------------------------------------------------------
 
 
-def found_at(path: Path) -> list[Found]:
+def found_at(path: Path) -> list[SourceTable]:
     return discover([str(path)])[0]
 
 
@@ -132,7 +133,7 @@ def test_a_table_called_like_a_schema_and_its_table(tmp_path: Path) -> None:
 
 def test_sheets_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakescope.demo.xlsx import write_xlsx
-    from lakescope.sources import excel
+    from lakescope.sources.formats import excel
 
     write_xlsx(tmp_path / "b.xlsx", {name: pa.table({"a": [name]}) for name in ("x", "y", "z")})
     ask = excel._HELPER.ask

@@ -20,16 +20,18 @@ from hypothesis import strategies as st
 
 import lakescope
 from lakescope import sources
+from lakescope.build.build import build
+from lakescope.build.shipping import Shipped
+from lakescope.build.update import update
 from lakescope.errors import BadRequest, SourceError
-from lakescope.pipeline.build import build
-from lakescope.pipeline.shipping import Shipped
-from lakescope.pipeline.update import update
-from lakescope.search.reading import batches_of, located
-from lakescope.sources import files, secrets, snapshots
-from lakescope.sources.discover import Found, discover
+from lakescope.sources.databases import secrets, snapshots
+from lakescope.sources.databases.postgres import connected
+from lakescope.sources.databases.postgres_uri import Address
+from lakescope.sources.discover import discover
+from lakescope.sources.io import files
 from lakescope.sources.model import Problem, Unit
-from lakescope.sources.postgres import connected
-from lakescope.sources.postgres_uri import Address
+from lakescope.sources.source_table import SourceTable
+from lakescope.tables.reading import batches_of, located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +48,7 @@ def forget() -> Iterator[None]:
     secrets._known.clear()
 
 
-def tables(uri: str) -> dict[str, Found]:
+def tables(uri: str) -> dict[str, SourceTable]:
     found, problems = discover([uri])
     assert problems == []
     return {each.table: each for each in found}
@@ -68,7 +70,7 @@ def rows(units: list[Unit], heard: list[Problem] | None = None) -> list[dict[str
     return result
 
 
-def all_rows(found: Found, size: int = 1 << 40) -> list[dict[str, str | None]]:
+def all_rows(found: SourceTable, size: int = 1 << 40) -> list[dict[str, str | None]]:
     return rows(sources.plan(found, size))
 
 
@@ -276,7 +278,7 @@ def test_all_pieces_see_one_moment(postgres: Server) -> None:
 
 
 def test_units_that_follow_each_other_share_a_connection(postgres: Server) -> None:
-    from lakescope.sources import connections
+    from lakescope.sources.databases import connections
 
     def open_here() -> int:
         query = "SELECT count(*)::int8 AS n FROM pg_stat_activity WHERE application_name = 'lakescope'"
@@ -411,7 +413,7 @@ def test_nothing_is_written_and_nothing_goes_on_forever(postgres: Server) -> Non
 
 
 def test_who_waits_for_a_lock_gives_up(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakescope.sources import postgres as reader
+    from lakescope.sources.databases import postgres as reader
 
     monkeypatch.setitem(reader._SETTINGS, "lock_timeout", "200ms")
     postgres.run("CREATE TABLE busy AS SELECT 1 AS a", "CREATE TABLE free AS SELECT 2 AS a")

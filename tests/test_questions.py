@@ -22,16 +22,20 @@ from fastapi.testclient import TestClient
 from mcp import Client
 
 import lakescope
-from lakescope.cli import main
-from lakescope.cli.asking import command
-from lakescope.cli.printings import PRINTINGS
+from lakescope.engines.dependencies import answers
+from lakescope.engines.dependencies.table import TooLarge
+from lakescope.engines.joins.answers import Joinable
 from lakescope.errors import BadRequest
-from lakescope.fds import answers
-from lakescope.fds.table import TooLarge
+from lakescope.faces.cli import main
+from lakescope.faces.cli.asking import command
+from lakescope.faces.cli.printings import PRINTINGS
+from lakescope.faces.mcp.asking import SUBJECT_HELP
+from lakescope.faces.mcp.server import server
+from lakescope.faces.mcp.tools import _ALONE
+from lakescope.faces.rest.asking import QUERY_HELP, json_address, route_of
+from lakescope.faces.serving.app import create_app
+from lakescope.faces.serving.service import Service
 from lakescope.lake import Lake
-from lakescope.mcp.asking import SUBJECT_HELP
-from lakescope.mcp.server import server
-from lakescope.mcp.tools import _ALONE
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
 from lakescope.questions.model import (
     UNSET,
@@ -44,10 +48,6 @@ from lakescope.questions.model import (
     options_of,
 )
 from lakescope.results import Results, TableProfile
-from lakescope.search.answers import Joinable
-from lakescope.server.app import create_app
-from lakescope.server.asking import QUERY_HELP, json_address, route_of
-from lakescope.server.service import Service
 
 Kind = type[Request[Any]]
 #: A table of the demo lake with a column that is a key, and one of numbers.
@@ -230,7 +230,7 @@ def test_the_batch_passes_every_option_on(
         return Batch(0, None, Joinable)
 
     monkeypatch.setattr(kind, "batch", batch)
-    monkeypatch.setattr("lakescope.pipeline.batch.over_numbers", lambda *_: None)
+    monkeypatch.setattr("lakescope.build.batch.over_numbers", lambda *_: None)
     given = {option: sample(options_of(kind, "batch")[option])}
     getattr(demo_index, f"{kind.about.method or name}_batch")(spark=None, **given)
     absent = {each: None for each, option in options_of(kind, "python").items() if option.required}
@@ -438,8 +438,8 @@ def test_nobody_who_asks_a_lake_has_spark_started(demo_index: Lake, monkeypatch:
     def too_large(*_: object, **__: object) -> None:
         raise TooLarge("too large", hint="ask Spark")
 
-    monkeypatch.setattr("lakescope.fds.find.dependencies", too_large)
-    monkeypatch.setattr("lakescope.pipeline.session.spark_session", lambda *_: pytest.fail("Spark was started"))
+    monkeypatch.setattr("lakescope.engines.dependencies.find.dependencies", too_large)
+    monkeypatch.setattr("lakescope.build.session.spark_session", lambda *_: pytest.fail("Spark was started"))
     with pytest.raises(TooLarge):
         declared("dependencies").of({"query": TABLE}, "rest").ask(demo_index)
 

@@ -29,15 +29,19 @@ import pytest
 from pyarrow import orc
 
 from lakescope import sources
+from lakescope.build.scan import TablePart, TableScan
 from lakescope.errors import BadRequest, SourceError
-from lakescope.pipeline.scan import TablePart, TableScan
-from lakescope.sources import arrow_batches, arrow_ipc, database, duckdb_file, files, json_lines, names
-from lakescope.sources import orc as orc_reader
-from lakescope.sources.content import content_at
-from lakescope.sources.discover import Found, discover
+from lakescope.sources import names
+from lakescope.sources.databases import database, duckdb_file
+from lakescope.sources.databases.journals import journals_of
+from lakescope.sources.discover import discover
+from lakescope.sources.formats import arrow_batches, arrow_ipc, json_lines
+from lakescope.sources.formats import orc as orc_reader
 from lakescope.sources.frames import as_batches
-from lakescope.sources.journals import journals_of
+from lakescope.sources.io import files
+from lakescope.sources.io.content import content_at
 from lakescope.sources.model import Batch, Problem, Unit
+from lakescope.sources.source_table import SourceTable
 
 Rows = list[dict[str, str | None]]
 _ROWS = 5000
@@ -62,7 +66,7 @@ def _read(units: list[Unit]) -> tuple[Rows, list[Problem]]:
     return rows, told
 
 
-def _found(path: Path) -> Found:
+def _found(path: Path) -> SourceTable:
     found, problems = discover([str(path)])
     assert len(found) == 1, problems
     return found[0]
@@ -350,7 +354,7 @@ def test_blank_lines_are_counted_alike_in_any_cut(tmp_path: Path, text: str, bla
 
 
 def test_ranges_meet_over_blank_lines(tmp_path: Path) -> None:
-    from lakescope.pipeline.scan import broken_spans
+    from lakescope.build.scan import broken_spans
 
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "1,2\n" * 20 + "\n" * 200 + "3,4\n" * 20)
@@ -435,11 +439,11 @@ def test_flipped_bytes_never_crash(tmp_path: Path, name: str) -> None:
 
 
 def test_a_reader_that_crashes_takes_only_its_file_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakescope.sources import isolated
+    from lakescope.sources.io import isolated
 
     table = _table(50)
     _write_orc(table, tmp_path / "t.orc")
-    helper = isolated.Helper("lakescope.sources.orc", "answer_questions")
+    helper = isolated.Helper("lakescope.sources.formats.orc", "answer_questions")
     monkeypatch.setattr(orc_reader, "_HELPER", helper)
     (tmp_path / "modules").mkdir()
     crash = "import os, sys\ndef answer_questions():\n    sys.stdin.readline()\n    os.abort()\n"
@@ -457,7 +461,7 @@ def test_a_reader_that_crashes_takes_only_its_file_along(tmp_path: Path, monkeyp
 
 
 def test_errors_of_libraries_name_the_file_and_hide_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakescope.sources import parquet
+    from lakescope.sources.formats import parquet
 
     def broken(unit: Unit, report: Any) -> Iterator[Batch]:
         raise RuntimeError("cannot open s3://K:S@bucket/x.parquet?secret_key=S")
@@ -486,7 +490,7 @@ def test_errors_of_libraries_name_the_file_and_hide_secrets(tmp_path: Path, monk
 def test_errors_name_a_file_by_its_place_in_the_lake(
     table: str, file: str, told: str, ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakescope.sources import sqlite
+    from lakescope.sources.databases import sqlite
 
     def broken(unit: Unit, report: Any) -> Iterator[Batch]:
         text = f"no {unit.uri}"
@@ -557,14 +561,14 @@ def test_secrets_are_hidden_where_a_file_cannot_be_opened(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
 def test_what_is_not_the_files_fault_passes(monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]) -> None:
-    from lakescope.sources import parquet
+    from lakescope.sources.formats import parquet
 
-    def broken(found: Found, target: int) -> list[Unit]:
+    def broken(found: SourceTable, target: int) -> list[Unit]:
         raise kind
 
     monkeypatch.setattr(parquet, "plan", broken)
     with pytest.raises(kind):
-        sources.plan(Found("t", "t", "parquet", None, 0, 0.0, ()), 1)
+        sources.plan(SourceTable("t", "t", "parquet", None, 0, 0.0, ()), 1)
 
 
 def test_a_file_that_went_away(tmp_path: Path) -> None:
@@ -1055,7 +1059,7 @@ def test_a_database_in_use_and_a_damaged_one(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_committed_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakescope.sources import sqlite
+    from lakescope.sources.databases import sqlite
 
     monkeypatch.setattr(sqlite, "_LOCK_SECONDS", 0.1, raising=False)
     path = tmp_path / "d.db"

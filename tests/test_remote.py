@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 import lakescope
 from histories import built_here, history
+from lakescope.engines.joins import josie
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.lake import Lake
-from lakescope.search import josie
 from lakescope.store import remote
 from lakescope.store.cache import trim
 from lakescope.store.index import Index
@@ -82,7 +82,7 @@ def test_every_question_is_answered_as_on_this_machine(
         there.warm()
     else:
         monkeypatch.setattr(josie, "kernels_are_loaded", lambda: False)
-        monkeypatch.setattr("lakescope.search.correlated.kernels_are_loaded", lambda: False)
+        monkeypatch.setattr("lakescope.engines.correlations.correlated.kernels_are_loaded", lambda: False)
     assert not differing(answers(there), answers(here))
     there.verify()
 
@@ -253,7 +253,7 @@ def test_what_cannot_be(bucket: Any, updated: Path, tmp_path: Path, monkeypatch:
 
 @pytest.mark.usefixtures("bucket")
 def test_on_the_command_line(updated: Path, tmp_path: Path) -> None:
-    from lakescope.cli.app import app
+    from lakescope.faces.cli.app import app
 
     def run(*arguments: str) -> Any:
         result = CliRunner().invoke(app, list(arguments))

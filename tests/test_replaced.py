@@ -20,10 +20,10 @@ import fuzzing
 import lakescope
 import replacing
 from lakescope import sources
+from lakescope.build import build as build_module
 from lakescope.errors import SourceError
-from lakescope.pipeline import build as build_module
-from lakescope.sources import files, limits
 from lakescope.sources.discover import discover
+from lakescope.sources.io import files, limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -208,34 +208,35 @@ _OPENING = {
     *("read_excel", "read_csv", "read_parquet", "memmap", "fromfile", "loadtxt", "genfromtxt", "load_file_io"),
 }
 #: Rooms that open what this package wrote, or what whoever asks has named; never what a lake holds.
-_OTHER_ROOMS = {"store", "upkeep", "report", "demo", "cli", "server", "shards"}
+_OTHER_ROOMS = {"store", "report", "show", "demo", "faces"}
 #: What opens files elsewhere, by why it may.
 _ALLOWED = {
     "the door": {
-        f"sources/files.py: {call}" for call in ("open", "os.open", "copy.open", "pa.memory_map", "pa.OSFile")
+        f"sources/io/files.py: {call}" for call in ("open", "os.open", "copy.open", "pa.memory_map", "pa.OSFile")
     },
     "given what came through the door": {
-        *("sources/parquet.py: pq.ParquetFile", "sources/orc.py: ORCFile", "sources/excel.py: zipfile.ZipFile"),
+        *("sources/formats/parquet.py: pq.ParquetFile", "sources/formats/orc.py: ORCFile"),
+        "sources/formats/excel.py: zipfile.ZipFile",
         *(
-            "sources/excel.py: fastexcel.read_excel",
+            "sources/formats/excel.py: fastexcel.read_excel",
             "sources/discover.py: zipfile.ZipFile",
-            "sources/arrow_ipc.py: read_table",
+            "sources/formats/arrow_ipc.py: read_table",
         ),
-        *("sources/sqlite.py: sqlite3.connect", "sources/duckdb_file.py: duckdb.connect"),
-        *("search/reading_code.py: pq.read_schema", "sources/iceberg_files.py: self.open"),
+        *("sources/databases/sqlite.py: sqlite3.connect", "sources/databases/duckdb_file.py: duckdb.connect"),
+        *("search/reading_code.py: pq.read_schema", "sources/lakehouses/iceberg_files.py: self.open"),
     },
-    "looked through before, and for a limited time": {"sources/delta.py: DeltaTable"},
+    "looked through before, and for a limited time": {"sources/lakehouses/delta.py: DeltaTable"},
     "an index": {"__init__.py: Lake.open", "lake.py: Lake.open"},
     "no file of a lake: the system's, this package's, a build's own, or one that whoever asks has named": {
-        *("sources/limits.py: open", "sources/postgres.py: connect", "logs.py: open", "logs.py: os.open"),
+        *("sources/io/limits.py: open", "sources/databases/postgres.py: connect", "logs.py: open", "logs.py: os.open"),
         *("sketches/hyperloglog.py: files('lakescope.sketches').joinpath('hll_bias.f32').read_bytes",),
-        *("pipeline/inverted.py: pa.memory_map", "pipeline/plan.py: pa.memory_map", "pipeline/session.py: os.open"),
-        *("pipeline/java.py: (home / 'release').read_text", "pipeline/java.py: path.read_text"),
-        *("pipeline/progress.py: path.read_text", "pipeline/progress.py: log.read_text"),
-        *("pipeline/session.py: log.read_text", "pipeline/shipping.py: each.read_text"),
-        *("pipeline/shipping.py: zipfile.ZipFile", "pipeline/shipping.py: path.read_bytes"),
-        *("pipeline/shipping.py: archive.read_bytes", "headers/coherence.py: Path(path).open"),
-        *("headers/export.py: self._path.open", "transforms/plan.py: Path(path).read_text"),
+        *("build/inverted.py: pa.memory_map", "build/plan.py: pa.memory_map", "build/session.py: os.open"),
+        *("build/java.py: (home / 'release').read_text", "build/java.py: path.read_text"),
+        *("build/progress.py: path.read_text", "build/progress.py: log.read_text"),
+        *("build/session.py: log.read_text", "build/shipping.py: each.read_text"),
+        *("build/shipping.py: zipfile.ZipFile", "build/shipping.py: path.read_bytes"),
+        *("build/shipping.py: archive.read_bytes", "engines/headers/coherence.py: Path(path).open"),
+        *("engines/headers/export.py: self._path.open", "engines/transforms/plan.py: Path(path).read_text"),
     },
 }
 

@@ -463,7 +463,7 @@ def test_a_long_list_of_tables_is_cut_into_pages(small: Lake, tmp_path: Path, mo
 
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
-    from lakescope.cli import main
+    from lakescope.faces.cli import main
 
     monkeypatch.setattr(sys, "argv", ["lakescope", *arguments])
     try:

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakescope import sources
-from lakescope.sources import files
 from lakescope.sources.discover import discover
+from lakescope.sources.io import files
 from lakescope.sources.model import Problem, Unit
 
 boto3 = pytest.importorskip("boto3")

@@ -25,13 +25,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from lakescope.build.build import build
+from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.lake import Lake
-from lakescope.pipeline.build import build
 from lakescope.profile.column import values_limit
-from lakescope.search.inverted import InvertedIndex
-from lakescope.sources.csv_dialect import detect_dialect
-from lakescope.sources.csv_file import _sync
-from lakescope.sources.encoding import Encoding
+from lakescope.sources.formats.csv_dialect import detect_dialect
+from lakescope.sources.formats.csv_file import _sync
+from lakescope.sources.io.encoding import Encoding
 from lakescope.values.canonical import Kind, canonical
 
 if TYPE_CHECKING:
@@ -499,26 +499,26 @@ def places_lake(tmp_path_factory: pytest.TempPathFactory, rows: list[Row], few_r
 
 
 def build_at(lake: str, out: str, master: str, unit_bytes: int) -> dict[str, Any]:
-    from lakescope.pipeline.build import build
+    from lakescope.build.build import build
 
     return build(lake, out, master=master, unit_bytes=unit_bytes).summary
 
 
 def build_with(spark: SparkSession, lake: str, out: str, unit_bytes: int) -> dict[str, Any]:
-    from lakescope.pipeline.build import build
+    from lakescope.build.build import build
 
     return build(lake, out, spark=spark, unit_bytes=unit_bytes).summary
 
 
 def frame_with(spark: SparkSession, parquet: str, out: str) -> dict[str, Any]:
-    from lakescope.pipeline.build import build
+    from lakescope.build.build import build
 
     return build({"frame": spark.read.parquet(parquet).repartition(3)}, out, spark=spark).summary
 
 
 def frame_at(parquet: str, out: str, master: str) -> dict[str, Any]:
-    from lakescope.pipeline.build import build
-    from lakescope.pipeline.session import spark_session
+    from lakescope.build.build import build
+    from lakescope.build.session import spark_session
 
     with spark_session(master=master) as spark:
         return build({"frame": spark.read.parquet(parquet).repartition(3)}, out, spark=spark).summary

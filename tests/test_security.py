@@ -29,11 +29,12 @@ import bombs
 import lakescope
 from lakescope import logs, sources
 from lakescope.errors import BadRequest, SourceError
-from lakescope.sources import csv_file, files, limits
 from lakescope.sources.discover import discover
-from lakescope.sources.isolated import Helper
+from lakescope.sources.formats import csv_file
+from lakescope.sources.io import files, limits
+from lakescope.sources.io.isolated import Helper
+from lakescope.sources.io.redact import parted, scrub, whole, without_secrets
 from lakescope.sources.model import Problem, Unit
-from lakescope.sources.redact import parted, scrub, whole, without_secrets
 from lakescope.store import disk
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
@@ -433,7 +434,7 @@ def test_no_module_unpickles_but_the_one_that_ships_tasks() -> None:
 
 _BURNING = """
 from lakescope.sources import limits
-from lakescope.sources.isolated import serve
+from lakescope.sources.io.isolated import serve
 
 limits.FREE_SECONDS = 1
 

@@ -34,20 +34,22 @@ from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
-from lakescope.cli.serving import _listen
+from lakescope.engines.keys.answers import ForeignKey
 from lakescope.errors import LakescopeError
-from lakescope.keys.answers import ForeignKey
+from lakescope.faces.cli.serving import _listen
+from lakescope.faces.serving import uploads
+from lakescope.faces.serving.app import create_app
+from lakescope.faces.serving.downloads import csv_pieces, guarded, plain_name
+from lakescope.faces.serving.jobs import Jobs
+from lakescope.faces.serving.plain import plain
+from lakescope.faces.serving.safety import HEADERS, Rules
+from lakescope.faces.serving.service import Service
+from lakescope.faces.serving.worker import Worker
+from lakescope.faces.web import pages
 from lakescope.lake import CHANCE, Lake
 from lakescope.report.text import printable, shorten_inside
-from lakescope.server import charts, pages, uploads
-from lakescope.server.app import create_app
-from lakescope.server.downloads import csv_pieces, guarded, plain_name
+from lakescope.server import charts
 from lakescope.server.graph import lake_map, short_names
-from lakescope.server.jobs import Jobs
-from lakescope.server.plain import plain
-from lakescope.server.safety import HEADERS, Rules
-from lakescope.server.service import Service
-from lakescope.server.worker import Worker
 from lakescope.store.catalog import Names
 from test_history import three_versions
 
@@ -1382,7 +1384,7 @@ def test_likeness_counts_rare_names(demo_index: Lake) -> None:
 
 
 def started(*arguments: str) -> tuple[subprocess.Popen[str], str]:
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", *arguments]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", "serve", *arguments]
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     line = process.stderr.readline()
@@ -1423,7 +1425,7 @@ def test_an_address_can_be_opened_as_soon_as_it_is_told() -> None:
 
 
 def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None:
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve"]
+    program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", "serve"]
     short = tmp_path / "short"
     short.write_text("short\n")
     for arguments, word in (
@@ -1442,7 +1444,7 @@ def test_serving_what_cannot_be_served(demo_index: Lake, tmp_path: Path) -> None
 
 def test_serving_imports_neither_spark_nor_pandas() -> None:
     code = (
-        "import sys; from lakescope.server.app import create_app\n"
+        "import sys; from lakescope.faces.serving.app import create_app\n"
         "assert not {'pyspark', 'pandas', 'altair'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 import lakescope
 from histories import history
-from lakescope.cli.app import app
 from lakescope.errors import IndexDamaged
+from lakescope.faces.cli.app import app
+from lakescope.faces.serving import service as service_module
+from lakescope.faces.serving.service import Service
 from lakescope.questions.joinable import JoinableRequest
-from lakescope.server import service as service_module
-from lakescope.server.service import Service
 from lakescope.store import mapped
 from lakescope.store.manifest import Manifest
 from test_updates import write_table

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 import lakescope
 from histories import history
 from inverted import index_of_sets
+from lakescope.engines.joins import josie
+from lakescope.engines.joins.overlaps import OverlapSearch
+from lakescope.engines.shards.pool import Pool
+from lakescope.engines.shards.worker import cut
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
-from lakescope.search import josie
-from lakescope.search.overlaps import OverlapSearch
-from lakescope.shards.pool import Pool
-from lakescope.shards.worker import cut
 from test_inverted import token
 from test_updates import answers, differing, write_table
 
@@ -108,13 +108,13 @@ def test_what_is_asked_of_an_index_that_was_replaced(tmp_path: Path) -> None:
 def test_how_many_processes() -> None:
     with pytest.raises(BadRequest, match="processes must be 1 to 256"):
         Pool("nowhere", 1, 0)
-    from lakescope.cli.app import app
+    from lakescope.faces.cli.app import app
 
     assert CliRunner().invoke(app, ["serve", "nowhere", "--processes", "0"]).exit_code == 2
 
 
 def test_a_warm_lake_of_several_segments_compiles_nothing_more(updated: Path) -> None:
-    from lakescope.search import kernels
+    from lakescope.engines.joins import kernels
 
     lake = lakescope.open(updated)
     assert len(lake._index.manifest.segments) > 1

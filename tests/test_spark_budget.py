@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakescope import sources
-from lakescope.pipeline.build import build
-from lakescope.pipeline.plan import make_plan
-from lakescope.sources import files, formats
-from lakescope.sources.csv_dialect import HEAD_BYTES
+from lakescope.build.build import build
+from lakescope.build.plan import make_plan
+from lakescope.sources import file_types as formats
 from lakescope.sources.discover import discover
+from lakescope.sources.formats.csv_dialect import HEAD_BYTES
+from lakescope.sources.io import files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

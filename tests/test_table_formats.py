@@ -21,11 +21,12 @@ import pytest
 
 import lakescope
 from lakescope import sources
+from lakescope.build.update import update
 from lakescope.errors import SourceError
-from lakescope.pipeline.update import update
-from lakescope.sources.discover import Found, discover
+from lakescope.sources.discover import discover
 from lakescope.sources.frames import as_batches
 from lakescope.sources.model import Unit
+from lakescope.sources.source_table import SourceTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +35,7 @@ deltalake = pytest.importorskip("deltalake")
 pytest.importorskip("pyiceberg")
 
 
-def one(place: Path) -> Found:
+def one(place: Path) -> SourceTable:
     (found,), problems = discover([str(place)])
     assert problems == []
     return found
@@ -62,7 +63,7 @@ def _rows(batch: Any) -> list[tuple[tuple[str, str | None], ...]]:
 
 def expected(table: Any) -> list[tuple[tuple[str, str | None], ...]]:
     """The same of a table in memory, read by somebody else."""
-    from lakescope.sources.arrow_batches import text_batches
+    from lakescope.sources.formats.arrow_batches import text_batches
 
     batches = list(as_batches(table))
     made = text_batches(batches, batches[0].schema, "", lambda problem: None)
@@ -277,7 +278,7 @@ def test_a_field_may_be_called_like_a_type(tmp_path: Path) -> None:
     ],
 )
 def test_columns_of_type_variant_are_not_read(kind: Any) -> None:
-    from lakescope.sources.delta import _holds_variants
+    from lakescope.sources.lakehouses.delta import _holds_variants
 
     assert _holds_variants(kind)
     assert _holds_variants({"type": "array", "elementType": kind, "containsNull": True})
@@ -644,7 +645,7 @@ def test_manifests_of_iceberg_are_files(warehouse: Any) -> None:
 def test_data_files_of_tables_have_the_limits_of_other_files(
     warehouse: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, limit: str, ratio: str, code: str
 ) -> None:
-    from lakescope.sources import limits
+    from lakescope.sources.io import limits
 
     place = at(filled(warehouse)) if form == "iceberg" else tmp_path / "d"
     if form == "delta":
@@ -676,7 +677,7 @@ def test_properties_of_an_iceberg_table_do_not_choose_how_it_is_read(
 
 
 def test_properties_of_an_iceberg_table_do_not_choose_where_it_is_read(warehouse: Any) -> None:
-    from lakescope.sources import iceberg
+    from lakescope.sources.lakehouses import iceberg
 
     table = filled(warehouse)
     edited(table, properties={"s3.endpoint": "http://127.0.0.1:9", "s3.access-key-id": "theirs"})

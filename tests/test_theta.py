@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.counting.stored import stored_counts
+from lakescope.engines.counting.stored import stored_counts
 from lakescope.errors import BadRequest, SourceError
 from lakescope.sketches.theta import CompactTheta
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from histories import history
+from lakescope.engines.joins import inverted, kernels, together
+from lakescope.engines.joins.inverted import InvertedIndex, Part
+from lakescope.engines.joins.josie import Overlaps, SegmentOverlaps
+from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.errors import IndexDamaged
-from lakescope.search import inverted, kernels, together
-from lakescope.search.inverted import InvertedIndex, Part
-from lakescope.search.josie import Overlaps, SegmentOverlaps
-from lakescope.search.overlaps import OverlapSearch
 from lakescope.store.index import Index
 from lakescope.store.inverted import QueryGroups
 

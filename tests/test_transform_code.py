@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakescope.engines.transforms.evaluate import expression_of
+from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
+from lakescope.engines.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
+from lakescope.engines.transforms.texts import Texts
 from lakescope.errors import BadRequest
 from lakescope.transforms.code import _polars_helpers, expression_code, python_functions
-from lakescope.transforms.evaluate import expression_of
-from lakescope.transforms.program import Constant, Expression, Piece, Program
-from lakescope.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
-from lakescope.transforms.texts import Texts
 from lakescope.values.alphabet import SPACES
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakescope.sources.arrow_batches import MAX_BYTES, bounded, text_batches
-from lakescope.sources.flatten import text_columns
+from lakescope.sources.formats.arrow_batches import MAX_BYTES, bounded, text_batches
+from lakescope.sources.formats.flatten import text_columns
 from lakescope.sources.model import Problem, TextColumn
 from lakescope.values.typed import text_bytes
 
@@ -341,7 +341,7 @@ def test_pandas_is_not_imported() -> None:
     code = """
 import sys
 import numpy as np, pyarrow as pa
-from lakescope.sources.flatten import text_columns
+from lakescope.sources.formats.flatten import text_columns
 def column(kind, values): return pa.Array.from_buffers(kind, 4, [None, pa.py_buffer(values)])
 arrays = [
     column(pa.float64(), np.array([1.5, np.nan, 1e12, 1e12 + 0.5])),

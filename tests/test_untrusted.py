@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import lakescope
+from lakescope.engines.transforms.plan import Plan
+from lakescope.engines.transforms.program import Program
 from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.report.site import MARKER, is_report
 from lakescope.sources.discover import discover
 from lakescope.store.manifest import FORMAT_VERSION, MANIFEST, Manifest
-from lakescope.transforms.plan import Plan
-from lakescope.transforms.program import Program
 from lakescope.untrusted import parsed
 from lakescope.values.canonical import VALUES_VERSION
 

@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import lakescope
+from lakescope.build import update as update_module
+from lakescope.build.build import build
+from lakescope.build.progress import Progress
 from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.lake import Lake
-from lakescope.pipeline import update as update_module
-from lakescope.pipeline.build import build
-from lakescope.pipeline.progress import Progress
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 
@@ -395,7 +395,7 @@ def test_columns_of_a_table_are_the_same_however_they_are_read(small: Lake, tmp_
 
 
 def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:
-    from lakescope.cli.app import app
+    from lakescope.faces.cli.app import app
 
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(app, list(arguments))
@@ -416,8 +416,8 @@ def test_on_the_command_line(small: Lake, tmp_path: Path) -> None:
 
 def test_tokens_of_sets_are_found_again(small: Lake) -> None:
     """What the order by group is for: the tokens of a set, whatever files they lie in."""
-    from lakescope.search import kernels
-    from lakescope.search.inverted import InvertedIndex
+    from lakescope.engines.joins import kernels
+    from lakescope.engines.joins.inverted import InvertedIndex
 
     assert kernels  # loaded: a part then reads by them
     (part,) = InvertedIndex(small._index).parts

@@ -46,7 +46,16 @@ LONG = 120_000
 @contextmanager
 def serving(index: str, *options: str) -> Iterator[tuple[int, str]]:
     """The process of a server that is warm, and its address (with a token, if it wants one)."""
-    program = [sys.executable, "-c", "from lakescope.cli import main; main()", "serve", index, "--port", "0", *options]
+    program = [
+        sys.executable,
+        "-c",
+        "from lakescope.faces.cli import main; main()",
+        "serve",
+        index,
+        "--port",
+        "0",
+        *options,
+    ]
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     found = re.search(r"(http://[^/]+)(/\?token=\S+)?", process.stderr.readline())

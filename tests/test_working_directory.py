@@ -16,11 +16,11 @@ import typer.main
 
 import lakescope
 from lakescope import processes
-from lakescope.cli.app import app
+from lakescope.engines.shards.pool import Pool
+from lakescope.faces.cli.app import app
+from lakescope.faces.serving.worker import Worker
 from lakescope.questions import COMMANDS
-from lakescope.server.worker import Worker
-from lakescope.shards.pool import Pool
-from lakescope.sources.isolated import Helper
+from lakescope.sources.io.isolated import Helper
 from planted import MODULES, PlantedPlace, plant
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def in_the_lake(
 
 
 def test_a_helper_finds_nothing_in_the_working_directory(in_the_lake: tuple[PlantedPlace, str]) -> None:
-    helper = Helper("lakescope.sources.orc", "answer_questions")
+    helper = Helper("lakescope.sources.formats.orc", "answer_questions")
     about, _ = helper.ask("t", {"uri": str(in_the_lake[0].lake / "weights.orc"), "compression": None})
     helper.close()
     assert about["stripes"] == 1

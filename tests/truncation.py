@@ -107,7 +107,7 @@ def served(index: Path) -> dict[str, Any]:
     """What a server says whose files are cut off: its main process with two that search, and its workers."""
     from fastapi.testclient import TestClient
 
-    from lakescope.server.app import create_app
+    from lakescope.faces.serving.app import create_app
 
     # The others map every file, too: this is imported wherever Python starts.
     (index.parent / "site").mkdir()

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from lakescope.counting.count import Count
-    from lakescope.fds.answers import Dependency, Model, Nulls, Order
-    from lakescope.fds.genuineness import Custom
+    from lakescope.build.inputs import Given
+    from lakescope.build.progress import Listener
+    from lakescope.engines.counting.count import Count
+    from lakescope.engines.dependencies.answers import Dependency, Model, Nulls, Order
+    from lakescope.engines.dependencies.genuineness import Custom
+    from lakescope.engines.transforms.clock import Clock
+    from lakescope.engines.transforms.fuzzy import Method
+    from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin, Reference
+    from lakescope.engines.transforms.plan import Plan
     from lakescope.lake import Lake, TableProfile
-    from lakescope.pipeline.inputs import Given
-    from lakescope.pipeline.progress import Listener
     from lakescope.results import Results
-    from lakescope.transforms.clock import Clock
-    from lakescope.transforms.fuzzy import Method
-    from lakescope.transforms.fuzzyjoin import FuzzyJoin, Reference
-    from lakescope.transforms.plan import Plan
-    from lakescope.upkeep.repair import Repair
+    from lakescope.store.repair import Repair
 
 __all__ = [
     "BadRequest",
@@ -87,8 +87,8 @@ def index(
     ``out`` answers until the new one replaces it. Without ``joins`` it holds profiles only, which takes less time and
     space. Only its owner may read an index, unless it is made to ``share``: then whoever the umask allows.
     """
+    from lakescope.build.build import build
     from lakescope.lake import Lake
-    from lakescope.pipeline.build import build
 
     build(source, out, spark=spark, master=master, joins=joins, share=share, progress=progress)
     return Lake.open(out)
@@ -110,8 +110,8 @@ def read(table: Any) -> pa.Table:
     White space around cells is removed, and empty cells are null. Printed code uses it for files that other systems
     have no reader for, or read otherwise.
     """
-    from lakescope.transforms.plan import rows_of
-    from lakescope.transforms.texts import read_kept
+    from lakescope.engines.transforms.plan import rows_of
+    from lakescope.engines.transforms.texts import read_kept
 
     return rows_of(None, read_kept(table))
 
@@ -122,7 +122,7 @@ def repair(path: str | Path, *, dry_run: bool = False) -> Results[Repair]:
     What a writer that died left is removed, a lost manifest is taken from its copy, and segments with a damaged file
     are moved aside: the next update scans their tables again.
     """
-    from lakescope.upkeep.repair import repair
+    from lakescope.store.repair import repair
 
     return repair(path, dry_run=dry_run)
 
@@ -143,7 +143,7 @@ def count(
     for a relative ``error`` or for ``memory`` bytes, and for ``n_max`` values where they must know that beforehand (by
     default what a frame's rows or a file's size allow). ``exact`` adds the exact count and every estimate's error.
     """
-    from lakescope.counting.count import count
+    from lakescope.engines.counting.count import count
 
     return count(query, columns, counters=counters, error=error, memory=memory, n_max=n_max, exact=exact)
 
@@ -202,11 +202,11 @@ def autojoin(
 
     ``left`` and ``right`` are paths, URIs or frames. ``fuzzy`` also joins what programs leave where it is nearly equal
     to one key. ``budget`` seconds after both are read, what was found so far is told; a
-    :class:`lakescope.transforms.clock.Clock` instead also tells what is done, and may be stopped. The plan is empty
-    (false) if no program is believed; it says why.
+    :class:`lakescope.engines.transforms.clock.Clock` instead also tells what is done, and may be stopped. The plan is
+    empty (false) if no program is believed; it says why.
     """
-    from lakescope.transforms.autojoin import autojoin
-    from lakescope.transforms.clock import Clock
+    from lakescope.engines.transforms.autojoin import autojoin
+    from lakescope.engines.transforms.clock import Clock
 
     return autojoin(left, right, Clock.of(budget), fuzzy=fuzzy)
 
@@ -229,7 +229,7 @@ def fuzzyjoin(
     ``reference`` is the side whose column is a key; by default the one with fewer repeated values, then the larger.
     After ``budget`` seconds, what was found so far is told.
     """
-    from lakescope.transforms.fuzzyjoin import fuzzyjoin
+    from lakescope.engines.transforms.fuzzyjoin import fuzzyjoin
 
     options: dict[str, Any] = {"precision": precision, "method": method, "one_to_one": one_to_one}
     return fuzzyjoin(left, right, on, **options, reference=reference, budget=budget)

@@ -1,5 +1,5 @@
 """``python -m lakescope`` is ``lakescope``."""
 
-from lakescope.cli import main
+from lakescope.faces.cli import main
 
 main()

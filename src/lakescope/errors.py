@@ -18,7 +18,7 @@ class LakescopeError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         # Imported when something goes wrong: errors are everybody's, and importing them takes no time.
-        from lakescope.sources.redact import scrub
+        from lakescope.sources.io.redact import scrub
 
         self.message = scrub(message)
         self.hint = hint and scrub(hint)

@@ -15,10 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
+from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
+from lakescope.engines.dependencies.answers import LakeDependency, Nulls
+from lakescope.engines.history.answers import Drift, Version
+from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
+from lakescope.engines.joins.augment import Added, augmented
+from lakescope.engines.joins.batch import named
+from lakescope.engines.joins.joinable import JoinSearch
+from lakescope.engines.joins.paths import split_join
+from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
-from lakescope.fds.answers import LakeDependency, Nulls
-from lakescope.history.answers import Drift, Version
-from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
 from lakescope.once import once
 from lakescope.questions.batches import on_spark
 from lakescope.questions.catalog import (
@@ -42,19 +50,6 @@ from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, Prim
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.results import Results
 from lakescope.results import TableProfile as TableProfile
-from lakescope.search.answers import (
-    Correlated,
-    CorrelationRank,
-    Engine,
-    Joinable,
-    JoinPath,
-    JoinRank,
-    Mean,
-    Measure,
-    Retrieval,
-)
-from lakescope.search.augment import Added, augmented, check_output, write_table
-from lakescope.search.batch import named
 from lakescope.search.code import (
     INFINITE,
     Keyed,
@@ -67,41 +62,38 @@ from lakescope.search.code import (
     side_of,
 )
 from lakescope.search.code import renamed as renamed
-from lakescope.search.correlated import CorrelationSearch, really_joined
-from lakescope.search.joinable import JoinSearch
-from lakescope.search.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
-from lakescope.search.paths import split_join
-from lakescope.search.query import QueryColumn, range_of
-from lakescope.search.significance import LEVEL
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.catalog import Catalog
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
+from lakescope.tables.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
+from lakescope.tables.query import QueryColumn, range_of
+from lakescope.tables.writing import check_output, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakescope.headers.check import HeaderDoubt
-    from lakescope.headers.evaluate import Evaluation
-    from lakescope.headers.suggest import HeaderRequest, HeaderSearch, Schemata
-    from lakescope.keys.search import KeySearch
-    from lakescope.pipeline.progress import Listener
-    from lakescope.pipeline.update import Update
+    from lakescope.build.progress import Listener
+    from lakescope.build.update import Update
+    from lakescope.engines.headers.check import HeaderDoubt
+    from lakescope.engines.headers.suggest import HeaderRequest, HeaderSearch, Schemata
+    from lakescope.engines.joins.joined import Described, JoinedRows
+    from lakescope.engines.joins.shared import SharedColumns
+    from lakescope.engines.keys.search import KeySearch
+    from lakescope.engines.shards.pool import Pool
+    from lakescope.engines.transforms.clock import Clock
+    from lakescope.engines.transforms.discover import TransformJoin
+    from lakescope.engines.transforms.lake_wide import TransformSearch
     from lakescope.report.site import Report
-    from lakescope.search.joined import Described, JoinedRows
-    from lakescope.search.shared import SharedColumns
-    from lakescope.shards.pool import Pool
-    from lakescope.sources.locations import TableLocation
+    from lakescope.sources.io.locations import TableLocation
+    from lakescope.store.deep_check import Finding
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
-    from lakescope.transforms.clock import Clock
-    from lakescope.transforms.discover import TransformJoin
-    from lakescope.transforms.lake_wide import TransformSearch
-    from lakescope.upkeep.deep import Finding
+    from lakescope.studies.headers import Evaluation
 
 #: Chances of an overlap above this are told as such: chance explains it.
 CHANCE = LEVEL
@@ -438,7 +430,7 @@ class Lake:
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
-        from lakescope.search.joined import head
+        from lakescope.engines.joins.joined import head
 
         return head(self._place(query), rows)
 
@@ -448,8 +440,8 @@ class Lake:
 
         A key and a target are guessed that :meth:`correlated` takes; ``info`` tells all ``numbers`` that it takes.
         """
-        from lakescope.search.guesses import guessed, taken_of_file, taken_of_table
-        from lakescope.search.joined import Described
+        from lakescope.engines.correlations.guesses import guessed, taken_of_file, taken_of_table
+        from lakescope.engines.joins.joined import Described
 
         columns, table = self._query(query, None)
         taken = taken_of_file(query) if table is None else taken_of_table(self._correlations.sketches, table)
@@ -468,7 +460,7 @@ class Lake:
         most: int | None = None,
     ) -> JoinedRows:
         """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.search.joined import MOST_ROWS, joined
+        from lakescope.engines.joins.joined import MOST_ROWS, joined
 
         most = MOST_ROWS if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
@@ -476,7 +468,7 @@ class Lake:
     @from_one_generation
     def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
         """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
-        from lakescope.search.shared import SharedColumns, shared_columns
+        from lakescope.engines.joins.shared import SharedColumns, shared_columns
 
         return Results(SharedColumns, shared_columns(self._place(left), self._place(right)))
 
@@ -487,7 +479,7 @@ class Lake:
     @from_one_generation
     def location(self, table: str) -> TableLocation:
         """Where a table lies: its URI, with ``::name`` for a sheet or a database's table."""
-        from lakescope.search.reading import located
+        from lakescope.tables.reading import located
 
         return located(table, str(self._table(table)["uri"]))
 
@@ -545,7 +537,7 @@ class Lake:
                 return [self._joins.lake_column(numbers[_known(on, numbers)])], query
             chosen = self._joins.plausible(numbers.values()) if plausible else numbers.values()
             return [self._joins.lake_column(number) for number in chosen], query
-        from lakescope.search.reading import read_query
+        from lakescope.tables.reading import read_query
 
         with COMMAND.measure("read the query") as stage:
             columns = {column.name: column for column in read_query(query, self._joins.overlaps, self._joins.inverted)}
@@ -570,9 +562,9 @@ class Lake:
         are over. Tables that join as they are (:meth:`joinable`) are only named in a note.
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
-        from lakescope.transforms.clock import Clock
-        from lakescope.transforms.discover import Request
-        from lakescope.transforms.plan import held
+        from lakescope.engines.transforms.clock import Clock
+        from lakescope.engines.transforms.discover import Request
+        from lakescope.engines.transforms.plan import held
 
         place = self.location(query) if self._is_table(query) else held(query)
         return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
@@ -586,10 +578,10 @@ class Lake:
         ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
         not be asked about. Executors must see the index and the tables.
         """
-        from lakescope.pipeline.batch import over_numbers
+        from lakescope.build.batch import over_numbers
+        from lakescope.engines.transforms.discover import Request
+        from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
         from lakescope.results import arrow_schema
-        from lakescope.transforms.discover import Request
-        from lakescope.transforms.lake_wide import BatchTransform, SearchTransforms
 
         request = Request(k, candidates)
         request.check()
@@ -819,8 +811,8 @@ class Lake:
         if self._is_table(query):
             return str(query)
         if isinstance(query, str) or hasattr(query, "__fspath__"):
-            from lakescope.sources.files import local_path
-            from lakescope.sources.locations import catalogue_uri
+            from lakescope.sources.io.files import local_path
+            from lakescope.sources.io.locations import catalogue_uri
 
             path = local_path(str(query))
             places = {str(query)} if path is None else {catalogue_uri(path), catalogue_uri(os.path.realpath(path))}
@@ -995,8 +987,8 @@ class Lake:
         schemata. ``schemata`` names a file of more schemata to judge coherence by. Further ``options``: ``threshold``
         instead of a mode; ``method="thesis"`` with ``engine``, ``weighted``, ``segmentation`` and ``confirmation``.
         """
-        from lakescope.headers.coherence import SchemaStatistics
-        from lakescope.headers.suggest import known_headers
+        from lakescope.engines.headers.coherence import SchemaStatistics
+        from lakescope.engines.headers.suggest import known_headers
 
         request = _header_request({"mode": mode, "k": k, "m": m, **options})
         statistics = None if schemata is None else SchemaStatistics.of_file(schemata)
@@ -1027,8 +1019,8 @@ class Lake:
         part is asked about blocks of tables by tasks of their own; answers are those of :meth:`suggest_headers`, whose
         ``options`` are taken. Executors must see the index and the paths.
         """
-        from lakescope.headers import batch
-        from lakescope.pipeline.batch import over_numbers, over_parts
+        from lakescope.build.batch import over_numbers, over_parts
+        from lakescope.engines.headers import batch
         from lakescope.results import arrow_schema
 
         request = _header_request({"m": 1, **options, "mode": mode, "k": k})
@@ -1054,8 +1046,8 @@ class Lake:
 
         A column for which there is none keeps its name. Returns the names that were written.
         """
-        from lakescope.headers.export import named, write_named
-        from lakescope.search.augment import check_output
+        from lakescope.engines.headers.export import named, write_named
+        from lakescope.tables.writing import check_output
 
         check_output(out)
         place = self._place(query)
@@ -1073,7 +1065,7 @@ class Lake:
     @from_one_generation
     def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
         """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-        from lakescope.headers.check import check_headers
+        from lakescope.engines.headers.check import check_headers
 
         return check_headers(self._index, self._headers, progress)
 
@@ -1088,7 +1080,7 @@ class Lake:
         progress: Callable[[int, int], None] | None = None,
     ) -> Results[Evaluation]:
         """Hide a share of the tables and rediscover their headers: how well each mode does on this lake."""
-        from lakescope.headers.evaluate import evaluate
+        from lakescope.studies.headers import evaluate
 
         request = _header_request({"k": k, "m": m})
         return evaluate(self._index, self._joins.inverted, split, seed, request, progress)
@@ -1164,7 +1156,7 @@ class Lake:
 
         The profiles of the newest ``keep_history`` earlier versions of each table are kept.
         """
-        from lakescope.pipeline.compact import compact
+        from lakescope.build.compact import compact
 
         compact(self.path, keep_history=keep_history, spark=spark, master=master)
         self._reopen()
@@ -1193,7 +1185,7 @@ class Lake:
         return DriftRequest(table=table, since=when, minimum=minimum).ask(self)
 
     def _updated(self, **options: Any) -> Update:
-        from lakescope.pipeline.update import update
+        from lakescope.build.update import update
 
         done = update(self.path, **options)
         self._reopen()
@@ -1218,7 +1210,7 @@ class Lake:
 
     @from_one_generation
     def _contradictions(self, progress: Steps | None) -> Results[Finding]:
-        from lakescope.upkeep.deep import deep_check
+        from lakescope.store.deep_check import deep_check
 
         return deep_check(self._index, progress)
 
@@ -1253,7 +1245,7 @@ class _Snapshot:
     def joins(self) -> JoinSearch:
         if self.pool is None:
             return JoinSearch(self.index)
-        from lakescope.shards.search import ShardedOverlaps
+        from lakescope.engines.shards.search import ShardedOverlaps
 
         return JoinSearch(self.index, partial(ShardedOverlaps, pool=self.pool))
 
@@ -1262,38 +1254,38 @@ class _Snapshot:
         parts = self.index, self.joins.inverted, self.joins.overlaps
         if self.pool is None:
             return CorrelationSearch(*parts)
-        from lakescope.shards.search import ShardedCorrelations
+        from lakescope.engines.shards.search import ShardedCorrelations
 
         return ShardedCorrelations(*parts, self.pool)
 
     @once
     def keys(self) -> KeySearch:
         # Sketches are compared by kernels that take a while to load: only for who asks.
-        from lakescope.keys.search import KeySearch
+        from lakescope.engines.keys.search import KeySearch
 
         joins = self.joins if self.index.manifest.summary["join"] is not None else None
         if self.pool is None:
             return KeySearch(self.index, joins)
-        from lakescope.shards.search import ShardedKeys
+        from lakescope.engines.shards.search import ShardedKeys
 
         return ShardedKeys(self.index, joins, self.pool)
 
     @once
     def headers(self) -> HeaderSearch:
-        from lakescope.headers.suggest import HeaderSearch
+        from lakescope.engines.headers.suggest import HeaderSearch
 
         return HeaderSearch(self.index, self.joins.inverted)
 
     @once
     def transforms(self) -> TransformSearch:
-        from lakescope.transforms.lake_wide import TransformSearch
+        from lakescope.engines.transforms.lake_wide import TransformSearch
 
         return TransformSearch(self.index, self.joins)
 
 
 def _pool(index: Index, processes: int) -> Pool:
     """Processes that search an index together; they begin to open it at once."""
-    from lakescope.shards.pool import Pool
+    from lakescope.engines.shards.pool import Pool
 
     pool = Pool(index.location, index.manifest.generation, processes)
     pool.start()
@@ -1301,7 +1293,7 @@ def _pool(index: Index, processes: int) -> Pool:
 
 
 def _header_request(options: Mapping[str, Any]) -> HeaderRequest:
-    from lakescope.headers.suggest import HeaderRequest
+    from lakescope.engines.headers.suggest import HeaderRequest
 
     unknown = set(options) - {field.name for field in fields(HeaderRequest)}
     if unknown:

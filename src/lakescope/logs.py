@@ -57,7 +57,7 @@ class JsonLines(logging.Formatter):
 
 
 def _plain(value: Any) -> Any:
-    from lakescope.sources.redact import scrub
+    from lakescope.sources.io.redact import scrub
 
     if isinstance(value, str):
         return scrub(value).encode("utf-8", "backslashreplace").decode()

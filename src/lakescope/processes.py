@@ -2,7 +2,7 @@
 
 That directory may be a lake: people go there and type a command. Python puts it first on the path of ``python -c`` and
 ``python -m``, so a ``json.py`` among the files would run in place of the real one. Every helper is started by
-:func:`start`, and Spark's Python workers get :func:`safe_environment` (:mod:`lakescope.pipeline.session`).
+:func:`start`, and Spark's Python workers get :func:`safe_environment` (:mod:`lakescope.build.session`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-import lakescope
 
 #: numba reads ``.numba_config.yaml`` in the working directory, from where these may name a folder of compiled code, or
 #: a class that finds one. Variables go before the file; these values are numba's own.
@@ -54,7 +52,7 @@ def search_path(entries: Iterable[str]) -> str:
     An empty entry means that directory, too; what is relative is written out. The directory that this package was
     loaded from stays in any case: without it there is no child.
     """
-    unwanted = {_real(".")} - {_real(Path(lakescope.__file__).parents[1])}
+    unwanted = {_real(".")} - {_real(Path(__file__).parents[1])}
     places = [str(Path(entry).absolute()) for entry in entries if _real(entry) not in unwanted]
     # What holds the sign between two entries cannot be one.
     return os.pathsep.join(place for place in places if os.pathsep not in place)

@@ -93,7 +93,8 @@ def disguised(record: Record) -> list[str]:
     """Frequent values that may stand for a missing one, as far as the most frequent values tell.
 
     A word for nothing that repeats; a number, day or code people write for nothing, at an end of its column where that
-    has an order, and far more frequent than the others. ``lakescope.fds.disguised`` reads the table and finds more.
+    has an order, and far more frequent than the others.
+    ``lakescope.engines.dependencies.disguised`` reads the table and finds more.
     """
     top = record["top"] or []
     return [

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 def on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
     """The records of a batch as a frame."""
-    from lakescope.pipeline.batch import over_numbers
+    from lakescope.build.batch import over_numbers
 
     return over_numbers(spark, batch.count, batch.task, arrow_schema(batch.record))

@@ -232,7 +232,7 @@ class ProfileRequest(Request[TableProfile]):
         from lakescope.store.segment import rows_of
 
         if self.version is not None:
-            from lakescope.history.versions import profile_at
+            from lakescope.engines.history.versions import profile_at
 
             found = TableProfile(*profile_at(lake._index, self.table, self.version), [])
         else:

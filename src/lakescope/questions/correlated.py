@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
+from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.errors import BadRequest
 from lakescope.questions.model import Batch, Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
-from lakescope.search.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.sketches.aggregates import Aggregate
 
 if TYPE_CHECKING:
+    from lakescope.engines.correlations.correlated import CorrelationCriteria
     from lakescope.lake import Lake
-    from lakescope.search.correlated import CorrelationCriteria
 
 #: Columns that a key may have.
 _MOST_COLUMNS = 2
@@ -129,7 +129,7 @@ class CorrelatedRequest(Request[Results[Correlated]]):
     @property
     def criteria(self) -> CorrelationCriteria:
         """What the search must know."""
-        from lakescope.search.correlated import CorrelationCriteria
+        from lakescope.engines.correlations.correlated import CorrelationCriteria
 
         weights = self.weight_join, self.weight_corr
         return CorrelationCriteria(
@@ -175,7 +175,7 @@ class CorrelatedRequest(Request[Results[Correlated]]):
 
     def batch(self, lake: Lake) -> Batch:
         """One question for each column of numbers of the lake by each of its keys."""
-        from lakescope.search.batch import BatchCorrelation, SearchCorrelations
+        from lakescope.engines.correlations.batch import BatchCorrelation, SearchCorrelations
 
         task = SearchCorrelations(*lake._published_as, self.criteria, self.own)
         return Batch(lake._correlations.sketches.pairs, task, BatchCorrelation)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from lakescope.errors import BadRequest
-from lakescope.fds.answers import (
+from lakescope.engines.dependencies.answers import (
     Compared,
     Dependency,
     Effect,
@@ -21,13 +20,14 @@ from lakescope.fds.answers import (
     Unit,
     Violation,
 )
+from lakescope.errors import BadRequest
 from lakescope.questions.model import Batch, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakescope.fds.genuineness import Custom
+    from lakescope.engines.dependencies.genuineness import Custom
     from lakescope.lake import Lake
 
 _OF_A_FILE = (
@@ -123,8 +123,8 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
 
         ``model`` may be a function that fills in missing values.
         """
-        from lakescope.fds.find import dependencies
-        from lakescope.fds.table import TooLarge
+        from lakescope.engines.dependencies.find import dependencies
+        from lakescope.engines.dependencies.table import TooLarge
 
         found = (self.query, self.nulls, self.max_lhs)
         shared: dict[str, Any] = {"error": self.error, "missing": self.missing, "budget": self.budget, "by": self.by}
@@ -134,8 +134,8 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
             except TooLarge:
                 if not spill or (not isinstance(self.query, str) and not hasattr(self.query, "__fspath__")):
                     raise
-        from lakescope.fds.distributed import dependencies_on
-        from lakescope.pipeline.session import spark_session
+        from lakescope.build.session import spark_session
+        from lakescope.engines.dependencies.distributed import dependencies_on
 
         with spark_session(session, self.master) as opened:
             return dependencies_on(opened, *found, **shared)
@@ -159,7 +159,7 @@ class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
     clean: Annotated[Table, "The clean version of the table, with the same columns.", On("cli", names=("CLEAN",))]
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Compared]:
-        from lakescope.fds.compare import EVERY, compare
+        from lakescope.engines.dependencies.compare import EVERY, compare
 
         most = EVERY if self.max_lhs is None else self.max_lhs
         return compare(self.query, self.clean, self.nulls, most, missing=self.missing, budget=self.budget)
@@ -186,7 +186,7 @@ class ViolationsRequest(Request[Results[Violation]]):
     missing: _Missing = ()
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Violation]:
-        from lakescope.fds.violations import parse, violations
+        from lakescope.engines.dependencies.violations import parse, violations
 
         return violations(self.query, *parse(self.dependency), self.nulls, self.missing)
 
@@ -209,7 +209,7 @@ class SplitsRequest(DependencyOptions, Request[Results[Split]]):
     error: _Error = 0.0
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Split]:
-        from lakescope.fds.split import splits
+        from lakescope.engines.dependencies.split import splits
 
         name = Path(self.query.partition("::")[0]).stem if isinstance(self.query, str) else ""
         options = {"error": self.error, "missing": self.missing, "budget": self.budget}
@@ -239,7 +239,7 @@ class ReferenceRequest(Request[Results[Imputed]]):
     seed: _Seed = 1
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Imputed]:
-        from lakescope.fds.reference import reference
+        from lakescope.studies.reference import reference
 
         options = {"missing": self.missing, "budget": self.budget, "bins": self.bins, "seed": self.seed}
         return reference(self.query, max_lhs=self.max_lhs, **options)  # type: ignore[arg-type]
@@ -275,7 +275,7 @@ class StudyRequest(Request[Results[Effect]]):
     seed: _Seed = 1
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Effect]:
-        from lakescope.fds.study import study
+        from lakescope.studies.missing_values import study
 
         try:
             shares = [float(each) for each in self.shares]
@@ -334,7 +334,7 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
 
     def find(self, lake: Lake, spark: SparkSession | None) -> Results[LakeDependency]:
         """Find them with a session, or with one that is started."""
-        from lakescope.fds.lake_wide import lake_dependencies
+        from lakescope.engines.dependencies.lake_wide import lake_dependencies
         from lakescope.questions.batches import on_spark
 
         options: dict[str, Any] = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error}
@@ -347,7 +347,7 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
 
     def batch(self, lake: Lake) -> Batch:
         """Every table by itself: executors read them, each once."""
-        from lakescope.fds.batch import FindDependencies
+        from lakescope.engines.dependencies.batch import FindDependencies
 
         options = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error, "budget": self.budget}
         task = FindDependencies(*lake._published_as, options, self.missing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from lakescope.history.answers import Drift, Version
+from lakescope.engines.history.answers import Drift, Version
 from lakescope.questions.model import LakeTable, Lane, On, Range, Request, Watch, question
 from lakescope.results import Results
 
@@ -31,7 +31,7 @@ class HistoryRequest(Request[Results[Version]]):
     table: Annotated[LakeTable, "Name of the table, also of one that is gone.", On("cli", names=("TABLE",))]
 
     def answer(self, lake: Lake, watch: Watch) -> Results[Version]:
-        from lakescope.history.versions import history
+        from lakescope.engines.history.versions import history
 
         return history(lake._index, self.table)
 
@@ -72,6 +72,6 @@ class DriftRequest(Request[Results[Drift]]):
         return "long" if self.table is None else "quick"
 
     def answer(self, lake: Lake, watch: Watch) -> Results[Drift]:
-        from lakescope.history.drift import drift
+        from lakescope.engines.history.drift import drift
 
         return drift(lake._index, self.table, since=self.since, minimum=self.minimum)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from lakescope.keys.answers import Estimator, Inclusion
+from lakescope.engines.keys.answers import Estimator, Inclusion
 from lakescope.questions.model import Batch, LakeTable, NotOn, On, Range, Request, Watch, question
 from lakescope.results import Results
 
@@ -96,8 +96,8 @@ class InclusionsRequest(Request[Results[Inclusion]]):
 
     def batch(self, lake: Lake) -> Batch:
         """All pairs of the lake: a task for every part of its columns."""
-        from lakescope.keys.batch import SearchInclusions
-        from lakescope.pipeline.batch import MOST_TASKS
+        from lakescope.build.batch import MOST_TASKS
+        from lakescope.engines.keys.batch import SearchInclusions
 
         summary = lake._index.manifest.summary
         parts = max(1, min(MOST_TASKS, int(summary["columns"])))

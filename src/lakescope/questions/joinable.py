@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from lakescope.engines.joins.answers import Engine, Joinable, JoinRank
 from lakescope.questions.model import Batch, Column, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
-from lakescope.search.answers import Engine, Joinable, JoinRank
 
 if TYPE_CHECKING:
+    from lakescope.engines.joins.joinable import JoinCriteria
     from lakescope.lake import Lake
-    from lakescope.search.joinable import JoinCriteria
-    from lakescope.search.query import QueryColumn
+    from lakescope.tables.query import QueryColumn
 
 #: How many are found unless more are asked for.
 FOUND = 10
@@ -78,7 +78,7 @@ class JoinableRequest(Request[Results[Joinable]]):
     @property
     def criteria(self) -> JoinCriteria:
         """What the search must know."""
-        from lakescope.search.joinable import JoinCriteria
+        from lakescope.engines.joins.joinable import JoinCriteria
 
         k = FOUND if self.k is None and self.threshold is None else self.k
         return JoinCriteria(k, self.threshold, self.verify, self.engine, self.rank)
@@ -98,7 +98,7 @@ class JoinableRequest(Request[Results[Joinable]]):
 
     def batch(self, lake: Lake, queries: Sequence[str | tuple[str, str | None]] | None) -> Batch:
         """One question for each of many columns: those that are named, or all plausible ones of the lake."""
-        from lakescope.search.batch import BatchJoin, SearchColumns, asked_about
+        from lakescope.engines.joins.batch import BatchJoin, SearchColumns, asked_about
 
         asked = tuple(asked_about(lake._joins, lake.tables()["table"].to_pylist(), queries))
         return Batch(len(asked), SearchColumns(*lake._published_as, asked, self.criteria, self.own), BatchJoin)

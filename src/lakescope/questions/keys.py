@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from lakescope.keys.answers import DiagramForm, Estimator, ForeignKey, Method, PrimaryKey
+from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Method, PrimaryKey
 from lakescope.questions.model import LakeTable, NotOn, On, Range, Request, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
-    from lakescope.keys.foreign import Schema
+    from lakescope.engines.keys.foreign import Schema
     from lakescope.lake import Lake
 
 
@@ -70,7 +70,7 @@ class ForeignKeysRequest(KeyOptions, Request[Results[ForeignKey]]):
     table: Annotated[LakeTable | None, "Only references of this table, or to it."] = None
 
     def answer(self, lake: Lake, watch: Watch) -> Results[ForeignKey]:
-        from lakescope.keys.search import foreign_results
+        from lakescope.engines.keys.search import foreign_results
 
         if self.table is not None:
             lake.location(self.table)  # refuses what is not there
@@ -104,7 +104,7 @@ class PrimaryKeysRequest(KeyOptions, Request[Results[PrimaryKey]]):
     """Which columns are the key of each table: what others refer to, else what looks most like one."""
 
     def answer(self, lake: Lake, watch: Watch) -> Results[PrimaryKey]:
-        from lakescope.keys.search import primary_results
+        from lakescope.engines.keys.search import primary_results
 
         return primary_results(self.schema(lake))
 

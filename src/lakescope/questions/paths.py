@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from lakescope.engines.joins.answers import JoinPath
 from lakescope.questions.model import Column, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
-from lakescope.search.answers import JoinPath
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
@@ -55,7 +55,7 @@ class JoinPathsRequest(Request[Results[JoinPath]]):
     ] = 0.5
 
     def answer(self, lake: Lake, watch: Watch) -> Results[JoinPath]:
-        from lakescope.search.paths import join_paths
+        from lakescope.engines.joins.paths import join_paths
 
         columns, table = lake._query(self.query, self.on)
         starts = [column for column in columns if column.plausible or self.on is not None]

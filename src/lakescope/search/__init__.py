@@ -1,1 +1,1 @@
-"""Searching the lake by value: joinable columns, exactly and approximately, from one inverted index."""
+"""Modules on their way to another room."""

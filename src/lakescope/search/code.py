@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from lakescope.engines.joins.answers import DIALECTS
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.search.answers import DIALECTS
 from lakescope.search.reading_code import (
     FRAME,
     Reader,
@@ -118,7 +118,7 @@ def _signed(side: Side) -> bool:
 
 def known(query: Any, side: Side) -> Side:
     """The side of a query from outside the lake, with what its first cells tell of how its values are written."""
-    from lakescope.search.reading import opened
+    from lakescope.tables.reading import opened
 
     with suppress(LakescopeError), opened(query) as batches:
         for batch in islice(batches, 1):

@@ -15,12 +15,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from lakescope.errors import LakescopeError
-from lakescope.sources import csv_file, files
-from lakescope.sources.discover import Found, discover
-from lakescope.sources.encoding import is_utf8
-from lakescope.sources.files import display, local_path
-from lakescope.sources.locations import MARK, catalogue_uri, is_file_uri, readings
-from lakescope.sources.postgres_uri import Address, table_name
+from lakescope.sources.databases.postgres_uri import Address, table_name
+from lakescope.sources.discover import discover
+from lakescope.sources.formats import csv_file
+from lakescope.sources.io import files
+from lakescope.sources.io.encoding import is_utf8
+from lakescope.sources.io.files import display, local_path
+from lakescope.sources.io.locations import MARK, catalogue_uri, is_file_uri, readings
+from lakescope.sources.source_table import SourceTable
 from lakescope.untrusted import parsed
 
 #: What a table in memory goes by.
@@ -214,7 +216,7 @@ def _by_lakescope(side: Side, dialect: str, why: str) -> Reader:
 
 
 @lru_cache(maxsize=256)
-def _looked_up(path: str, stamp: tuple[object, ...]) -> Found | None:
+def _looked_up(path: str, stamp: tuple[object, ...]) -> SourceTable | None:
     try:
         found, _ = discover([path])
     except (LakescopeError, OSError):
@@ -222,7 +224,7 @@ def _looked_up(path: str, stamp: tuple[object, ...]) -> Found | None:
     return found[0] if len(found) == 1 else None
 
 
-def _found(path: str) -> Found | None:
+def _found(path: str) -> SourceTable | None:
     return _looked_up(path, _stamp(path))
 
 
@@ -238,13 +240,13 @@ def _stamp(path: str) -> tuple[object, ...]:
 # --- delimited text ---------------------------------------------------------------------------------------------------
 
 
-def layout_of(side: Side, found: Found) -> Layout:
+def layout_of(side: Side, found: SourceTable) -> Layout:
     """How a file of delimited text is cut into cells, detected as the scan does."""
     return _layout(found, side.odd, _stamp(side.path))
 
 
 @lru_cache(maxsize=256)
-def _layout(found: Found, odd: bool | None, stamp: tuple[object, ...]) -> Layout:
+def _layout(found: SourceTable, odd: bool | None, stamp: tuple[object, ...]) -> Layout:
     uri = found.parts[0][0]
     try:
         dialect, head, bom, converted = csv_file.first_of(uri, found.compression)
@@ -297,7 +299,7 @@ def _encoding(head: bytes, fallback: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=256)
-def _told(found: Found) -> bool:
+def _told(found: SourceTable) -> bool:
     """Whether reading a file, if that does not take long, tells of anything that readers do not agree about."""
     from lakescope import sources
 
@@ -313,7 +315,7 @@ def _told(found: Found) -> bool:
     return any(code not in (*_HARMLESS, "encoding") for code in told)
 
 
-def _csv(side: Side, found: Found, dialect: str) -> Reader:
+def _csv(side: Side, found: SourceTable, dialect: str) -> Reader:
     layout = layout_of(side, found)
     trouble = layout.trouble or _untold(layout, found, dialect)
     if trouble:
@@ -323,7 +325,7 @@ def _csv(side: Side, found: Found, dialect: str) -> Reader:
     )
 
 
-def _untold(layout: Layout, found: Found, dialect: str) -> str:
+def _untold(layout: Layout, found: SourceTable, dialect: str) -> str:
     """Why a system cannot read a file that others can, if so."""
     if layout.compression:
         ending = files.path_of(found.parts[0][0]).endswith(_ENDINGS.get(layout.compression, ("?",)))
@@ -400,7 +402,7 @@ def _csv_python(path: str, layout: Layout) -> Reader:
 # --- other files ------------------------------------------------------------------------------------------------------
 
 
-def _paths(side: Side, found: Found) -> list[str]:
+def _paths(side: Side, found: SourceTable) -> list[str]:
     """The files of a table: itself, or those of a directory, by a pattern if they are many."""
     paths = [display(uri) for uri, _ in found.parts]
     if len(paths) > 8 and len({(PurePosixPath(path).parent, PurePosixPath(path).suffix) for path in paths}) == 1:
@@ -408,7 +410,7 @@ def _paths(side: Side, found: Found) -> list[str]:
     return paths if len(paths) > 1 else [side.path if paths[0].endswith(side.path) else paths[0]]
 
 
-def _parquet(side: Side, found: Found, dialect: str) -> Reader:
+def _parquet(side: Side, found: SourceTable, dialect: str) -> Reader:
     if side.odd or not _has_column(side, found):
         return _by_lakescope(side, dialect, "its columns lie within others" if not side.odd else "it is damaged")
     paths = _paths(side, found)
@@ -427,7 +429,7 @@ def _parquet(side: Side, found: Found, dialect: str) -> Reader:
     return _by_lakescope(side, dialect, "")
 
 
-def _has_column(side: Side, found: Found) -> bool:
+def _has_column(side: Side, found: SourceTable) -> bool:
     """Whether a file of Parquet itself has the column, which may be a field of another one."""
     if "." not in side.column:
         return True
@@ -435,7 +437,7 @@ def _has_column(side: Side, found: Found) -> bool:
     return schema is not None and side.column in schema.names
 
 
-def _schema_of(found: Found) -> Any:
+def _schema_of(found: SourceTable) -> Any:
     """The schema of the first file of a table of Parquet; None if it is not local or cannot be read."""
     import pyarrow.parquet as pq
 
@@ -449,7 +451,7 @@ def _schema_of(found: Found) -> Any:
         return None
 
 
-def _json(side: Side, found: Found, dialect: str) -> Reader:
+def _json(side: Side, found: SourceTable, dialect: str) -> Reader:
     trouble = "some of its rows or cells are not like the others" if side.odd else ""
     if len(found.parts) > 1:
         trouble = "it consists of several files"
@@ -471,13 +473,13 @@ def _json(side: Side, found: Found, dialect: str) -> Reader:
     return Reader(f"spark.read.json({side.path!r}{'' if lines else ', multiLine=True'})")
 
 
-def _is_lines(found: Found) -> bool:
+def _is_lines(found: SourceTable) -> bool:
     with files.open_stream(found.parts[0][0], found.compression) as stream:
         return not stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 @lru_cache(maxsize=256)
-def _is_even(found: Found, *, lines: bool) -> bool:
+def _is_even(found: SourceTable, *, lines: bool) -> bool:
     """Whether records of JSON have no list and each field one type, as polars wants it; judged by the beginning."""
     with files.open_stream(found.parts[0][0], found.compression) as stream:
         text = stream.read(_WHOLE).decode("utf-8-sig", "replace")
@@ -503,7 +505,7 @@ def _note_types(value: object, place: str, types: dict[str, set[str]]) -> None:
             _note_types(inner, f"{place}/{key}", types)
 
 
-def _orc(side: Side, dialect: str, found: Found) -> Reader:
+def _orc(side: Side, dialect: str, found: SourceTable) -> Reader:
     paths = _paths(side, found)
     if "." in side.column or side.odd or len(paths) > 1 or files.local_path(found.parts[0][0]) is None:
         return _by_lakescope(side, dialect, "")
@@ -517,7 +519,7 @@ def _orc(side: Side, dialect: str, found: Found) -> Reader:
     return _by_lakescope(side, dialect, "")
 
 
-def _arrow(side: Side, dialect: str, found: Found) -> Reader:
+def _arrow(side: Side, dialect: str, found: SourceTable) -> Reader:
     paths = _paths(side, found)
     if "." in side.column or side.odd or len(paths) > 1 or not _is_feather(found):
         return _by_lakescope(side, dialect, "")
@@ -533,7 +535,7 @@ def _arrow(side: Side, dialect: str, found: Found) -> Reader:
     return _by_lakescope(side, dialect, "")
 
 
-def _is_feather(found: Found) -> bool:
+def _is_feather(found: SourceTable) -> bool:
     """Whether an Arrow file is one that may be read in any order, not a stream."""
     if found.compression or files.local_path(found.parts[0][0]) is None:
         return False

@@ -1,1 +1,1 @@
-"""The lake in a browser and over HTTP: one service layer, and two thin faces over it."""
+"""Modules on their way to another room."""

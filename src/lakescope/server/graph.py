@@ -15,10 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
+from lakescope.array_types import F64, I64
+
 Record = dict[str, Any]
 
 #: Tables that are drawn at most: the ones with the most links.

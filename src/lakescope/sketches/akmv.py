@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from lakescope.array_types import I64, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Interval, Traits, check_between, z_score
+from lakescope.sketches.counter import Counter, Interval, Traits, check_between, z_score
 from lakescope.sketches.kernels import frequent_combine
 
 

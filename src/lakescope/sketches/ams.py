@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64, U64
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between
+from lakescope.sketches.counter import Counter, Traits, check_between
 from lakescope.sketches.kernels import ams_update, mix
 
 #: Bits that hold a number of trailing zeros of a 64-bit hash.

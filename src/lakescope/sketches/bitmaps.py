@@ -12,8 +12,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64, U64
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between, check_positive
+from lakescope.sketches.counter import Counter, Traits, check_between, check_positive
 from lakescope.sketches.kernels import bits_contain, bits_update
 
 #: Empty bits that must be expected at the largest count, so that the map does not fill up by chance.

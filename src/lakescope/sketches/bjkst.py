@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from lakescope.array_types import I64, U64
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between
+from lakescope.sketches.counter import Counter, Traits, check_between
 from lakescope.sketches.hashset import HashSet
 
 #: Fingerprint and level, as the literature counts them.

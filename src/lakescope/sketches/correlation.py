@@ -12,15 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from lakescope.array_types import F64, I32, I64, U64
 from lakescope.sketches import codec
 from lakescope.sketches import correlation_kernels as k
-
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
-I32 = npt.NDArray[np.int32]
-F64 = npt.NDArray[np.float64]
 
 #: Keys of a sketch, if nothing else is said.
 KEYS = 512

@@ -14,14 +14,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from lakescope.array_types import I64, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
 
 #: Distinct values a counter is sized for where nothing is said.
 N_MAX = 1_000_000_000

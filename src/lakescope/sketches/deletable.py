@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between
+from lakescope.sketches.counter import Counter, Traits, check_between
 from lakescope.sketches.ertl import improved_estimate
 from lakescope.sketches.kernels import hll_runs
 from lakescope.sketches.loglog import Registers, register_histogram

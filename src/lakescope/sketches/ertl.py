@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
+from lakescope.array_types import F64
 
 _ALPHA_INFINITY = 0.5 / math.log(2.0)
 

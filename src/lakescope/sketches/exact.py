@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lakescope.array_types import I64, U64
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits
+from lakescope.sketches.counter import Counter, Traits
 from lakescope.sketches.kernels import frequent_combine
 
 _PENDING = 1 << 20

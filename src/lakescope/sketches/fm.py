@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from lakescope.array_types import I64, U64
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits, check_between
+from lakescope.sketches.counter import Counter, Traits, check_between
 from lakescope.sketches.kernels import fm_update, mix, pcsa_update, trailing_ones
 
 PHI = 0.77351

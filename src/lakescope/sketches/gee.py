@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from lakescope.array_types import I64, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Traits
+from lakescope.sketches.counter import Counter, Traits
 from lakescope.sketches.exact import Exact
 
 

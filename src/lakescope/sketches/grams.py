@@ -9,14 +9,12 @@ fair sample of what it holds of the column's.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from lakescope.array_types import U64
 from lakescope.sketches import codec
 from lakescope.sketches.gram_kernels import SEVERAL, cut_cells, put_grams
 from lakescope.values.alphabet import bare_table
 from lakescope.values.cells import Cells
-
-U64 = npt.NDArray[np.uint64]
 
 #: Q-grams of a sketch, if nothing else is said.
 GRAMS = 1024

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from lakescope.array_types import U64
 from lakescope.sketches.kernels import set_add, set_values
-
-U64 = npt.NDArray[np.uint64]
 
 _FIRST_SLOTS = 256
 _NO_LIMIT = 1 << 62

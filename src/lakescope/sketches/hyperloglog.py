@@ -14,9 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64, U32, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, U64, Counter, Interval, Traits, check_between, z_score
+from lakescope.sketches.counter import Counter, Interval, Traits, check_between, z_score
 from lakescope.sketches.ertl import improved_estimate, ml_estimate
 from lakescope.sketches.kernels import hll_dense_update, hll_sparse_entries, hll_sparse_to_dense
 from lakescope.sketches.loglog import REGISTER_BITS, Registers, raw_estimate, register_histogram
@@ -31,7 +32,6 @@ _THRESHOLDS = (
 )
 _NEIGHBOURS = 6
 
-U32 = npt.NDArray[np.uint32]
 Estimator = Literal["improved", "ml", "bias"]
 
 

@@ -13,9 +13,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
-from lakescope.sketches.counter import I64, N_MAX, U64, Counter, Traits, check_between, check_positive
+from lakescope.sketches.counter import N_MAX, Counter, Traits, check_between, check_positive
 from lakescope.sketches.ertl import improved_estimate, ml_estimate
 from lakescope.sketches.kernels import hll_dense_update
 

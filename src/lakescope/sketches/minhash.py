@@ -12,14 +12,11 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from lakescope.array_types import U32, U64
 from lakescope.errors import BadRequest
 from lakescope.sketches import codec
 from lakescope.values import jit
-
-U32 = npt.NDArray[np.uint32]
-U64 = npt.NDArray[np.uint64]
 
 #: Positions of the signatures of an index.
 PERMUTATIONS = 256

@@ -8,11 +8,8 @@ most of a skewed column on one side, and unlike the median it survives columns t
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
-Bits = npt.NDArray[np.bool_]
+from lakescope.array_types import F64, U64, Bools
 
 #: Rows of the words of a column: above the balanced cut, present, above the mean, below the mean.
 ABOVE, PRESENT, OVER, UNDER = range(4)
@@ -42,7 +39,7 @@ def sides(values: F64) -> U64:
     return packed(bits)
 
 
-def packed(bits: Bits) -> U64:
+def packed(bits: Bools) -> U64:
     """Rows of bits as words."""
     rows, n = bits.shape
     words = np.zeros((rows, -(-n // 64) * 8), np.uint8)

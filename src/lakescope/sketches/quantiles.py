@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import F64
 from lakescope.sketches import codec
-
-F64 = npt.NDArray[np.float64]
 
 #: Values held exactly before the first compaction.
 EXACT = 4096

@@ -18,28 +18,28 @@ from lakescope.errors import LakescopeError, SourceError
 from lakescope.sources.model import Batch, Report, Unit
 
 if TYPE_CHECKING:
-    from lakescope.sources.discover import Found
+    from lakescope.sources.source_table import SourceTable
 
 #: What tells apart the tables that one file holds, even those of the same name.
 Part = tuple[str, int | None, str | None, str | None]
 
 _MODULES = {
-    "csv": "csv_file",
-    "json": "json_lines",
-    "jsonl": "json_lines",
-    "parquet": "parquet",
-    "arrow": "arrow_ipc",
-    "orc": "orc",
-    "excel": "excel",
-    "sqlite": "sqlite",
-    "duckdb": "duckdb_file",
-    "postgresql": "postgres",
-    "delta": "delta",
-    "iceberg": "iceberg",
+    "csv": "formats.csv_file",
+    "json": "formats.json_lines",
+    "jsonl": "formats.json_lines",
+    "parquet": "formats.parquet",
+    "arrow": "formats.arrow_ipc",
+    "orc": "formats.orc",
+    "excel": "formats.excel",
+    "sqlite": "databases.sqlite",
+    "duckdb": "databases.duckdb_file",
+    "postgresql": "databases.postgres",
+    "delta": "lakehouses.delta",
+    "iceberg": "lakehouses.iceberg",
 }
 
 
-def plan(found: Found, target_bytes: int) -> list[Unit]:
+def plan(found: SourceTable, target_bytes: int) -> list[Unit]:
     """Cut a table that was found into units of about ``target_bytes``; a workbook or database gives several tables.
 
     Two of those may have the same name: :func:`part_of` tells units of one from units of the other.
@@ -100,8 +100,8 @@ def _told(error: BaseException, table: str, uri: str) -> BaseException:
 
     A local file is named by its path within the lake: where the lake lies is no business of who only asks.
     """
-    from lakescope.sources.files import display, reason_of
-    from lakescope.sources.limits import too_large
+    from lakescope.sources.io.files import display, reason_of
+    from lakescope.sources.io.limits import too_large
 
     place, name = display(uri), _within(table, uri)
     if isinstance(error, SourceError) and place != name and place in error.message:
@@ -117,7 +117,7 @@ def _told(error: BaseException, table: str, uri: str) -> BaseException:
 
 def _within(table: str, uri: str) -> str:
     """The file of a table as a path within the lake; one that is elsewhere by its URI."""
-    from lakescope.sources.files import display, local_path
+    from lakescope.sources.io.files import display, local_path
 
     place = display(uri)
     if local_path(uri) is None:
@@ -128,8 +128,8 @@ def _within(table: str, uri: str) -> str:
 
 def _advice(error: BaseException) -> tuple[str, str]:
     """A hint, and the code the problem is filed under."""
-    from lakescope.sources.files import NotRegular
-    from lakescope.sources.limits import Unbelievable
+    from lakescope.sources.io.files import NotRegular
+    from lakescope.sources.io.limits import Unbelievable
 
     if isinstance(error, NotRegular):
         return "it took the place of a file that was found there: put the file back and index again", "special-file"

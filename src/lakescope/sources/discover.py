@@ -16,50 +16,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 import xxhash
 
-from lakescope.sources import files, formats, postgres_uri, table_formats, walk
-from lakescope.sources.files import Entry
-from lakescope.sources.formats import Judgement, Name
-from lakescope.sources.journals import journals_of
-from lakescope.sources.locations import is_file_uri
+from lakescope.sources import file_types as formats
+from lakescope.sources.databases import postgres_uri
+from lakescope.sources.databases.journals import journals_of
+from lakescope.sources.file_types import Judgement, Name
+from lakescope.sources.io import files, walk
+from lakescope.sources.io.files import Entry
+from lakescope.sources.io.locations import is_file_uri
+from lakescope.sources.io.walk import Listing, matches
+from lakescope.sources.lakehouses import table_formats
 from lakescope.sources.model import Problem
-from lakescope.sources.walk import Listing, matches
+from lakescope.sources.source_table import PARTITION, SourceTable
 
 _GLOB = re.compile(r"[*?\[]")
 _REMOTE_GLOB = re.compile(r"[*\[]")
 _PART = re.compile(r"part-(?:[rm]-)?\d+|part\.\d+(?:\.|$)")
-_PARTITION = re.compile(r"([^=]+)=(.*)", re.DOTALL)
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _THREADS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A table that was found: its name in the lake, where it is and of what files it consists."""
-
-    table: str
-    uri: str
-    format: str
-    compression: str | None
-    size: int
-    modified: float
-    parts: tuple[tuple[str, int], ...]
-    version: str = ""
-
-    def options(self, uri: str) -> dict[str, Any]:
-        """Options every unit of a part needs: ``constants`` holds the columns its path spells (``year=2021/``)."""
-        if uri == self.uri:
-            return {}
-        constants: dict[str, str | None] = {}
-        for folder in files.relative(uri, self.uri).split("/")[:-1]:
-            if match := _PARTITION.fullmatch(folder):
-                value = unquote(match[2])
-                constants[files.readable(unquote(match[1]))] = None if value == _NO_VALUE else files.readable(value)
-        return {"constants": constants} if constants else {}
 
 
 @dataclass(slots=True)
@@ -67,11 +43,11 @@ class _Root:
     """What one location holds."""
 
     label: str
-    found: list[Found] = field(default_factory=list)
+    found: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
-def discover(locations: Sequence[str]) -> tuple[list[Found], list[Problem]]:
+def discover(locations: Sequence[str]) -> tuple[list[SourceTable], list[Problem]]:
     """Find the tables of all locations: directories, globs, single files, URIs. Order and names are deterministic."""
     roots: list[_Root] = []
     seen: set[str] = set()
@@ -101,7 +77,7 @@ def _unlisted(location: str) -> str:
 def _look(location: str) -> _Root:
     """Everything at one location."""
     if postgres_uri.is_postgres(location):
-        from lakescope.sources.postgres_tables import look
+        from lakescope.sources.databases.postgres_tables import look
 
         there = look(location)
         return _Root(there.label, there.found, there.problems)
@@ -189,7 +165,7 @@ def _single(entry: Entry, label: str) -> Listing:
     return listing
 
 
-def _tables(base: str, listing: Listing, pattern: Sequence[str], *, single: bool) -> list[Found]:
+def _tables(base: str, listing: Listing, pattern: Sequence[str], *, single: bool) -> list[SourceTable]:
     """Group the files of a listing into tables."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     alone: list[Entry] = []
@@ -208,7 +184,7 @@ def _tables(base: str, listing: Listing, pattern: Sequence[str], *, single: bool
     judged = _judge_all(alone, groups)
     documents: list[str] = []
     found = [
-        Found(
+        SourceTable(
             *(files.readable(entry.path), entry.uri, judgement.format, judgement.compression),
             *(entry.size, entry.modified, ((entry.uri, entry.size),), _version([entry], judgement.format)),
         )
@@ -239,7 +215,7 @@ def _table_folder(path: str, base: str, marked: set[str]) -> str | None:
         promised = Name.of(name)
         if promised.format in formats.JOINABLE and promised.extension not in formats.VAGUE:
             return here
-        if below and all(_PARTITION.fullmatch(folder) for folder in below):
+        if below and all(PARTITION.fullmatch(folder) for folder in below):
             return here
         if not below and here in marked:
             return here
@@ -333,10 +309,10 @@ def _one_table(
     judged: dict[str, Judgement | Exception],
     listing: Listing,
     documents: list[str],
-) -> list[Found]:
+) -> list[SourceTable]:
     """A directory that is one table: the files of its commonest format, in the order of their paths."""
     by_format: dict[tuple[str, str | None], list[Entry]] = defaultdict(list)
-    strangers: list[Found] = []
+    strangers: list[SourceTable] = []
     filled = [entry for entry in entries if entry.size] or entries
     for entry in filled:
         judgement = _accept(listing, entry, judged[entry.uri], documents)
@@ -354,7 +330,9 @@ def _one_table(
         if key == main:
             continue
         strangers += [
-            Found(files.readable(e.path), e.uri, *key, e.size, e.modified, ((e.uri, e.size),), _version([e], key[0]))
+            SourceTable(
+                files.readable(e.path), e.uri, *key, e.size, e.modified, ((e.uri, e.size),), _version([e], key[0])
+            )
             for e in parts
         ]
     if main is None:
@@ -363,7 +341,7 @@ def _one_table(
         detail = f"{len(strangers)} files differ in format from the other parts: each is a table of its own"
         listing.tell(name, "warning", "mixed-formats", detail, len(strangers))
     parts = by_format[main]
-    table = Found(
+    table = SourceTable(
         *(name, files.child(base, folder), *main),
         *(sum(entry.size for entry in parts), max(entry.modified for entry in parts)),
         tuple((entry.uri, entry.size) for entry in parts),
@@ -382,7 +360,7 @@ def _own(folder: str, entries: list[Entry], listing: Listing) -> list[Entry]:
     return [entry for entry in entries if not table_formats.is_stray(entry.path[begin:])]
 
 
-def _formatted_table(base: str, folder: str, form: str, entries: list[Entry], listing: Listing) -> list[Found]:
+def _formatted_table(base: str, folder: str, form: str, entries: list[Entry], listing: Listing) -> list[SourceTable]:
     """A directory that is a table of Delta or Iceberg; which of its files count is seen when it is planned."""
     name = files.readable(folder) or listing.label
     uri = files.child(base, folder) if folder else base
@@ -392,7 +370,7 @@ def _formatted_table(base: str, folder: str, form: str, entries: list[Entry], li
         listing.tell(name, "error", "table-format", f"its state cannot be read: {files.reason_of(error)}")
         return []
     size = sum(entry.size for entry in entries if entry.path.endswith(".parquet"))
-    return [Found(name, uri, form, None, size, state.modified, ((uri, size),), state.version)]
+    return [SourceTable(name, uri, form, None, size, state.modified, ((uri, size),), state.version)]
 
 
 def _version(entries: Iterable[Entry], form: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakescope.errors import BadRequest, LakescopeError, SourceError
-from lakescope.sources.files import reason_of
+from lakescope.sources.io.files import reason_of
 from lakescope.values.arrays import column_of, valid
 
 #: Name of the column when a bare array or series is passed.
@@ -30,7 +30,7 @@ def as_batches(obj: Any) -> Iterator[Any]:
             empty = False
             yield batch
         if empty:
-            from lakescope.sources.arrow_batches import empty_batch
+            from lakescope.sources.formats.arrow_batches import empty_batch
 
             yield empty_batch(reader.schema)
     except LakescopeError:
@@ -148,7 +148,7 @@ def _from_series(name: str, series: Any) -> Any:
 
 def _faithful(relation: Any) -> Any:
     """A relation of DuckDB; its types that lose something in Arrow are written by DuckDB."""
-    from lakescope.sources.duckdb_file import selected
+    from lakescope.sources.databases.duckdb_file import selected
 
     kinds = [str(kind) for kind in relation.types]
     wanted = [selected(name, kind) for name, kind in zip(relation.columns, kinds, strict=True)]

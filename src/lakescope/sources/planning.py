@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 from lakescope.sources.model import Unit
 
 if TYPE_CHECKING:
-    from lakescope.sources.discover import Found
+    from lakescope.sources.source_table import SourceTable
 
 #: Answers how heavy the pieces of a file are, in their order.
 Weigh = Callable[[str], list[int]]
 
 
-def options_of(found: Found, uri: str) -> dict[str, Any]:
+def options_of(found: SourceTable, uri: str) -> dict[str, Any]:
     """Options of every unit of a part: columns that its path spells, and its compression if it has one."""
     options = found.options(uri)
     return {**options, "compression": found.compression} if found.compression else options
 
 
-def plan_pieces(found: Found, target_bytes: int, reader: str, weigh: Weigh) -> list[Unit]:
+def plan_pieces(found: SourceTable, target_bytes: int, reader: str, weigh: Weigh) -> list[Unit]:
     """Units of a format whose files consist of pieces (row groups, stripes, batches); option ``pieces`` is their range.
 
     A small or compressed file is one unit and is not opened here: a lake of many small files is planned without a read.

@@ -20,6 +20,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I64
 from lakescope.errors import IndexDamaged
 from lakescope.store import disk
 from lakescope.store.manifest import SegmentFile, file_checksum
@@ -31,7 +32,6 @@ _COPY_BYTES = 1 << 22
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
-I64 = npt.NDArray[np.int64]
 #: Bytes of a file that hold its head, whatever arrays it has.
 HEAD_BYTES = 4096
 

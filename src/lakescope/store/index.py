@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
+from lakescope.array_types import I32, I64
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
-from lakescope.sources.files import local_path
+from lakescope.sources.io.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
 from lakescope.store.kept import Kept
 from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
@@ -48,8 +49,6 @@ from lakescope.untrusted import parsed
 if TYPE_CHECKING:
     from lakescope.store.remote import RemoteFiles, Traffic, Uri
 
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
 
 _TRIES = 5
 #: Records of tables that are kept once they were asked for.

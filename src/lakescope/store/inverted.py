@@ -14,14 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import I32, I64, U64
 from lakescope.errors import IndexDamaged
 from lakescope.once import once
 from lakescope.store.arrays import Array, Arrays, PartArrays, lazily, need
 from lakescope.store.index import Index
-
-I32 = npt.NDArray[np.int32]
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

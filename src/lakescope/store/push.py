@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.sources import files
+from lakescope.sources.io import files
 from lakescope.store.index import Index
 from lakescope.store.manifest import MANIFEST, Manifest
 

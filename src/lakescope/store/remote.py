@@ -21,18 +21,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from lakescope.array_types import I64
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.once import once
-from lakescope.sources import files
+from lakescope.sources.io import files
 from lakescope.store.cache import blocks_bytes, blocks_folder, trim
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
 from lakescope.store.mapped import MappedFile, MappedFiles, recalled
-
-I64 = npt.NDArray[np.int64]
 
 #: Bytes of a block: what is fetched at least. A look-up of a value reads few bytes, a request takes as long as many.
 BLOCK = 1 << 15

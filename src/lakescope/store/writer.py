@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lakescope.errors import BadRequest, IndexLocked, LakescopeError, WriteFailed
-from lakescope.sources.files import display
+from lakescope.sources.io.files import display
 from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, SegmentFile
 

@@ -1,1 +1,1 @@
-"""Joins of tables whose keys are written differently: programs learnt from the tables alone (Auto-Join)."""
+"""Modules on their way to another room."""

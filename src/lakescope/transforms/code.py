@@ -12,13 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from lakescope.errors import BadRequest
-from lakescope.report.text import STEERING
-from lakescope.search.code import as_sql
-from lakescope.search.reading_code import Reader, text_reader
-from lakescope.transforms.evaluate import BETWEEN
-from lakescope.transforms.program import Constant, Expression, Operator, Piece
-from lakescope.transforms.steps import (
+from lakescope.engines.transforms.evaluate import BETWEEN
+from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece
+from lakescope.engines.transforms.steps import (
     INITIALS,
     MONTH_FORMS,
     RUNS,
@@ -32,10 +28,14 @@ from lakescope.transforms.steps import (
     Split,
     Step,
 )
+from lakescope.errors import BadRequest
+from lakescope.report.text import STEERING
+from lakescope.search.code import as_sql
+from lakescope.search.reading_code import Reader, text_reader
 from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 
 if TYPE_CHECKING:
-    from lakescope.transforms.plan import Plan
+    from lakescope.engines.transforms.plan import Plan
 
 DIALECTS = ("python", "spark", "sql", "duckdb", "polars")
 #: A pattern of at most so many last characters.

@@ -13,17 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from lakescope.array_types import F64, I32, U8, U64
 from lakescope.values import jit
 from lakescope.values.alphabet import SPACES
 from lakescope.values.canonical import Kind, Value, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import HASH_SEED
 from lakescope.values.text import TextColumn, read_only
-
-U8 = npt.NDArray[np.uint8]
-I32 = npt.NDArray[np.int32]
-U64 = npt.NDArray[np.uint64]
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lakescope.array_types import U64
 from lakescope.values import kernels
 from lakescope.values.arrays import arrays_of
 from lakescope.values.canonical import Kind, canonical, decode
@@ -19,8 +20,6 @@ from lakescope.values.characters import character_table
 from lakescope.values.hashing import hash_text
 from lakescope.values.text import read_only
 from lakescope.values.typed import Cells, cells, integers
-
-U64 = npt.NDArray[np.uint64]
 
 
 def hashes_of(values: Any) -> Iterator[U64]:

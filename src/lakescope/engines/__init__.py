@@ -1,0 +1,1 @@
+"""Who answers: one folder a field, with modules named as in the papers."""

@@ -1,0 +1,63 @@
+"""What is told of joins and correlations: the records and the choices, light to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+#: How joins are searched: by costs, exactly, or by estimates alone.
+Engine = Literal["auto", "exact", "lsh"]
+#: What comes first among joins.
+JoinRank = Literal["overlap", "significance"]
+#: Systems that code of a join is written for.
+Dialect = Literal["duckdb", "polars", "spark", "sql"]
+
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+
+
+@dataclass(frozen=True, slots=True)
+class Joinable:
+    """A column of the lake that joins with a column of the query.
+
+    ``containment`` is the share of the query's distinct values that it holds, between ``low`` and ``high``, which
+    are equal if the answer is ``exact``; ``reverse`` the share of its own values that the query holds, ``coverage``
+    the share of the query's rows that find a partner. ``expected`` is the overlap that unrelated columns would have,
+    ``p`` the chance of such an overlap among as many columns as the lake has, ``reasons`` say why. ``quality`` is a
+    word for how well the columns fit: high, good, moderate, poor or none.
+    """
+
+    table: str
+    column: str
+    overlap: int
+    containment: float
+    low: float
+    high: float
+    exact: bool
+    query_column: str
+    query_size: int
+    size: int
+    reverse: float
+    coverage: float | None
+    cardinality: str
+    type: str
+    expected: float
+    p: float
+    quality: str
+    reasons: tuple[str, ...]
+    matches: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPath:
+    """A way to a table: the joins that lead there, and the share of values that survive them all.
+
+    A join reads ``TABLE.COLUMN = TABLE.COLUMN``; ``containment`` is the product of the containments on the way.
+    """
+
+    table: str
+    hops: int
+    containment: float
+    joins: tuple[str, ...]

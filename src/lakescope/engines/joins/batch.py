@@ -1,0 +1,123 @@
+"""Many questions at once: a task that answers, on some executor, which columns join with each of many."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakescope.engines.joins.answers import Joinable
+from lakescope.engines.joins.joinable import JoinCriteria, JoinSearch
+from lakescope.errors import BadRequest, NotFound
+from lakescope.results import arrow_schema
+from lakescope.store.index import Index
+
+#: One query column: the number of a column of the lake, or the location of a table and a column of it.
+Asked = tuple[int, str, str]
+_OUTSIDE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJoin:
+    """A record of a batch: which table was asked about, and a column that joins with it."""
+
+    query_table: str
+    query_column: str
+    table: str
+    column: str
+    overlap: int
+    containment: float
+    low: float
+    high: float
+    exact: bool
+    query_size: int
+    size: int
+    p: float
+    quality: str
+
+
+@functools.lru_cache(maxsize=2)
+def opened(path: str, generation: int) -> JoinSearch:
+    """The index as a worker has it: opened once, whatever number of questions."""
+    search = JoinSearch(Index(path))
+    search.warm()
+    return search
+
+
+@dataclass(frozen=True, slots=True)
+class SearchColumns:
+    """Task: each input row is the number of a question."""
+
+    path: str
+    generation: int
+    asked: tuple[Asked, ...]
+    criteria: JoinCriteria
+    own: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        search = opened(self.path, self.generation)
+        schema = arrow_schema(BatchJoin)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                records = [asdict(record) for record in self._answer(search, *self.asked[number])]
+                yield pa.RecordBatch.from_pylist(records, schema=schema)
+
+    def _answer(self, search: JoinSearch, number: int, table: str, name: str) -> Iterator[BatchJoin]:
+        if number == _OUTSIDE:
+            from lakescope.tables.reading import read_query
+
+            for column in read_query(table, search.overlaps, search.inverted):
+                if column.name == name or (not name and column.plausible):
+                    yield from _records(table, search.search(column, self.criteria))
+        else:
+            exclude = [number] if self.own else search.columns_of(table)
+            yield from _records(table, search.search(search.lake_column(number), self.criteria, exclude))
+
+
+def _records(table: str, found: Any) -> Iterator[BatchJoin]:
+    each: Joinable
+    for each in found:
+        yield BatchJoin(
+            *(table, each.query_column, each.table, each.column, each.overlap, each.containment, each.low, each.high),
+            *(each.exact, each.query_size, each.size, each.p, each.quality),
+        )
+
+
+def named(frame: Any) -> list[tuple[str, str | None]]:
+    """The questions a frame lists: one row a table, or a column of it."""
+    from lakescope.sources.frames import as_batches
+
+    if type(frame).__module__.startswith("pyspark.sql"):
+        frame = frame.toArrow()
+    listed = pa.Table.from_batches(list(as_batches(frame)))
+    if "table" not in listed.column_names:
+        raise BadRequest(
+            "the frame of queries has no column 'table'", hint="name tables there, and columns in 'column'"
+        )
+    columns = listed["column"].to_pylist() if "column" in listed.column_names else [None] * listed.num_rows
+    return [(str(table), column) for table, column in zip(listed["table"].to_pylist(), columns, strict=True)]
+
+
+def asked_about(
+    joins: JoinSearch, tables: Sequence[str], queries: Sequence[str | tuple[str, str | None]] | None
+) -> Iterator[Asked]:
+    """The questions of a batch: about tables that are named, or columns of them, or all tables of the lake."""
+    known = set(tables)
+    for query in tables if queries is None else queries:
+        table, column = (query, None) if isinstance(query, str) else query
+        if table not in known:
+            yield outside(table, column)
+            continue
+        numbers = {joins.name_of(number): number for number in joins.columns_of(table)}
+        if column is not None and column not in numbers:
+            raise NotFound.among("column", column, numbers)
+        chosen = joins.plausible(numbers.values()) if column is None else [numbers[column]]
+        yield from ((number, table, "") for number in chosen)
+
+
+def outside(location: str, column: str | None) -> Asked:
+    """A question about a table that is not in the lake."""
+    return _OUTSIDE, location, column or ""

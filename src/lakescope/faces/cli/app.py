@@ -1,0 +1,654 @@
+"""Commands: thin faces over ``Lake`` that parse, call and print."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from lakescope._version import __version__
+from lakescope.errors import BadRequest, LakescopeError
+from lakescope.faces.cli.asking import Commands
+from lakescope.faces.cli.compiling import tell_of_compiling
+from lakescope.faces.cli.idle import refuse_idle
+from lakescope.faces.cli.opening import open_lake
+from lakescope.faces.cli.output import Format, ReportFormat, print_record, say, write
+from lakescope.report.text import aligned, cell_text
+
+app = typer.Typer(
+    name="lakescope",
+    help="Look into a data lake: index it once on Spark, then ask it questions in milliseconds.",
+    epilog="Example: lakescope index data/ --out lake.idx && lakescope tables lake.idx",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    cls=Commands,
+)
+
+_IndexArgument = Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
+_FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")]
+_MasterOption = Annotated[
+    str | None, typer.Option("--master", help="Spark master (spark://host:7077) or Connect server (sc://host).")
+]
+_QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+
+_STAGE_FIELDS = ["stage", "wall", "cpu", "workers", "rows", "bytes"]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        write(f"lakescope {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    log_file: Annotated[
+        str | None,
+        typer.Option("--log-file", envvar="LAKESCOPE_LOG", help="Log what is done, as JSON lines; -: to stderr."),
+    ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time went, stage by stage, on standard error.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    _state.update(debug=debug, profile=profile, command=context.invoked_subcommand)
+    if log_file:
+        from lakescope import logs
+
+        logs.write_to(log_file)
+
+
+_state: dict[str, Any] = {"debug": False, "profile": False, "command": None}
+
+
+@app.command(
+    "index",
+    epilog="Examples: lakescope index data/ --out lake.idx"
+    " | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
+    " | lakescope index postgresql://reader@host/shop --out shop.idx"
+    " | lakescope index /mnt/lake --out /mnt/lake.idx --master spark://host:7077",
+)
+def index_command(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs, URIs or spark:db.table.")
+    ],
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Directory of the index; an index already there is replaced.")
+    ],
+    master: Annotated[
+        str | None,
+        typer.Option(help="Spark master (spark://host:7077) or Connect server (sc://host). Default: local[*]."),
+    ] = None,
+    joins: Annotated[bool, typer.Option("--joins/--no-joins", help="Also for joins, or only profiles.")] = True,
+    share: Annotated[
+        bool,
+        typer.Option("--share", help="Let others read the index, as far as the umask does."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Scan tables once on Spark and write the index."""
+    import lakescope
+    from lakescope.faces.cli.progress import ProgressLine
+
+    line = None if quiet else ProgressLine()
+    if line:
+        say("starting Spark ...")
+    try:
+        lakescope.index(paths, out, master=master, joins=joins, share=share, progress=line)
+    finally:
+        if line:
+            line.close()
+    _print_summary(out, form)
+
+
+@app.command(epilog="Examples: lakescope update lake.idx | lakescope update lake.idx --retry")
+def update(
+    index: _IndexArgument,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what could not be read, changed or not.")] = False,
+    master: _MasterOption = None,
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Bring the index up to date: scan what was added or changed, forget what was removed."""
+    from lakescope.faces.cli import updating
+
+    lake = open_lake(index)
+    updating.updated(lambda progress: lake.update(retry=retry, master=master, progress=progress), form, quiet=quiet)
+
+
+@app.command(epilog="Example: lakescope add lake.idx more/ s3://bucket/new")
+def add(
+    index: _IndexArgument,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs or URIs.")],
+    master: _MasterOption = None,
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Index more tables beside those that are there; later updates look at them, too."""
+    from lakescope.faces.cli import updating
+
+    lake = open_lake(index)
+    updating.updated(lambda progress: lake.add(*paths, master=master, progress=progress), form, quiet=quiet)
+
+
+@app.command(epilog="Example: lakescope remove lake.idx sales/2021.csv")
+def remove(
+    index: _IndexArgument,
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Names of tables of the lake.")],
+    form: _FormatOption = Format.table,
+) -> None:
+    """Leave tables out of the index from now on; their files are not touched."""
+    from lakescope.faces.cli import updating
+
+    lake = open_lake(index)
+    updating.updated(lambda _: lake.remove(*tables), form, quiet=True)
+
+
+@app.command(epilog="Examples: lakescope compact lake.idx | lakescope compact lake.idx --keep-history 50")
+def compact(
+    index: _IndexArgument,
+    keep_history: Annotated[int, typer.Option(min=0, help="Earlier versions of a table to keep the profiles of.")] = 10,
+    master: _MasterOption = None,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Make one segment of what updates left: questions are faster, what is gone frees its room."""
+    lake = open_lake(index)
+    lake.compact(keep_history=keep_history, master=master)
+    if form is Format.table:
+        write(f"{lake.path}: one segment, generation {lake.info()['generation']}")
+    else:
+        print_record(lake.info(), form)
+
+
+@app.command(epilog="Example: lakescope push lake.idx s3://bucket/lake.idx")
+def push(
+    index: _IndexArgument,
+    target: Annotated[str, typer.Argument(metavar="URI", help="Where to: s3://bucket/lake.idx, gs://..., az://...")],
+    quiet: _QuietOption = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Copy the index to object storage, from where it can be opened; what is there already is not sent again."""
+    from lakescope.faces.cli import updating
+
+    updating.push(open_lake(index), target, form, quiet=quiet)
+
+
+@app.command(epilog="Example: lakescope watch lake.idx --every 60")
+def watch(
+    index: _IndexArgument,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 30.0,
+    master: _MasterOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Keep the index up to date until Ctrl-C: look for changes now and then, compact when it is worth it."""
+    from lakescope.faces.cli import updating
+
+    updating.watch(open_lake(index), every, form, master, once=once)
+
+
+def _print_summary(path: str, form: Format) -> None:
+    lake = open_lake(path)
+    info = lake.info()
+    if form is not Format.table:
+        print_record(info, form)
+        return
+    from lakescope.report.text import size_text
+
+    write(
+        f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows "
+        f"from {size_text(info['bytes'])} "
+        f"in {info['seconds']:.1f} s; index {size_text(info['index_bytes'])} at {path}"
+    )
+    if not (info["errors"] or info["warnings"]):
+        write("no problems")
+        return
+    write(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
+    tables: dict[tuple[str, str], set[str]] = {}
+    for problem in lake.problems(sort="severity").to_pylist():
+        tables.setdefault((problem["severity"], problem["code"]), set()).add(problem["table"])
+    severities = ("error", "warning", "info")
+    for (severity, code), names in sorted(tables.items(), key=lambda item: (severities.index(item[0][0]), item[0][1])):
+        write(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
+    write(f"see them all: lakescope problems {path}")
+
+
+@app.command(epilog="Examples: lakescope verify lake.idx | lakescope verify lake.idx --deep")
+def verify(
+    index: _IndexArgument,
+    deep: Annotated[bool, typer.Option("--deep", help="Also follow every reference between its files.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Read every byte of the index and check it against its checksums."""
+    lake = open_lake(index)
+    if deep:
+        from lakescope.faces.cli import upkeep
+
+        upkeep.print_findings(lake, form)
+        return
+    lake.verify()
+    if form is Format.table:
+        write(f"{lake.path}: every file is whole")
+    else:
+        info = lake.info()
+        record = {"path": lake.path, "generation": info["generation"], "bytes": info["index_bytes"], "whole": True}
+        print_record(record, form)
+
+
+@app.command(epilog="Examples: lakescope repair lake.idx --dry-run | lakescope repair lake.idx")
+def repair(
+    index: _IndexArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Make a damaged index answer again: restore its manifest, move damaged segments aside, sweep up."""
+    from lakescope.faces.cli import upkeep
+
+    upkeep.print_repairs(index, form, dry_run=dry_run)
+
+
+_QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A table: its path, or the name of one of the lake.")
+]
+_KeyOption = Annotated[str, typer.Option("--key", help="Column to join on, or two: country,year.")]
+_TargetOption = Annotated[str, typer.Option("--target", help="Column of numbers to find correlations with.")]
+_MeasureOption = Annotated[str, typer.Option(help="pearson, spearman, rin, qn, pm1, kendall or qcr.")]
+_AggOption = Annotated[str, typer.Option("--agg", help="Of repeated keys: mean, sum, min, max, count, first or last.")]
+_RankOption = Annotated[str, typer.Option(help="lower (end of the interval nearer to 0), s1, s2, s3 or s4.")]
+_GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
+
+
+@app.command(
+    epilog="Examples: lakescope headers nameless.csv --from lake.idx"
+    " | lakescope headers nameless.csv --from lake.idx --mode reliable --write named.csv"
+    " | lakescope headers --check lake.idx | lakescope headers --evaluate lake.idx --split 0.05"
+)
+def headers(
+    context: typer.Context,
+    table: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="A table: its path, or the name of one of the lake; else the INDEX."),
+    ],
+    index: Annotated[
+        str | None, typer.Option("--from", metavar="INDEX", help="The lake whose headers are borrowed.")
+    ] = None,
+    mode: Annotated[str, typer.Option(help="reliable (few, but right), balanced, or coverage (any).")] = "balanced",
+    k: Annotated[int, typer.Option("-k", help="Candidates of each column.")] = 5,
+    m: Annotated[int, typer.Option("-m", help="Schemata.")] = 10,
+    known: Annotated[
+        str | None, typer.Option(help="Headers that are known, by position from 0 or name: 2=country,5=year.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the headers it has that mean something.")] = False,
+    threshold: Annotated[
+        float | None, typer.Option(help="How likely a header must be (thesis: how alike tables), instead of a mode.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="ours, or the thesis'.")] = "ours",
+    segmentation: Annotated[str, typer.Option(help="Pairs that coherence is taken over: suc, pre or one.")] = "suc",
+    confirmation: Annotated[str, typer.Option(help="What a pair is worth: c, d, f, lr or nlr.")] = "c",
+    schemata: Annotated[
+        str | None, typer.Option(help="File of JSON lines with more schemata to judge coherence by.")
+    ] = None,
+    write: Annotated[
+        str | None, typer.Option("--write", help="Write the table under the best headers: .csv, .parquet or .arrow.")
+    ] = None,
+    show: Annotated[str, typer.Option(help="all, columns or schemata.")] = "all",
+    check: Annotated[
+        bool, typer.Option("--check", help="Headers of the lake that are missing, mean nothing or contradict values.")
+    ] = False,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Hide tables of the lake and rediscover their headers.")
+    ] = False,
+    split: Annotated[float, typer.Option(help="With --evaluate: share of the tables to hide.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="With --evaluate: another seed, other tables.")] = 0,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Names for columns that have none, borrowed from the lake; whether a file has a header, if no lake is given."""
+    from lakescope.faces.cli import naming
+    from lakescope.faces.cli.transforming import is_index
+
+    if check and evaluate:
+        raise BadRequest("either --check or --evaluate", hint="ask twice")
+    question = "--check" if check else "--evaluate" if evaluate else "--from" if index is not None else ""
+    refuse_idle(context, naming.USED[question], None if question else "--from INDEX says whose headers are borrowed")
+    if check:
+        naming.print_doubts(open_lake(index or table), form)
+    elif evaluate:
+        naming.print_evaluation(open_lake(index or table), split, seed, k, m, form)
+    elif index is None:
+        if is_index(table):
+            raise BadRequest(
+                f"{table} is an index, not a table",
+                hint=f"lakescope headers --check {table}, or lakescope headers TABLE --from {table}",
+            )
+        naming.print_opinion(table, form)
+    else:
+        options = {
+            **{"mode": mode, "k": k, "m": m, "known": naming.parse_known(known), "keep": keep, "threshold": threshold},
+            **{"method": method, "segmentation": segmentation, "confirmation": confirmation, "schemata": schemata},
+        }
+        naming.print_headers(open_lake(index), table, options, write_to=write, show=show, form=form)
+
+
+_LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
+_RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
+_RightOrIndexArgument = Annotated[
+    str, typer.Argument(metavar="RIGHT", help="The other table, or an index: which of its tables would join?")
+]
+_JoinedOption = Annotated[
+    str | None, typer.Option("--out", "-o", help="Write the joined table: .parquet, .csv or .arrow.")
+]
+
+
+@app.command(
+    epilog="Examples: lakescope autojoin a.csv b.csv | lakescope autojoin a.csv b.csv --out joined.parquet"
+    " | lakescope autojoin a.csv b.csv --code spark | lakescope autojoin new.csv b.csv --plan plan.json"
+    " | lakescope autojoin my.csv lake.idx"
+)
+def autojoin(
+    context: typer.Context,
+    left: _LeftArgument,
+    right: _RightOrIndexArgument,
+    out: _JoinedOption = None,
+    code: Annotated[
+        str | None, typer.Option(help="Print the join as code instead: python, spark, sql, polars or duckdb.")
+    ] = None,
+    fuzzy: Annotated[
+        bool, typer.Option("--fuzzy/--no-fuzzy", help="Join what programs leave where it is nearly equal to one key.")
+    ] = True,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time after which what was found so far is told: 30s (the default), 2m; of an index 60s."),
+    ] = None,
+    save: Annotated[str | None, typer.Option(help="Write the plan to this JSON file.")] = None,
+    plan: Annotated[str | None, typer.Option(help="Use a plan that was saved instead of looking for one.")] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what it was learnt from; of an index, what was refused and why.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="Tables of an index to find.")] = 10,
+    candidates: Annotated[int, typer.Option(help="Tables of an index that programs are learnt for.")] = 20,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join two tables whose keys are written differently: learn the programs that rewrite one into the other."""
+    from lakescope.faces.cli import transforming
+
+    faces = {"out": out, "code": code, "save": save, "plan": plan}
+    if transforming.is_index(right):
+        hint = "ask which tables join, then give the one you want: lakescope autojoin my.csv TABLE"
+        refuse_idle(context, {"budget", "explain", "k", "candidates", "quiet", "form"}, hint)
+        wanted = {"k": k, "candidates": candidates}
+        transforming.print_lake_autojoin(
+            left, open_lake(right), wanted, budget, explain=explain, quiet=quiet, form=form
+        )
+    else:
+        names = {"fuzzy", "budget", "explain", "quiet", "form", *faces}
+        refuse_idle(context, names, "-k and --candidates choose among the tables of an index: autojoin my.csv lake.idx")
+        if plan is not None:
+            refuse_idle(context, names - {"budget"}, "a saved plan is used as it is: nothing is learnt")
+        transforming.print_autojoin(left, right, budget, faces, fuzzy=fuzzy, explain=explain, quiet=quiet, form=form)
+
+
+@app.command(
+    epilog="Examples: lakescope fuzzyjoin a.csv b.csv --on name"
+    " | lakescope fuzzyjoin a.csv b.csv --on title=name --precision 0.95 --out joined.csv"
+)
+def fuzzyjoin(
+    left: _LeftArgument,
+    right: _RightArgument,
+    on: Annotated[str, typer.Option(help="Column to join on; title=name where names differ.")],
+    precision: Annotated[float, typer.Option(help="Estimated share of pairs that must be right.")] = 0.9,
+    method: Annotated[
+        str, typer.Option(help="expected: by that share; constrained: no value has two keys.")
+    ] = "expected",
+    one_to_one: Annotated[bool, typer.Option("--one-to-one", help="A key joins one value, too.")] = False,
+    reference: Annotated[str | None, typer.Option(help="Side whose column is a key: left or right.")] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Time to take, e.g. 30s or 2m: then what was found so far is told."),
+    ] = None,
+    out: _JoinedOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join two tables on columns that are nearly equal; distances and thresholds are found."""
+    from lakescope.faces.cli import transforming
+
+    options = {"precision": precision, "method": method, "one_to_one": one_to_one, "reference": reference}
+    transforming.print_fuzzyjoin(left, right, on, options, budget, out, quiet=quiet, form=form)
+
+
+@app.command(epilog="Example: lakescope augment my.csv lake.idx --key date --target rides --out augmented.parquet")
+def augment(
+    query: _QueryArgument,
+    index: _IndexArgument,
+    key: _KeyOption,
+    target: _TargetOption,
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write: .parquet, .csv or .arrow.")],
+    k: Annotated[int, typer.Option("-k", help="How many columns to add, at most.")] = 5,
+    agg: _AggOption = "mean",
+    rank: _RankOption = "lower",
+    given: _GivenOption = None,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Join the columns that correlate best into a table, and say what each adds."""
+    from lakescope.faces.cli import correlating
+
+    options = {"k": k, "agg": agg, "rank": rank, "given": given}
+    correlating.print_augmented(open_lake(index), query, key, target, out, options, form)
+
+
+@app.command(
+    epilog="Examples: lakescope count data/sales.csv:customer --exact"
+    " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"
+    " | lakescope count --advise --memory 16KB --rows 1e9"
+    " | lakescope count warehouse/sales --stored"
+    " | lakescope count --study --max 1e6 --out report/"
+)
+def count(
+    path: Annotated[
+        str | None, typer.Argument(metavar="PATH[:COLUMN]", help="File, directory, glob or URI; all columns or one.")
+    ] = None,
+    counters: Annotated[str, typer.Option("--with", help="Counters, separated by commas, or `all`.")] = "hll++",
+    error: Annotated[float, typer.Option(help="Relative error the counters are made for.")] = 0.01,
+    memory: Annotated[
+        str | None, typer.Option(help="Size of a counter instead, e.g. 16KB; with --advise, at most this.")
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Largest number of values, for counters that must know it, e.g. 1e9.")
+    ] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Count exactly, too, and show the errors.")] = False,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Read what Iceberg's statistics say instead; no data file is opened.")
+    ] = False,
+    advise: Annotated[bool, typer.Option("--advise", help="Say which counter suits, and why.")] = False,
+    sets: Annotated[bool, typer.Option("--sets", help="With --advise: intersections and differences.")] = False,
+    membership: Annotated[bool, typer.Option("--membership", help="With --advise: is a value in it?")] = False,
+    deletions: Annotated[bool, typer.Option("--deletions", help="With --advise: values are taken out again.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="With --advise: time is short.")] = False,
+    study: Annotated[bool, typer.Option("--study", help="Compare the counters on columns of growing size.")] = False,
+    largest: Annotated[str, typer.Option("--max", help="With --study: distinct values of the largest column.")] = "1e6",
+    seeds: Annotated[int, typer.Option(min=1, help="With --study: columns of each size.")] = 10,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="With --study: folder for the report.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    form: _FormatOption = Format.table,
+) -> None:
+    """Count distinct values with any of twelve estimators; say which one suits; compare them all."""
+    from lakescope.faces.cli import counting
+
+    names = counting.named(counters, everything=study and counters == "hll++")
+    limit = counting.number(rows, "--rows") if rows is not None else None
+    size = counting.size(memory) if memory is not None else None
+    if advise:
+        needs = {"set_operations": sets, "membership": membership, "deletions": deletions, "fast": fast}
+        counting.print_advice(error, size, limit, needs, form)
+    elif study:
+        top = counting.number(largest, "--max")
+        counting.run_study(path, top, names, error=error, seeds=seeds, out=out, quiet=quiet, form=form)
+    elif path is None:
+        raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
+    elif stored:
+        counting.print_stored(path, form)
+    else:
+        counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
+
+
+@app.command(
+    epilog="Examples: lakescope report lake.idx --out site/ | lakescope report lake.idx --out wiki/ --format md"
+)
+def report(
+    index: _IndexArgument,
+    out: Annotated[str, typer.Option("--out", "-o", help="Folder to write; a former report there is replaced.")],
+    form: Annotated[ReportFormat, typer.Option("--format", "-f", help="Pages as HTML, Markdown or JSON.")] = (
+        ReportFormat.html
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Write the lake as a static site: a page of the lake, one of each table; no server, no network."""
+    from lakescope.faces.cli.reporting import print_report
+
+    print_report(open_lake(index), out, form, quiet=quiet)
+
+
+@app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
+def mcp(
+    index: _IndexArgument,
+    allow_files: Annotated[
+        str | None,
+        typer.Option("--allow-files", metavar="DIR", help="Files below this folder may be asked about."),
+    ] = None,
+) -> None:
+    """Answer language-model agents: the questions as tools of the Model Context Protocol, over standard input."""
+    from lakescope.faces.cli.agents import serve_agents
+
+    serve_agents(open_lake(index), allow_files)
+
+
+@app.command(
+    epilog="Examples: lakescope serve lake.idx | lakescope serve lake.idx --port 0 --open"
+    " | lakescope serve lake.idx --host 0.0.0.0 --token-file secret.txt"
+)
+def serve(
+    index: _IndexArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen at (0: any that is free).")] = 8080,
+    host: Annotated[str, typer.Option(help="Address to listen at; other machines must know a token.")] = "127.0.0.1",
+    token_file: Annotated[
+        str | None,
+        typer.Option(help="File with the secret that must be known. Default: LAKESCOPE_TOKEN, else one is made up."),
+    ] = None,
+    token: Annotated[str | None, typer.Option(hidden=True)] = None,
+    behind_proxy: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Address of a proxy in front, whose X-Forwarded-For says who asks."),
+    ] = None,
+    max_upload: Annotated[str, typer.Option(help="Largest file that may be sent, e.g. 50MB.")] = "50MB",
+    browser: Annotated[bool, typer.Option("--open/--no-browser", help="Open it in the browser.")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that search the lake together. Default: this one.")
+    ] = None,
+) -> None:
+    """Serve the lake as a web app and a REST interface."""
+    from lakescope.faces.cli import serving
+
+    options = serving.Options(host, port, token, token_file, behind_proxy, max_upload, browser)
+    serving.serve(open_lake(index, processes), options)
+
+
+@app.command(epilog="Example: lakescope demo --scale 10")
+def demo(
+    folder: Annotated[str, typer.Argument(help="Where to put the demo lake and its index.")] = "lakescope-demo",
+    scale: Annotated[float, typer.Option(min=0.1, help="Multiply the rows of the larger tables.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Another seed, another lake.")] = 42,
+    master: Annotated[str | None, typer.Option(help="Spark master. Default: local[*].")] = None,
+) -> None:
+    """Make a demo lake, index it on Spark and show what was found."""
+    from lakescope.faces.cli.tour import tour
+
+    tour(folder, scale=scale, seed=seed, master=master)
+
+
+def run() -> None:
+    """Run the app; an error is one message on standard error.
+
+    Exit code 2 means a bad request, 1 a failure, 130 that Ctrl-C was pressed, 141 that nobody read on.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows a question mark instead.
+            stream.reconfigure(errors="replace")
+    tell_of_compiling()
+    with _observed():
+        _run()
+
+
+@contextlib.contextmanager
+def _observed() -> Iterator[None]:
+    """Measure the whole of a command; log how it ended, and say where its time went if that is asked for."""
+    from lakescope.logs import log
+    from lakescope.stages import COMMAND, Stage
+
+    began, code = time.monotonic(), 1
+    try:
+        yield
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+        raise
+    finally:
+        wall = time.monotonic() - began
+        log("command", command=_state["command"], exit=code, seconds=wall)
+        if _state["profile"]:
+            COMMAND.add([Stage("all", round(wall, 4), round(time.process_time(), 4))])
+            rows = [[cell_text(record[field]) for field in _STAGE_FIELDS] for record in COMMAND.records()]
+            say("\n".join(aligned(_STAGE_FIELDS, rows)))
+
+
+def _run() -> None:
+    try:
+        ended = app(standalone_mode=False)
+        if isinstance(ended, int) and ended:
+            sys.exit(ended)
+    except LakescopeError as error:
+        _fail(error, str(error), error.exit_code)
+    except typer.Abort:
+        sys.exit(130)
+    except KeyboardInterrupt:
+        say("interrupted; an index that was there before is untouched")
+        sys.exit(130)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
+    except Exception as error:
+        _handle(error)
+
+
+def _handle(error: Exception) -> None:
+    show = getattr(error, "show", None)
+    if show is not None and not _state["debug"]:
+        # A usage error of the command line library: it says by itself what is wrong and how to get help.
+        show()
+        sys.exit(getattr(error, "exit_code", 2))
+    _fail(error, f"unexpected {type(error).__name__}: {error}\n  hint: run with --debug and report it", 1)
+
+
+def _fail(error: Exception, message: str, code: int) -> None:
+    from lakescope.logs import log
+
+    log("failed", level=logging.ERROR, error=error)
+    from lakescope.sources.io.redact import scrub
+
+    told = "".join(traceback.format_exception(error)) if _state["debug"] else f"error: {message}"
+    say(scrub(told))
+    sys.exit(code)

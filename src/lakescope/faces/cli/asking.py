@@ -1,0 +1,189 @@
+"""Commands that follow from the declarations of questions: made when they are looked up, since few are.
+
+A command asks what its question declares, and adds how the answer is printed, which
+:mod:`lakescope.faces.cli.printings` declares in the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+from inspect import Parameter, cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import typer.core
+import typer.main
+
+from lakescope import questions
+from lakescope.errors import BadRequest
+from lakescope.faces.cli.output import Format
+from lakescope.questions.model import Meaning, Option, Request, options_of
+from lakescope.questions.signing import parameter, signed
+
+if TYPE_CHECKING:
+    from lakescope.faces.cli.printings import Printing
+
+_INDEX = parameter(
+    "index", Annotated[str, typer.Argument(metavar="INDEX", help="Directory that `lakescope index` wrote.")]
+)
+_FORMAT = parameter(
+    "printed_as", Annotated[Format, typer.Option("--format", "-f", help="How to print the answer.")], Format.table
+)
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands, of which those that ask a question are made when they are looked up."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(dict.fromkeys([*super().list_commands(ctx), *(name.split()[0] for name in questions.COMMANDS)]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or found(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands: of those that ask a question the line that is known without making them."""
+        rows = [(name, self._line(ctx, name, formatter.width)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def _line(self, ctx: Any, name: str, width: int) -> str:
+        if name in questions.COMMANDS:
+            return questions.summary(questions.COMMANDS[name])
+        known: Any = super().get_command(ctx, name)
+        return str(known.get_short_help_str(width))
+
+
+class Family(typer.core.TyperGroup):
+    """A command with others below it: its own question is asked unless one of them is named."""
+
+    own: Any
+
+    @classmethod
+    def of(cls, name: str) -> Family:
+        """The family of commands whose names begin with a word."""
+        below = [each for each in questions.COMMANDS if each.startswith(f"{name} ")]
+        made = cls(
+            name=name,
+            commands={each.split()[1]: command(each) for each in below},
+            context_settings={"ignore_unknown_options": True},
+            add_help_option=False,
+            rich_markup_mode=None,
+        )
+        made.own = command(name)
+        return made
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args and args[0] in self.commands:
+            return super().resolve_command(ctx, args)
+        return None, self.own, args
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args:  # what is missing is an argument of the command itself
+            self.own.make_context(ctx.info_name, [], parent=ctx.parent)
+        return super().parse_args(ctx, args)
+
+
+@functools.cache
+def found(name: str) -> Any:
+    """The command, or the family of commands, of a name; None if no question is asked by it."""
+    if any(each.startswith(f"{name} ") for each in questions.COMMANDS):
+        return Family.of(name)
+    return command(name) if name in questions.COMMANDS else None
+
+
+@functools.cache
+def command(name: str) -> Any:
+    """The command that asks a question: its index, the options of the question, and those of its printing."""
+    from lakescope.faces.cli.printings import PRINTINGS
+
+    kind, printing = questions.declared(questions.COMMANDS[name]), PRINTINGS[name]
+    asked_for, added = _offered(kind), _offered(printing)
+    options = {**asked_for, **added}
+
+    def run(**given: Any) -> None:
+        index, form = given.pop("index", None), given.pop("printed_as", Format.table)
+        _refuse_gone(printing, given)
+        values = {name: _parsed(option, given[name]) for name, option in options.items()}
+        shown = printing(**{name: added[name].checked(values[name]) for name in added})
+        shown.check()
+        asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
+        if index is None:
+            _refuse_index(str(values["query"]))
+        from lakescope.faces.cli.opening import open_lake
+
+        shown.show(None if index is None else open_lake(index), asked, form)
+
+    parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
+    parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
+    signed(run, name, _help(kind), parameters)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    examples = kind.about.examples
+    word = "Example" if len(examples) == 1 else "Examples"
+    also = [f"lakescope {each}" for each in questions.COMMANDS if each.startswith(f"{name} ")]
+    epilog = f"{word}: {' | '.join(examples)}" + (f". Also: {', '.join(also)}" if also else "")
+    alone.command(name, epilog=epilog)(run)
+    return typer.main.get_command(alone)
+
+
+def _offered(kind: type[Any]) -> dict[str, Option]:
+    return {name: option for name, option in options_of(kind, "cli").items() if option.offered}
+
+
+def _help(kind: type[Request[Any]]) -> str:
+    """What a command answers: the first paragraph of the declaration."""
+    return cleandoc(kind.__doc__ or "").partition("\n\n")[0]
+
+
+def _is_option(option: Option) -> bool:
+    return not _is_argument(option)
+
+
+def _is_argument(option: Option) -> bool:
+    return bool(option.names) and option.names[0].isupper()
+
+
+def _parameter(option: Option) -> Parameter:
+    """An option as the library of the command line understands it."""
+    kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
+    default = Parameter.empty if option.required else option.default
+    if isinstance(default, tuple):
+        default = ",".join(default) or None
+    if default is None:
+        kind = kind | None
+    if _is_argument(option):
+        return parameter(
+            option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
+        )
+    names = option.names or (f"--{option.name.replace('_', '-')}",)
+    shown = f"[{'|'.join(option.choices)}]" if option.choices else None
+    return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
+
+
+def _parsed(option: Option, value: Any) -> Any:
+    """A value as the question wants it: several by commas; where None has no word of its own, 0 says it."""
+    if option.type is tuple and isinstance(value, str):
+        return tuple(part.strip() for part in value.split(","))
+    if option.type is tuple and value is None and not option.nullable:
+        return ()
+    return None if option.nullable and option.default is not None and value == 0 else value
+
+
+def _gone(printing: type[Printing]) -> list[Parameter]:
+    """Options that the command had: they are taken, not shown, to be answered with what takes their place."""
+    return [
+        parameter(each.parameter, Annotated[each.kind, typer.Option(each.name, hidden=True)], None)
+        for each in printing.gone
+    ]
+
+
+def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
+    for each in printing.gone:
+        if given.pop(each.parameter):
+            raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
+
+
+def _refuse_index(path: str) -> None:
+    """Refuse an index where a table is asked about."""
+    if Path(path, "manifest.json").exists():
+        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table, or ask: lakescope fds lake {path}")

@@ -1,0 +1,580 @@
+"""How commands print the answers of questions, with the options that each adds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from lakescope.engines.joins.answers import Dialect, Engine
+from lakescope.errors import BadRequest, NotFound
+from lakescope.faces.cli.output import Format, Record, print_record, print_records, print_results, say, write
+from lakescope.faces.cli.progress import watching
+from lakescope.questions.catalog import ColumnsRequest
+from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.dependencies import LakeDependenciesRequest
+from lakescope.questions.joinable import FOUND, JoinableRequest
+from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest
+from lakescope.questions.model import On, Range, Request
+from lakescope.questions.paths import JoinPathsRequest
+from lakescope.report.text import aligned, cell_text, printable
+from lakescope.results import Results
+
+Chosen = TypeVar("Chosen")
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An option that a command had, and what takes its place."""
+
+    name: str
+    instead: str
+    flag: bool = False
+
+    @property
+    def parameter(self) -> str:
+        """Its name among the arguments of a function."""
+        return "gone_" + self.name.strip("-").replace("-", "_")
+
+    @property
+    def kind(self) -> Any:
+        """The type that it had."""
+        return bool if self.flag else str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing:
+    """How a command prints an answer; below it, commands declare options of their own."""
+
+    #: What is said where there is no record; options of the question may be named: ``{minimum:.0%}``.
+    empty: ClassVar[str] = "nothing found"
+    #: Whether records are printed, in a format that is chosen.
+    formatted: ClassVar[bool] = True
+    #: Options that a command had, each with what takes its place.
+    gone: ClassVar[tuple[Gone, ...]] = ()
+
+    def check(self) -> None:
+        """Refuse options that do not go together, before an index is opened."""
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of the question, with those that the command has otherwise."""
+        return values
+
+    def show(self, lake: Any, asked: Any, form: Format) -> None:
+        """Ask, and print the answer."""
+        self.print_answer(asked.ask(lake), asked, form)
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        """Print an answer and its notes."""
+        values = {each.name: getattr(asked, each.name) for each in fields(asked)}  # type: ignore[arg-type]
+        print_results(found, form, empty=self.empty.format(**values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained(Printing):
+    """Prints an answer, and how it was found."""
+
+    explain: Annotated[bool, "Say how the answer was found: what was looked at and read."] = False
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found, asked, form)
+        if not self.explain:
+            return
+        parts = found.info.get("columns", [found.info])
+        if "columns" in found.info and "fetched_bytes" in found.info:
+            parts = [*parts, {"fetched_bytes": found.info["fetched_bytes"]}]
+        for each in parts:
+            say("; ".join(f"{name}: {_text(value)}" for name, value in each.items()))
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coded(Printing):
+    """Prints an answer, or ready code for one of its records."""
+
+    code: Annotated[Dialect | None, "Print ready code for one of the answer instead: the best, or --hit."] = None
+    hit: Annotated[
+        int, "Which one of the answer, as they are listed, is meant.", Range(1, hint="the best one is 1")
+    ] = 1
+
+    def check(self) -> None:
+        if self.hit != 1 and not self.chooses:
+            raise BadRequest("--hit does nothing here: it chooses one of the answer", hint=self.choosing)
+        if self.code is not None and getattr(self, "explain", False):
+            raise BadRequest("--explain does not go with --code", hint="leave one of them out")
+
+    #: What the options are called that a hit is chosen for.
+    choosing: ClassVar[str] = "name --code, too"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether something is done with one record."""
+        return self.code is not None
+
+    def chosen(self, found: Sequence[Chosen], nothing: str) -> Chosen:
+        """The record that was chosen, counted from 1 as they are printed."""
+        if not found:
+            raise NotFound(nothing, hint="ask without --code to see why")
+        if self.hit > len(found):
+            raise NotFound(
+                f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --code to see them"
+            )
+        return found[self.hit - 1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinPrinting(Coded, Explained):
+    """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
+
+    empty = "no column joins"
+    gone = (Gone("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
+
+    engine: Annotated[
+        Literal[Engine, "hybrid"],
+        "auto (by what is cheaper), exact, lsh (estimates), or hybrid: estimates at once, then exactly.",
+    ] = "auto"
+
+    def check(self) -> None:
+        super().check()
+        if self.engine == "hybrid" and self.code is not None:
+            raise BadRequest("--engine hybrid does not go with --code", hint="leave one of them out")
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        found = {**values, "engine": "auto" if self.engine == "hybrid" else self.engine}
+        if self.code is not None and values["k"] is None and values["threshold"] is None:
+            found["k"] = max(self.hit, FOUND)
+        return found
+
+    def show(self, lake: Any, asked: JoinableRequest, form: Format) -> None:
+        asked = of_column(lake, asked)
+        if self.code is not None:
+            picked = self.chosen(asked.ask(lake), "no column joins: there is no code to write")
+            write(lake.join_code(asked.query, picked, self.code))
+            return
+        if self.engine == "hybrid":
+            if form is Format.table:
+                print_results(replace(asked, engine="lsh").ask(lake), form, empty="nothing found at first sight")
+                say("estimated; exactly:")
+            asked = replace(asked, engine="exact")
+        self.print_answer(asked.ask(lake), asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathPrinting(Coded):
+    """Prints tables that can be reached, each with its whole path, or code for a path."""
+
+    empty = "no table can be reached"
+
+    k: Annotated[
+        int | None,
+        "Print at most this many: those that come first.",
+        Range(1, hint="ask for 10"),
+        On("cli", names=("-k",)),
+    ] = None
+
+    def show(self, lake: Any, asked: JoinPathsRequest, form: Format) -> None:
+        asked = of_column(lake, asked)
+        found = asked.ask(lake)
+        if self.code is not None:
+            picked = self.chosen(found, "no table can be reached: there is no code to write")
+            write(lake.path_code(asked.query, picked, self.code))
+            return
+        self.print_answer(found[: self.k], asked, form)
+        if self.k is not None and len(found) > self.k:
+            say(f"({len(found) - self.k:,} more)")
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        if form is not Format.table or not found:
+            super().print_answer(found, asked, form)
+            return
+        # A path is the answer: it is printed whole, however long it is.
+        rows = [
+            [*map(cell_text, (each.table, each.hops, each.containment)), printable(", ".join(each.joins))]
+            for each in found
+        ]
+        write("\n".join(aligned(found.shown, rows)))
+        for note in found.notes:
+            say(f"note: {note}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorrelationPrinting(Coded, Explained):
+    """Prints columns that correlate, and draws the sample behind one of them, or prints code for its join."""
+
+    empty = "no column correlates"
+    choosing = "name --plot or --code, too"
+    gone = (Gone("--weight", "two options: --weight-join 1 --weight-corr 1"),)
+
+    plot: Annotated[str | None, "Draw the sample behind the best one, or --hit, into this SVG file."] = None
+
+    @property
+    def chooses(self) -> bool:
+        return self.code is not None or self.plot is not None
+
+    def check(self) -> None:
+        super().check()
+        if self.plot is not None:
+            check_drawing(self.plot)
+        if self.plot is not None and self.code is not None:
+            raise BadRequest("either --plot or --code", hint="ask twice")
+
+    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
+        # Too small a number is refused, not raised to that of the hit.
+        return {**values, "k": max(values["k"], self.hit) if values["k"] > 0 else values["k"]}
+
+    def show(self, lake: Any, asked: CorrelatedRequest, form: Format) -> None:
+        complete = asked.completed(lake)
+        found = complete.ask(lake)
+        if complete is not asked:
+            found = found.with_note(complete.guessed)
+        picked = self.chosen(found, "no column correlates: there is nothing to draw") if self.chooses else None
+        about = {"query_agg": asked.query_agg}
+        if self.code is not None:
+            write(lake.correlation_code(asked.query, complete.key, picked, self.code, target=complete.target, **about))
+            return
+        self.print_answer(found, asked, form)
+        if self.plot is not None and picked is not None:
+            Path(self.plot).write_text(
+                lake.scatter(asked.query, complete.key, complete.target, picked, **about), "utf-8"
+            )
+            say(f"{self.plot}: {picked.table} {picked.column} against {complete.target}")
+
+
+def check_drawing(path: str) -> None:
+    """Refuse a file that no picture can be written to, before anything is looked for."""
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        raise BadRequest(f"cannot write {path}", hint="name a file in a directory that is there")
+    if Path(path).suffix.lower() != ".svg":
+        raise BadRequest(f"cannot write {path}: pictures are SVG", hint="name a file that ends in .svg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InclusionPrinting(Explained):
+    """Prints pairs of columns of which one is included in the other."""
+
+    empty = "no column is included in another to {minimum:.0%}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferencePrinting(Explained):
+    """Prints references."""
+
+    empty = "no column refers to the key of another table"
+    gone = (
+        Gone("--diagram", "a command: lakescope keys diagram INDEX --out schema.svg"),
+        Gone("--sql", "a command: lakescope keys diagram INDEX --form sql", flag=True),
+        Gone("--show", "a command: lakescope keys primary INDEX, or an option: lakescope keys INDEX --withheld"),
+    )
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        if form is Format.table and not found and isinstance(asked, ForeignKeysRequest) and asked.withheld:
+            write("nothing was withheld")
+            return
+        super().print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrimaryKeyPrinting(Printing):
+    """Prints the keys of tables."""
+
+    empty = "no table has a column that tells its rows apart"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagramPrinting(Printing):
+    """Writes a picture of tables and keys, or prints them as text."""
+
+    formatted = False
+
+    out: Annotated[str | None, "File to write to; without it text is printed.", On("cli", names=("--out", "-o"))] = None
+
+    def check(self) -> None:
+        if self.out is not None and (Path(self.out).is_dir() or not Path(self.out).absolute().parent.is_dir()):
+            raise BadRequest(f"cannot write {self.out}", hint="name a file in a directory that is there")
+
+    def show(self, lake: Any, asked: KeyDiagramRequest, form: Format) -> None:
+        if self.out is None:
+            write(asked.ask(lake))
+            return
+        if asked.form == "svg" and Path(self.out).suffix.lower() != ".svg":
+            raise BadRequest(f"cannot draw into {self.out}", hint="name a file that ends in .svg, or another --form")
+        Path(self.out).write_text(asked.ask(lake), "utf-8")
+        say(f"{self.out}: drawn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftPrinting(Printing):
+    """Prints columns that changed."""
+
+    empty = "nothing drifted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Printing):
+    """Prints so many records, those that come first."""
+
+    limit: Annotated[
+        int, "Print at most this many (0: all).", Range(0, hint="0: all"), On("cli", names=("--limit", "-n"))
+    ] = 50
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found[: self.limit] if self.limit else found, asked, form)
+        if self.limit and len(found) > self.limit:
+            say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordPrinting(Printing):
+    """Prints one record: its fields under one another."""
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        print_record(found, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfoPrinting(RecordPrinting):
+    """Prints the lake at a glance."""
+
+    gone = (Gone("--timings", "a command: lakescope timings INDEX", flag=True),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingPrinting(Printing):
+    """Prints the stages of a build."""
+
+    empty = "it was not measured"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowPrinting(Printing):
+    """Prints rows of the catalog: all, or those that come first."""
+
+    limit: Annotated[
+        int, "Print at most this many (0: all).", Range(0, hint="0: all"), On("cli", names=("--limit", "-n"))
+    ] = 0
+
+    def fields(self, asked: Any) -> Sequence[str]:
+        """Fields that a table for people has."""
+        return list(asked.about.shown)
+
+    def readable(self, record: Record) -> Record:
+        """A record as people read it."""
+        return record
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        records = (found.slice(0, self.limit) if self.limit else found).to_pylist(maps_as_pydicts="strict")
+        if form is Format.table:
+            records = [self.readable(record) for record in records]
+        print_records(records, self.fields(asked), form, empty=self.empty)
+        if left_out := found.num_rows - len(records):
+            say(f"({left_out:,} more; --limit 0 shows all)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePrinting(RowPrinting):
+    """Prints tables."""
+
+    empty = "no table matches"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnPrinting(RowPrinting):
+    """Prints columns: estimated counts with a mark."""
+
+    empty = "no column matches"
+
+    def fields(self, asked: ColumnsRequest) -> Sequence[str]:
+        return list(asked.fields or asked.about.shown)
+
+    def readable(self, record: Record) -> Record:
+        if "distinct_exact" not in record or "distinct" not in record:
+            return record
+        return {**record, "distinct": ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"}
+
+    def show(self, lake: Any, asked: ColumnsRequest, form: Format) -> None:
+        if form is Format.table and asked.fields is None:  # no more is read than is shown
+            few = replace(asked, fields=(*asked.about.shown, "distinct_exact"))
+            self.print_answer(few.ask(lake), asked, form)
+            return
+        super().show(lake, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemPrinting(RowPrinting):
+    """Prints problems."""
+
+    empty = "no problems"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindPrinting(Printing):
+    """Prints where a text was found."""
+
+    empty = "nothing is called that, and no column holds it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfilePrinting(Printing):
+    """Prints the profile of a table, or of one of its columns."""
+
+    def print_answer(self, found: Any, asked: Any, form: Format) -> None:
+        if asked.column is not None:
+            print_record(found.columns[0], form)
+        elif form is Format.table:
+            write(str(found))
+        elif form is Format.json:
+            print_record(found.to_dict(), form)
+        else:
+            print_records(found.columns, [], form, empty="")
+
+
+#: Options that `fds` had for its study alone.
+_OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependencyPrinting(Listed):
+    """Prints dependencies of a table."""
+
+    empty = "no dependency was found"
+    gone = (
+        Gone("--compare", "a command: lakescope fds compare TABLE CLEAN"),
+        Gone("--violations", "a command: lakescope fds violations TABLE 'zip, state -> city'"),
+        Gone("--split", "a command: lakescope fds split TABLE", flag=True),
+        Gone("--all", "a command: lakescope fds lake INDEX", flag=True),
+        Gone("--study", "a command: lakescope fds study TABLE --shares 0.05,0.1", flag=True),
+        Gone("--reference", "a command: lakescope fds reference TABLE", flag=True),
+        *(Gone(name, "an option of lakescope fds study TABLE") for name in _OF_A_STUDY),
+        Gone("--bins", "an option of lakescope fds reference TABLE"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceSetPrinting(Listed):
+    """Prints what holds after imputations."""
+
+    empty = "no dependency was found"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonPrinting(Listed):
+    """Prints what became of dependencies, and how many of each kind there are."""
+
+    empty = "no dependency holds in either"
+
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        found = asked.ask(lake)
+        counts = ", ".join(f"{found.info[word]:,} {word}" for word in ("same", "ghost", "fake", "genuine"))
+        for line in (counts, *_by_degree(found.info["degrees"])):
+            found = found.with_note(line)
+        self.print_answer(found, asked, form)
+
+
+#: Degrees from which on they are counted together, as in the thesis.
+_MANY = 5
+
+
+def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
+    """How many of each label there are of each degree, those of five and more together."""
+    found: dict[int, dict[str, int]] = {}
+    for label, degree, count in counts:
+        beside = found.setdefault(min(degree, _MANY), {})
+        beside[label] = beside.get(label, 0) + count
+    return [
+        f"degree {degree}{' and more' if degree == _MANY else ''}: "
+        + ", ".join(f"{each[label]:,} {label}" for label in ("same", "ghost", "fake") if label in each)
+        for degree, each in sorted(found.items())
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViolationPrinting(Listed):
+    """Prints rows that break a dependency."""
+
+    empty = "no row breaks it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPrinting(Listed):
+    """Prints what to split off a table."""
+
+    empty = "nothing to split off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPrinting(Printing):
+    """Prints what a study found, and writes its report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
+
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        with watching("studying", quiet=self.quiet) as watch:
+            found = asked.ask(lake, watch)
+        self.print_answer(found, asked, form)
+        if self.out is not None:
+            from lakescope.studies.missing_values import write_report
+
+            say(f"report: {write_report(self.out, found)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeDependencyPrinting(Printing):
+    """Prints the best dependencies of all tables."""
+
+    empty = "no dependency was found"
+
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
+
+    def show(self, lake: Any, asked: LakeDependenciesRequest, form: Format) -> None:
+        if not self.quiet:
+            say("starting Spark ...")
+        self.print_answer(asked.ask(lake), asked, form)
+        if asked.out is not None:
+            say(f"all of them: {asked.out}")
+
+
+Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
+
+
+def of_column(lake: Any, asked: Located) -> Located:
+    """A question about ``TABLE.COLUMN`` of the lake as one about a table and a column; any other as it is."""
+    query = asked.query
+    if asked.on is not None or lake._is_table(query):
+        return asked
+    for place in range(len(query) - 1, 0, -1):
+        if query[place] in ".:" and lake._is_table(query[:place]):
+            return replace(asked, query=query[:place], on=query[place + 1 :])
+    return asked
+
+
+#: How each command prints, by its name.
+PRINTINGS: dict[str, type[Printing]] = {
+    "info": InfoPrinting,
+    "timings": TimingPrinting,
+    "tables": TablePrinting,
+    "columns": ColumnPrinting,
+    "profile": ProfilePrinting,
+    "problems": ProblemPrinting,
+    "find": FindPrinting,
+    "join": JoinPrinting,
+    "paths": PathPrinting,
+    "correlate": CorrelationPrinting,
+    "inclusions": InclusionPrinting,
+    "keys": ReferencePrinting,
+    "keys primary": PrimaryKeyPrinting,
+    "keys diagram": DiagramPrinting,
+    "history": Printing,
+    "fds": DependencyPrinting,
+    "fds compare": ComparisonPrinting,
+    "fds violations": ViolationPrinting,
+    "fds split": SplitPrinting,
+    "fds reference": ReferenceSetPrinting,
+    "fds study": StudyPrinting,
+    "fds lake": LakeDependencyPrinting,
+    "drift": DriftPrinting,
+}

@@ -1,0 +1,1 @@
+"""The REST interface: routes that follow from the declarations of questions."""

@@ -1,0 +1,517 @@
+"""The one service layer: every question as a function of plain, checked parameters, its answer as plain data.
+
+Pages and the REST interface call nothing else. What the index alone can answer is answered here, at once; what reads a
+table, or looks at the whole lake, is a job that a worker does (:mod:`lakescope.faces.serving.jobs`). A query is named,
+never located: ``table:`` and the name of a table of the lake, or ``upload:`` and the number of a file of the visitor's.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
+from shutil import rmtree
+from typing import Any, BinaryIO, cast
+
+from lakescope.errors import BadRequest, LakescopeError, NotFound
+from lakescope.faces.serving import tasks
+from lakescope.faces.serving.held import Held
+from lakescope.faces.serving.jobs import LANES, Job, Jobs, Lane
+from lakescope.faces.serving.places import Places
+from lakescope.faces.serving.plain import plain
+from lakescope.faces.serving.refusals import Refused, busy, code_of, status_of
+from lakescope.faces.serving.uploads import Upload, Uploads
+from lakescope.faces.serving.visitors import owner_of
+from lakescope.lake import Lake
+from lakescope.logs import log
+from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.server.charts import prepare, script
+from lakescope.store.catalog import Catalog
+from lakescope.store.records import Rows
+
+Record = dict[str, Any]
+#: An answer, or the job that will have one.
+Asked = Record | Job
+#: Columns of a table that was joined in, each with a column of the result that has its values.
+Names = Sequence[tuple[str, str]]
+
+#: Questions that the index answers, at the same time.
+_AT_ONCE = 4
+#: Such questions of one address that run or wait, each in a thread of the server's, and seconds that one waits.
+_AT_ONCE_EACH, _PATIENCE = 20, 10.0
+#: Answers of the index that are kept: it does not change.
+_KEPT = 512
+#: Rows that a join may have here; for more there is the code.
+MOST_ROWS = 500_000
+#: Seconds that a worker may take: for what somebody waits for, and for what is known to take long.
+QUICK, LONG = 30.0, 180.0
+#: Columns up to which keys are looked for without being asked to.
+FEW_COLUMNS = 20_000
+#: Seconds that the first rows of a file that is sent are waited for.
+CHECKED = 10.0
+#: Seconds that the first page has to itself, before anything is loaded for later ones.
+_FIRST_PAGE = 1.0
+#: Seconds between two looks whether a newer index was published.
+_LOOK_SECONDS = 5.0
+#: How often a lake that goes is looked for as garbage: somebody may hold it while the collector passes.
+_LOOKS = 3
+_COLLECTING = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Who asks: equal to everybody else, since an answer that is kept is everybody's."""
+
+    visitor: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a question is about: a table of the lake, or a file of a visitor's."""
+
+    reference: str
+    name: str
+    place: str
+    upload: Upload | None
+
+    @property
+    def in_lake(self) -> bool:
+        """Whether it is a table of the lake."""
+        return self.upload is None
+
+    @property
+    def holds(self) -> tuple[Held, ...]:
+        """What of the lake is in it; a table of the lake finds neither itself nor does what is made from it."""
+        return (Held(self.name),) if self.upload is None else self.upload.holds
+
+
+def _retire(leaving: list[Lake]) -> None:
+    """Let go of a lake, which nobody else holds: its memory, and the files that it has open."""
+    leaving[0].close()
+    index = weakref.ref(leaving.pop()._index)
+    for _ in range(_LOOKS):
+        # What the collector was told to leave alone is the lake that goes, among others.
+        _collect()
+        if index() is None:
+            return
+        time.sleep(QUICK)
+
+
+def _collect() -> None:
+    """Look for garbage once, then leave alone what stays: the catalog of a large lake is millions of objects.
+
+    One at a time: a collector that is at work already does nothing, and what was to go would be left alone, too.
+    """
+    with _COLLECTING:
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+
+
+class Service:
+    """Answers for one lake."""
+
+    def __init__(self, lake: Lake, *, largest: int, memory: int) -> None:
+        self.uploads = Uploads(largest)
+        self.jobs = Jobs(lake.opened_as, memory, lambda: self.places)
+        self._counting = threading.Lock()
+        self._lanes = threading.BoundedSemaphore(_AT_ONCE)
+        self._asking: Counter[str] = Counter()
+        self._take(lake)
+        self.ready = threading.Event()
+        self._ended = threading.Event()
+        # Not at once: the first page comes first.
+        self._starting = threading.Timer(_FIRST_PAGE, self._warm)
+
+    def _take(self, lake: Lake) -> None:
+        """Answer from a lake; whoever is being answered from another one goes on with that."""
+        places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
+        with self._counting:
+            self.lake, self._generation, self.places = lake, lake.generation, places
+            # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
+            self._joins = lru_cache(_KEPT)(self._joins_of)
+
+    def _follow(self) -> None:
+        """Answer from what is published, once it is."""
+        while not self._ended.wait(_LOOK_SECONDS):
+            with suppress(LakescopeError, OSError):
+                self.look()
+
+    def look(self) -> bool:
+        """Take the lake that is published now, if it is another one; whether it was."""
+        old, newer = self.lake, self.lake.newer()
+        if newer is None and old.generation == self._generation:
+            return False
+        if newer is None:  # a question that met damage opened it anew
+            self._take(old)
+            self.jobs.renew()
+            return True
+        if self.ready.is_set():
+            newer.warm()
+        self._take(newer)
+        self.jobs.renew()
+        # Whoever is being asked may still answer.
+        ending = threading.Timer(QUICK, _retire, [[old]])
+        ending.daemon = True
+        ending.start()
+        return True
+
+    def start(self) -> None:
+        """Get ready while the first page is shown: workers start, compiled kernels are loaded."""
+        self._starting.daemon = True
+        self._starting.start()
+
+    def _warm(self) -> None:
+        self.jobs.start()
+        try:
+            self.catalog.warm()
+            self._warm_lanes()
+        except Exception as error:  # whoever asks is told; a server that waits for ever tells nobody
+            log("failed", level=logging.ERROR, error=error, doing="getting ready")
+        for lane in LANES:
+            with suppress(LakescopeError):
+                self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
+        self.ready.set()
+        script()
+        _collect()
+        threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
+
+    def _warm_lanes(self) -> None:
+        """Where the kernels were never compiled this takes one lane a minute: meanwhile the others answer."""
+        with self._lane() as lake:
+            lake.warm()
+            lake.joinable({"value": ["x"]}, on="value", k=1)
+
+    def close(self) -> None:
+        """End all work, forget all files."""
+        self._ended.set()
+        self._starting.cancel()
+        gc.unfreeze()
+        self.jobs.close()
+        self.lake.close()
+        self.uploads.close()
+
+    @contextmanager
+    def _lane(self, visitor: str = "") -> Iterator[Lake]:
+        """The lake as it is now, for so many questions at the same time: each takes memory while it runs.
+
+        Those of one address take no more than a part of the threads that all share.
+        """
+        prepare()
+        address = owner_of(visitor).address
+        with self._counting:
+            if address and self._asking[address] >= _AT_ONCE_EACH:
+                raise busy(f"{_AT_ONCE_EACH} questions of your address are being answered")
+            self._asking[address] += 1
+        try:
+            if not self._lanes.acquire(timeout=_PATIENCE):
+                raise busy("too many questions are being answered")
+            try:
+                with self.lake._view() as lake:
+                    yield lake
+            finally:
+                self._lanes.release()
+        finally:
+            with self._counting:
+                self._asking[address] -= 1
+                if not self._asking[address]:
+                    del self._asking[address]
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog of the lake as it is now."""
+        return self.lake._catalog
+
+    # --- what the index answers ---------------------------------------------------------------------------------------
+
+    def known(self, asked: Request[Any]) -> Any:
+        """What the catalog tells at once, for pages: rows, or a record."""
+        return self.at_once("", asked)["data"]
+
+    def at_once(self, visitor: str, asked: Request[Any]) -> Record:
+        """The answer to a question that the index answers, and no worker."""
+        answer = self.ask(visitor, asked)
+        assert not isinstance(answer, Job)
+        return answer
+
+    def facets(self, **wanted: Any) -> Record:
+        """Values of facets and how many tables have each, of those that fit what is wanted of the other facets."""
+        return self.catalog.facets(**wanted)
+
+    def like(self, name: str) -> Record:
+        """Tables with the same columns, by name."""
+        self.lake.location(name)
+        return {"records": self.catalog.like(name), "notes": []}
+
+    def joins(self, visitor: str, asked: JoinableRequest) -> Record:
+        """Tables that join with one of the lake, by its name; answers are kept, since pages of tables show them."""
+        return self._joins(_Asker(visitor), asked)
+
+    def _joins_of(self, asker: _Asker, asked: JoinableRequest) -> Record:
+        with self._lane(asker.visitor) as lake:
+            lake.location(asked.query)  # a name of a table: what is none is not taken for a path
+            answer: Record = plain(tasks.answered(asked.ask(lake)))
+            return answer
+
+    # --- queries ------------------------------------------------------------------------------------------------------
+
+    def query(self, visitor: str, reference: str) -> Query:
+        """What a reference names."""
+        kind, _, name = reference.partition(":")
+        if kind == "table":
+            self.lake.location(name)  # refuses what is not there
+            return Query(reference, name, name, None)
+        if kind == "upload":
+            upload = self.uploads.find(visitor, name)
+            return Query(reference, upload.name, str(upload.path), upload)
+        raise BadRequest(f"cannot tell what {reference!r} is", hint="write table:NAME or upload:NUMBER")
+
+    def upload(self, visitor: str, name: str, stream: BinaryIO) -> tuple[Upload, Job | None]:
+        """Take a file of a visitor's, and begin to read its first rows, if not too many wait for that."""
+        upload = self.uploads.add(visitor, name, stream)
+        try:
+            return upload, self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+        except LakescopeError:
+            return upload, None
+
+    def check_readable(self, upload: Upload, job: Job | None) -> None:
+        """Refuse a file that is damaged or has no rows, by what its owner calls it.
+
+        Where it is not known yet, because that takes long or many wait, whoever asks about it will be told.
+        """
+        if job is None or not job.finished.is_set():
+            return
+        try:
+            self._check_rows(upload, job)
+        except LakescopeError:
+            with suppress(NotFound):  # it may have made room for another one meanwhile
+                self.uploads.remove(upload.visitor, upload.id)
+            raise
+
+    def _check_rows(self, upload: Upload, job: Job) -> None:
+        try:
+            rows = job.result()["records"]
+        except LakescopeError as error:
+            if status_of(error) not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+                return
+            message = error.message.replace(str(upload.path), upload.name).replace(upload.path.name, upload.name)
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, code_of(error), message, hint=error.hint) from error
+        if not rows:
+            raise BadRequest(f"{upload.name!r} has no rows", hint="send a file with a header and rows")
+
+    def ask(self, visitor: str, asked: Request[Any]) -> Asked:
+        """Have a question answered that is declared: by the index here, at once, or by a worker.
+
+        What takes long is a job: everybody's if it is about the lake, the visitor's if it is about a file.
+        """
+        queries = {name: self.query(visitor, getattr(asked, name)) for name in _names_of(asked, Meaning.TABLE)}
+        for name in _names_of(asked, Meaning.LAKE_TABLE):
+            if asked.lane == "long" and getattr(asked, name) is not None:
+                self.lake.location(getattr(asked, name))  # refuses what is not there before a job waits
+        placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
+        ours = all(query.in_lake for query in queries.values())
+        parameters: Record = {"question": asked.about.name, "asked": placed.parameters()}
+        if asked.lane == "catalog" or (ours and asked.lane == "quick"):
+            with self.lake._view() if asked.lane == "catalog" else self._lane(visitor) as lake:
+                for query in queries.values():
+                    lake.location(query.place)  # it may be gone since: a name is not taken for a path
+                answer = tasks.ask(lake, _nobody, **parameters)
+            # Rows are made plain when a page of them is told.
+            answer = {name: each if isinstance(each, Rows) else plain(each) for name, each in answer.items()}
+            if asked.about.name == "info":
+                answer["data"]["ready"] = self.ready.is_set()
+            return {**answer, "notes": [self.places.hide(note) for note in answer["notes"]]}
+        for query in queries.values():
+            if not query.in_lake:
+                parameters |= {"name": query.name, "held": _told(query)}
+        limit = QUICK if asked.lane == "quick" else LONG
+        return self.jobs.submit(
+            "" if ours else visitor, parameters.pop("question"), parameters, lane=asked.lane, limit=limit, asker=visitor
+        )
+
+    def describe(self, visitor: str, reference: str) -> Job:
+        """The columns of a query as the lake sees them, and its first rows."""
+        return self._work(visitor, reference, "describe", {}, "quick", QUICK)
+
+    def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
+        """Names for the columns of a query, borrowed from the lake."""
+        return self._work(visitor, reference, "headers", {"mode": mode, "k": k, "keep": keep})
+
+    def _work(
+        self,
+        visitor: str,
+        reference: str,
+        question: str,
+        asked: Record,
+        lane: Lane = "long",
+        limit: float = LONG,
+    ) -> Job:
+        """A job about a query: everybody's if it is about a table of the lake, the visitor's if about a file."""
+        query = self.query(visitor, reference)
+        owner = "" if query.in_lake else visitor
+        parameters = {"query": query.place, **asked}
+        return self.jobs.submit(owner, question, parameters, lane=lane, limit=limit, asker=visitor)
+
+    def join(
+        self, visitor: str, reference: str, on: str, table: str, column: str, asked_for: Record | None = None
+    ) -> Job:
+        """The query joined with a table of the lake: a new file of the visitor's.
+
+        ``asked_for`` is the key and the target that the visitor searched with, to go on with.
+        """
+        query = self.query(visitor, reference)
+        self.lake.location(table)
+        made = f"{query.name} joined with {table} on {on} = {column}"
+        asked = {"query": query.place, "on": on, "table": table, "column": column, "most": MOST_ROWS}
+        asked |= {"name": "" if query.in_lake else query.name, "asked": asked_for}
+        return self._make(visitor, "join", asked, query.name, made, lambda names: _joined_in(query, table, names))
+
+    def augment(
+        self, visitor: str, reference: str, key: list[str], target: str, finds: list[list[str]], agg: str, k: int
+    ) -> Job:
+        """The query with columns that correlate joined in: a new file of the visitor's."""
+        query = self.query(visitor, reference)
+        if not finds:
+            raise BadRequest("no column was chosen", hint="choose some of the finds")
+        made = f"{query.name} with {', '.join(find[-1] for find in finds)}"
+        asked = {"query": query.place, "key": key, "target": target, "finds": finds, "agg": agg, "k": k}
+        asked |= {"name": "" if query.in_lake else query.name, "held": _told(query)}
+        holds = (*query.holds, *(Held(table, name, column, tuple(key)) for table, name, column in finds))
+        return self._make(visitor, "augment", asked, query.name, made, lambda _: holds)
+
+    def join_plan(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
+        """How two tables join whose keys are written differently; nothing is kept of the joined rows but the first."""
+        queries, asked = self._both(visitor, left, right, budget)
+        owner = "" if all(query.in_lake for query in queries) else visitor
+
+        def without_names(answer: Record) -> Record:
+            plan = {name: value for name, value in answer.items() if name != "names"}
+            return {**plan, "notes": answer.get("notes", []), "upload": None}
+
+        return self.jobs.submit(
+            owner, "autojoin", {**asked, "out": ""}, lane="long", limit=LONG, asker=visitor, then=without_names
+        )
+
+    def _both(self, visitor: str, left: str, right: str, budget: float) -> tuple[list[Query], Record]:
+        queries = [self.query(visitor, each) for each in (left, right)]
+        names = ["" if query.in_lake else query.name for query in queries]
+        return queries, {"left": queries[0].place, "right": queries[1].place, "budget": budget, "names": names}
+
+    def autojoin(self, visitor: str, left: str, right: str, budget: float = 30.0) -> Job:
+        """Two tables joined whose keys are written differently; the joined table is a new file of the visitor's."""
+        queries, asked = self._both(visitor, left, right, budget)
+        made = f"{queries[0].name} joined with {queries[1].name}"
+
+        def holds(names: Names) -> tuple[Held, ...]:
+            if queries[1].in_lake:
+                return _joined_in(queries[0], queries[1].name, names)
+            called = dict(names)
+            theirs = (replace(each, by=tuple(called.get(name, name) for name in each.by)) for each in queries[1].holds)
+            return (*queries[0].holds, *theirs)
+
+        return self._make(visitor, "autojoin", asked, queries[0].name, made, holds)
+
+    def _make(
+        self,
+        visitor: str,
+        question: str,
+        asked: Record,
+        name: str,
+        made: str,
+        holds: Callable[[Names], tuple[Held, ...]],
+    ) -> Job:
+        """A job that writes a table, which becomes a file of the visitor's.
+
+        ``holds`` says what of the lake is in it, from the names that columns of the other table have there.
+        """
+        place = self.uploads.place()
+
+        def kept(answer: Record) -> Record:
+            names = answer.pop("names", [])
+            if not place.exists():
+                dropped()
+                return {**answer, "upload": None}
+            called = f"{Path(name).name.partition('.')[0]}-joined.parquet"
+            upload, gone = self.uploads.keep(visitor, called, place, made, holds(names))
+            notes = [*answer.get("notes", [])]
+            if gone is not None:
+                notes.append(f"{gone.name!r} was forgotten to make room for this: so many files of yours are kept")
+            return {**answer, "notes": notes, "upload": upload.id, "made": made, "size": upload.size}
+
+        def dropped() -> None:
+            rmtree(place.parent, ignore_errors=True)
+
+        parameters = {**asked, "out": str(place)}
+        steps: Record = {"key": repr(asked), "then": kept, "otherwise": dropped}
+        try:
+            job = self.jobs.submit(visitor, question, parameters, lane="long", limit=LONG, **steps)
+        except LakescopeError:
+            dropped()
+            raise
+        if job.parameters is not parameters:  # the same is being done already
+            dropped()
+        return job
+
+    # --- jobs that are everybody's ------------------------------------------------------------------------------------
+
+    def head(self, visitor: str, name: str) -> Job:
+        """The first rows of a table of the lake."""
+        size = int(self.lake.profile(name).table["bytes"])
+        return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
+
+    def keys(self, visitor: str) -> Job:
+        """Primary and foreign keys of the lake."""
+        return self._shared(visitor, "keys", {})
+
+    def doubts(self, visitor: str) -> Job:
+        """Columns of the lake whose headers are in doubt."""
+        return self._shared(visitor, "doubts", {})
+
+    def graph(self, visitor: str, minimum: float = 0.8) -> Job:
+        """The lake's map."""
+        if not 0.05 <= minimum <= 1:
+            raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
+        return self._shared(visitor, "graph", {"minimum": minimum})
+
+    def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
+        """A job that is everybody's: whoever asks the same waits for the same one."""
+        return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+
+
+def _names_of(asked: Request[Any], meaning: Meaning) -> list[str]:
+    """Options of a question that stand for something."""
+    return [name for name, option in options_of(type(asked), "rest").items() if option.meaning is meaning]
+
+
+def _told(query: Query) -> list[list[Any]]:
+    """What a file holds, as plain data; a table of the lake does not find itself anyway."""
+    return [] if query.in_lake else [each.told() for each in query.holds]
+
+
+def _joined_in(query: Query, table: str, names: Names) -> tuple[Held, ...]:
+    """What a query holds once all columns of a table are joined in, each of them by its name there."""
+    return (*query.holds, *(Held(table, column, by=(called,)) for column, called in names))
+
+
+def keys_of(answer: Record, table: str) -> Record:
+    """What the keys of a lake say about one table."""
+    return {
+        "primary": [each for each in answer["primary"] if each["table"] == table],
+        "refers": [each for each in answer["records"] if each["child_table"] == table],
+        "referred": [each for each in answer["records"] if each["parent_table"] == table],
+        "notes": [f"In the whole lake: {note}" for note in answer["notes"]],
+    }
+
+
+def _nobody(doing: str, share: float | None) -> None:
+    """Told about progress where nobody waits."""

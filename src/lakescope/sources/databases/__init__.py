@@ -1,0 +1,1 @@
+"""Databases: files and servers that hold many tables."""

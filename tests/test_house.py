@@ -1,0 +1,172 @@
+"""How the house is built: which room uses which, no arrow back, no knot, and what a room may stand on."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import lakescope
+
+ROOT = Path(lakescope.__file__).parent
+
+#: The rooms, in the order in which data flows. A room uses rooms above it, and none below.
+ROOMS = (
+    *("values", "sketches", "profile", "sources", "report", "results", "store", "build", "tables"),
+    *("engines", "studies", "server", "search", "keys", "transforms", "questions", "lake", "demo", "faces"),
+)
+#: The fields of the engines: each uses only those that are named, whatever rooms above it has.
+FIELDS: dict[str, set[str]] = {
+    "joins": set(),
+    "correlations": {"joins"},
+    "keys": {"joins"},
+    "headers": {"joins"},
+    "transforms": {"joins"},
+    "dependencies": set(),
+    "counting": set(),
+    "history": set(),
+    "shards": {"joins", "correlations", "keys"},
+}
+#: What a room does without though it lies above: the narrower promise.
+WITHOUT = {
+    "sketches": {"results"},
+    "profile": {"sources"},
+    "demo": set(ROOMS) - {"sources", "demo"},
+}
+#: Modules on their way to rooms of their own.
+MOVING = {"engines": {"keys", "transforms"}}
+#: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
+EVERYBODY = {
+    *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),
+}
+#: Modules for everybody that import a room, and why.
+ERRORS_TELL = {"errors": {"sources"}, "logs": {"sources"}}  # one module knows what a secret looks like
+
+
+@cache
+def _imports(path: Path) -> tuple[tuple[str, str], ...]:
+    """Modules that a file imports when it runs, with where; what only a type checker sees does not count."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[tuple[str, str]]:
+    tree = ast.parse(path.read_text("utf-8"))
+    hidden = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, where) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"relative import in {where}"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner if _is_module(inner) else str(node.module)), where
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__"):
+            yield ast.unparse(node.args[0]).strip("f'\""), where
+
+
+@cache
+def _is_module(name: str) -> bool:
+    place = ROOT.parent.joinpath(*name.split("."))
+    return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _files(room: str) -> list[Path]:
+    return [ROOT / f"{room}.py"] if (ROOT / f"{room}.py").exists() else sorted((ROOT / room).rglob("*.py"))
+
+
+def _strangers(files: list[Path], allowed: set[str], depth: int) -> list[str]:
+    """What files import of this package below the rooms (depth 1) or fields (depth 2) that are allowed."""
+    found = []
+    for path in files:
+        for module, where in _imports(path):
+            parts = module.split(".")
+            if parts[0] == "lakescope" and len(parts) > depth and parts[depth] not in allowed:
+                found.append(f"{where} imports {module}")
+    return found
+
+
+def test_only_the_build_imports_spark() -> None:
+    strangers = [
+        where
+        for path in sorted(ROOT.rglob("*.py"))
+        for module, where in _imports(path)
+        if module.split(".")[0] in ("pyspark", "py4j") and path.relative_to(ROOT).parts[0] != "build"
+    ]
+    assert strangers == []
+
+
+def test_every_room_is_in_the_plan() -> None:
+    there = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
+    assert there - EVERYBODY - {"__init__", "__main__"} == set(ROOMS)
+    assert {path.name for path in (ROOT / "engines").iterdir() if (path / "__init__.py").exists()} == set(FIELDS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_uses_only_rooms_above_it(room: str) -> None:
+    above = set(ROOMS[: ROOMS.index(room) + 1]) - WITHOUT.get(room, set()) | MOVING.get(room, set())
+    assert _strangers(_files(room), above | EVERYBODY, 1) == []
+
+
+@pytest.mark.parametrize("module", sorted(EVERYBODY))
+def test_what_is_for_everybody_stands_on_no_room(module: str) -> None:
+    assert _strangers([ROOT / f"{module}.py"], EVERYBODY | ERRORS_TELL.get(module, set()), 1) == []
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_field_of_the_engines_uses_only_fields_that_are_named(field: str) -> None:
+    files = sorted((ROOT / "engines" / field).rglob("*.py"))
+    strangers = [each for each in _strangers(files, FIELDS[field] | {field}, 2) if ".engines." in each]
+    assert strangers == []
+
+
+def test_there_is_no_knot() -> None:
+    """No two modules need each other, wherever in them the import stands."""
+    needs = {
+        _name(path): {module for module, _ in _imports(path) if module.startswith("lakescope.")} - {_name(path)}
+        for path in ROOT.rglob("*.py")
+    }
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        pytest.fail(f"modules that need each other: {' -> '.join(error.args[1])}")
+
+
+def test_values_stand_on_arrays_alone() -> None:
+    # llvmlite is the half of numba that speaks to the machine.
+    allowed = {"numpy", "pyarrow", "numba", "llvmlite", "xxhash", "lakescope", *sys.stdlib_module_names}
+    strangers = [
+        f"{where} imports {module}"
+        for path in _files("values")
+        for module, where in _imports(path)
+        if module.split(".")[0] not in allowed
+    ]
+    assert strangers == []
+
+
+def test_no_room_touches_the_rdd() -> None:
+    """DataFrames only: Spark Connect has nothing else."""
+    strangers = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _files("build")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("rdd", "sparkContext", "_jvm", "_jsc", "_sc")
+    ]
+    assert strangers == []
