@@ -204,7 +204,7 @@ def test_tables_like_one(client: TestClient) -> None:
 
 
 def test_first_rows_are_as_written(client: TestClient, demo_lake: Path) -> None:
-    found = data(client, "/table/head", name="shop/orders.csv", wait=60)
+    found = data(client, "/head", query="table:shop/orders.csv", wait=60)
     lines = (demo_lake / "shop/orders.csv").read_text("utf-8").splitlines()
     assert found["columns"] == lines[0].split(",")
     assert found["records"][0][:3] == lines[1].split(",")[:3]
@@ -369,7 +369,7 @@ def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
         (400, "bad-request", f"{API}/joinable?query=/etc/passwd"),
         (404, "not-found", f"{API}/joinable?query=table:/etc/passwd"),
         (404, "not-found", f"{API}/joinable?query=upload:../../../etc/passwd"),
-        (404, "not-found", f"{API}/table/head?name=../../../../etc/passwd"),
+        (404, "not-found", f"{API}/head?query=table:../../../../etc/passwd"),
         (404, "not-found", "/static/../app.py".replace("..", "%2e%2e")),
     ],
 )
@@ -433,7 +433,7 @@ def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Pa
     try:
         with pytest.raises(LakescopeError, match=r"within 0\.05 seconds"):
             worker.ask("graph", {"minimum": 0.5}, 0.05, lambda *_: None)
-        answer = worker.ask("head", {"query": str(demo_lake / RIDES)}, 60, lambda *_: None)
+        answer = worker.ask("head", {"asked": {"query": str(demo_lake / RIDES)}}, 60, lambda *_: None)
         assert answer["columns"][0] == "date"
     finally:
         worker.close()
@@ -454,11 +454,11 @@ def test_a_question_that_wants_all_memory_is_refused(demo_index: Lake, tmp_path:
     worker = Worker(demo_index.path, 500_000_000)
     try:
         with pytest.raises(LakescopeError) as refusal:
-            worker.ask("describe", {"query": str(path)}, 60, lambda *_: None)
+            worker.ask("describe", {"asked": {"query": str(path)}}, 60, lambda *_: None)
         assert getattr(refusal.value, "code", "") in ("too-large", "crashed", "failure")
         small = tmp_path / "few.csv"
         small.write_text("a\nx\n")
-        assert worker.ask("head", {"query": str(small)}, 60, lambda *_: None)["records"] == [["x"]]
+        assert worker.ask("head", {"asked": {"query": str(small)}}, 60, lambda *_: None)["records"] == [["x"]]
     finally:
         worker.close()
 
@@ -470,7 +470,7 @@ def test_search_with_a_file_join_download_and_search_again(
     client: TestClient, demo_lake: Path, demo_index: Lake
 ) -> None:
     query = sent(client, "C:\\my files\\rides.csv", (demo_lake / RIDES).read_bytes())
-    described = data(client, "/describe", query=query, wait=60)["described"]
+    described = data(client, "/describe", query=query, wait=60)["records"]
     assert {each["name"]: each["role"] for each in described} == {"date": "key", "rides": "target", "member_rides": ""}
     found = data(client, "/correlated", query=query, key="date", target="rides", wait=60)["records"]
     own = next(each for each in found if each["table"] != RIDES)
@@ -492,7 +492,7 @@ def test_search_with_a_file_join_download_and_search_again(
     as_csv = pc.read_csv(io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download").content))
     assert as_csv.column_names == kept.column_names
     assert as_csv.num_rows == kept.num_rows
-    again = data(client, "/describe", query=f"upload:{made['upload']}", wait=60)["described"]
+    again = data(client, "/describe", query=f"upload:{made['upload']}", wait=60)["records"]
     assert "mean_temp_c" in [each["name"] for each in again]
     finds = [{name: own[name] for name in ("table", "key", "column")}]
     asked = {"query": query, "key": ["date"], "target": "rides", "finds": finds}
@@ -835,7 +835,7 @@ def test_files_that_are_not_taken(name: str, content: bytes, status: int, code: 
 
 def test_text_in_sixteen_bits_is_text(client: TestClient) -> None:
     query = sent(client, "wide.csv", "a,b\n1,2\n".encode("utf-16"))
-    assert [each["name"] for each in data(client, "/describe", query=query)["described"]] == ["a", "b"]
+    assert [each["name"] for each in data(client, "/describe", query=query)["records"]] == ["a", "b"]
 
 
 def test_a_body_without_a_length_is_bounded_too(client: TestClient) -> None:
@@ -1182,7 +1182,7 @@ def test_what_is_guessed_is_taken(demo_index: Lake) -> None:
 
 def test_numbers_to_explain_are_those_that_can_be(client: TestClient) -> None:
     query = sent(client, "mixed.csv", b"city,val,n\nBerlin,1,4\nParis,2,2\nRome,3,5\nLondon,=SUM(A1),9\n")
-    assert data(client, "/describe", query=query)["numbers"] == ["n"]
+    assert data(client, "/describe", query=query)["info"]["numbers"] == ["n"]
     page = client.get("/search", params={"query": query}).text
     offered = re.search(r'<select id="target".*?</select>', page, re.DOTALL)
     assert offered is not None
@@ -1552,7 +1552,7 @@ def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
 @pytest.mark.slow
 def test_no_question_makes_the_server_fail(demo_index: Lake) -> None:
     answered = asked_at_random(demo_index, examples=100, seconds=300)
-    asked = ("table", "table/head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
+    asked = ("profile", "head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
     assert {f"GET {API}/{each}" for each in asked} <= answered
     assert {f"POST {API}/{each}" for each in ("joins", "autojoins")} <= answered
 

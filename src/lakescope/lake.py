@@ -19,7 +19,7 @@ from lakescope.engines.correlations.answers import Correlated, CorrelationRank, 
 from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
 from lakescope.engines.history.answers import Drift, Version
-from lakescope.engines.joins.answers import Engine, Joinable, JoinPath, JoinRank
+from lakescope.engines.joins.answers import Described, Engine, Joinable, JoinPath, JoinRank, SharedColumns
 from lakescope.engines.joins.augment import Added, augmented
 from lakescope.engines.joins.batch import named
 from lakescope.engines.joins.joinable import JoinSearch
@@ -48,6 +48,7 @@ from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.paths import JoinPathsRequest
+from lakescope.questions.rows import DescribeRequest, HeadRequest, SharedColumnsRequest
 from lakescope.results import Results
 from lakescope.results import TableProfile as TableProfile
 from lakescope.search.code import (
@@ -81,8 +82,7 @@ if TYPE_CHECKING:
     from lakescope.build.update import Update
     from lakescope.engines.headers.check import HeaderDoubt
     from lakescope.engines.headers.suggest import HeaderRequest, HeaderSearch, Schemata
-    from lakescope.engines.joins.joined import Described, JoinedRows
-    from lakescope.engines.joins.shared import SharedColumns
+    from lakescope.engines.joins.joined import JoinedRows
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
     from lakescope.engines.transforms.clock import Clock
@@ -430,9 +430,7 @@ class Lake:
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
-        from lakescope.engines.joins.joined import head
-
-        return head(self._place(query), rows)
+        return HeadRequest(query=query, rows=rows).ask(self)
 
     @from_one_generation
     def describe(self, query: Any) -> Results[Described]:
@@ -440,13 +438,7 @@ class Lake:
 
         A key and a target are guessed that :meth:`correlated` takes; ``info`` tells all ``numbers`` that it takes.
         """
-        from lakescope.engines.correlations.guesses import guessed, taken_of_file, taken_of_table
-        from lakescope.engines.joins.joined import Described
-
-        columns, table = self._query(query, None)
-        taken = taken_of_file(query) if table is None else taken_of_table(self._correlations.sketches, table)
-        numbers = {number for column in columns for number in taken(column.name) or ()}
-        return Results(Described, guessed(columns, taken), info={"numbers": sorted(numbers)})
+        return DescribeRequest(query=query).ask(self)
 
     @from_one_generation
     def joined(
@@ -466,11 +458,9 @@ class Lake:
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
     @from_one_generation
-    def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
-        """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
-        from lakescope.engines.joins.shared import SharedColumns, shared_columns
-
-        return Results(SharedColumns, shared_columns(self._place(left), self._place(right)))
+    def shared_columns(self, left: Any, right: Any, k: int = 8) -> Results[SharedColumns]:
+        """Pairs of columns of two tables that hold mostly the same values as they are, the ``k`` most alike first."""
+        return SharedColumnsRequest(left=left, right=right, k=k).ask(self)
 
     def _place(self, query: Any) -> Any:
         """What is to be read of a query: of a table of the lake where it lies."""

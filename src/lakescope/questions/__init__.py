@@ -61,6 +61,19 @@ _PLACES = {
         "find",
         "Find a text in the names of tables and columns, and columns that hold it as a value.",
     ),
+    "head": Place("rows", "HeadRequest", "head", "The first rows of a table as they are written."),
+    "describe": Place(
+        "rows",
+        "DescribeRequest",
+        "describe",
+        "The columns of a table as the lake sees them: which of their values it knows, which is likely a key.",
+    ),
+    "shared_columns": Place(
+        "rows",
+        "SharedColumnsRequest",
+        "shared",
+        "Which columns of two tables hold mostly the same values as they are written. Reads both tables.",
+    ),
     "joinable": Place(
         "joinable",
         "JoinableRequest",

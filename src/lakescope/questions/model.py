@@ -362,8 +362,8 @@ class Question:
     ``shown`` are the fields of rows that a person wants to see first, ``brief`` those for who has room for few,
     ``private`` those that say where things lie: only who runs Python or a command on this machine is told.
     ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
-    Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python calls it, ``path`` what
-    REST does, ``tool`` what agents do, if otherwise.
+    One that ``reads`` opens tables: a server leaves it to a worker. Of one that is not ``indexed`` any table is asked,
+    without a lake. ``method`` is what Python calls it, ``path`` what REST does, ``tool`` what agents do, if otherwise.
     ``absent`` says which faces do not ask it, and why.
     """
 
@@ -378,6 +378,7 @@ class Question:
     brief: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     paged: bool = False
+    reads: bool = False
     indexed: bool = True
     method: str = ""
     path: str = ""

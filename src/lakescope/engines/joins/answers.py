@@ -12,6 +12,9 @@ JoinRank = Literal["overlap", "significance"]
 #: Systems that code of a join is written for.
 Dialect = Literal["duckdb", "polars", "spark", "sql"]
 
+#: What a column is guessed to be to a question about correlations.
+Role = Literal["key", "target", ""]
+
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -61,3 +64,33 @@ class JoinPath:
     hops: int
     containment: float
     joins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A column of a query as the lake sees it.
+
+    ``known`` is the share of its distinct values that some column of the lake holds; ``plausible`` says whether it
+    makes sense to join on it; ``role`` is what it is guessed to be to a question about correlations.
+    """
+
+    name: str
+    type: str
+    rows: int
+    nulls: int
+    distinct: int
+    unique: bool
+    known: float
+    plausible: bool
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class SharedColumns:
+    """A column of each of two tables, the values they have in common, and which share of each column's that is."""
+
+    left: str
+    right: str
+    shared: int
+    of_left: float
+    of_right: float

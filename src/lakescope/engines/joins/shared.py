@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lakescope.array_types import U64
+from lakescope.engines.joins.answers import SharedColumns
 from lakescope.tables.query import is_plausible
 from lakescope.tables.reading import batches_of
 from lakescope.values.canonical import Kind
@@ -16,19 +16,6 @@ from lakescope.values.cells import understand
 
 #: Share of the values of the smaller column that the other must hold.
 _SHARED = 0.5
-#: Pairs that are told.
-_TOLD = 8
-
-
-@dataclass(frozen=True, slots=True)
-class SharedColumns:
-    """A column of each of two tables, the values they have in common, and which share of each column's that is."""
-
-    left: str
-    right: str
-    shared: int
-    of_left: float
-    of_right: float
 
 
 def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
@@ -37,7 +24,7 @@ def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
     found = [_compared(*one, *other) for one in ours.items() for other in theirs.items()]
     alike = [each for each in found if max(each.of_left, each.of_right) >= _SHARED]
     alike.sort(key=lambda each: (-each.of_left * each.of_right, -each.shared, each.left, each.right))
-    return alike[:_TOLD]
+    return alike
 
 
 def _values_of(table: Any) -> dict[str, U64]:

@@ -432,6 +432,30 @@ class ProfilePrinting(Printing):
             print_records(found.columns, [], form, empty="")
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeadPrinting(Printing):
+    """Prints the first rows of a table."""
+
+    empty = "it has no rows"
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        print_records(found.to_pylist(), found.column_names, form, empty=self.empty)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DescribePrinting(Printing):
+    """Prints the columns of a table as the lake sees them."""
+
+    empty = "it has no columns"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedPrinting(Printing):
+    """Prints columns of two tables with the same values."""
+
+    empty = "no columns hold mostly the same values"
+
+
 #: Options that `fds` had for its study alone.
 _OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
 
@@ -561,6 +585,9 @@ PRINTINGS: dict[str, type[Printing]] = {
     "profile": ProfilePrinting,
     "problems": ProblemPrinting,
     "find": FindPrinting,
+    "head": HeadPrinting,
+    "describe": DescribePrinting,
+    "shared": SharedPrinting,
     "join": JoinPrinting,
     "paths": PathPrinting,
     "correlate": CorrelationPrinting,

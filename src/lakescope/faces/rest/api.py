@@ -326,17 +326,6 @@ def upload_record(upload: Upload) -> dict[str, Any]:
 
 
 @router.get(
-    "/table/head",
-    response_model=Envelope,
-    tags=["table"],
-    responses=responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
-)
-async def head(service: Served, visitor: Visitor, name: Name, wait: Wait = 10.0) -> Response:
-    """The first rows of a table as they are written, and values that may stand for missing ones."""
-    return await answer_of(service, visitor, lambda: service.head(visitor, name), wait)
-
-
-@router.get(
     "/table/like",
     response_model=Envelope,
     tags=["table"],
@@ -360,17 +349,6 @@ async def table_keys(service: Served, visitor: Visitor, name: Name, wait: Wait =
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
-
-
-@router.get(
-    "/describe",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"described": [{"name": "date", "type": "date", "known": 1.0, "role": "key"}]}, job=True),
-)
-async def describe(service: Served, visitor: Visitor, query: Reference, wait: Wait = 10.0) -> Response:
-    """The columns of a query as the lake sees them; key and target are guessed."""
-    return await answer_of(service, visitor, lambda: service.describe(visitor, query), wait)
 
 
 @router.get(

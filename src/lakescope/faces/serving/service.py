@@ -280,7 +280,8 @@ class Service:
         """Take a file of a visitor's, and begin to read its first rows, if not too many wait for that."""
         upload = self.uploads.add(visitor, name, stream)
         try:
-            return upload, self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+            asked = {"asked": {"query": str(upload.path)}}
+            return upload, self.jobs.submit(visitor, "head", asked, lane="quick", limit=QUICK)
         except LakescopeError:
             return upload, None
 
@@ -321,7 +322,7 @@ class Service:
         placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
         ours = all(query.in_lake for query in queries.values())
         parameters: Record = {"question": asked.about.name, "asked": placed.parameters()}
-        if asked.lane == "catalog" or (ours and asked.lane == "quick"):
+        if asked.lane == "catalog" or (ours and asked.lane == "quick" and not asked.about.reads):
             with self.lake._view() if asked.lane == "catalog" else self._lane(visitor) as lake:
                 for query in queries.values():
                     lake.location(query.place)  # it may be gone since: a name is not taken for a path
@@ -338,10 +339,6 @@ class Service:
         return self.jobs.submit(
             "" if ours else visitor, parameters.pop("question"), parameters, lane=asked.lane, limit=limit, asker=visitor
         )
-
-    def describe(self, visitor: str, reference: str) -> Job:
-        """The columns of a query as the lake sees them, and its first rows."""
-        return self._work(visitor, reference, "describe", {}, "quick", QUICK)
 
     def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
         """Names for the columns of a query, borrowed from the lake."""
@@ -463,11 +460,6 @@ class Service:
         return job
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------
-
-    def head(self, visitor: str, name: str) -> Job:
-        """The first rows of a table of the lake."""
-        size = int(self.lake.profile(name).table["bytes"])
-        return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
 
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""

@@ -21,6 +21,7 @@ from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
+from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.results import Results
 from lakescope.server.graph import lake_map
 from lakescope.store.records import Rows
@@ -64,31 +65,6 @@ def answered(found: Results[Any], added: Sequence[Answer] = ()) -> Answer:
     for record, more in zip(records, added, strict=False):
         record |= more
     return {"records": records, "notes": list(found.notes), "info": found.info}
-
-
-def head(lake: Lake, progress: Progress, query: str, size: int | None = None) -> Answer:
-    """The first rows of a table, and values that may stand for missing ones if it is not too large to look for them."""
-    progress("reading the first rows", None)
-    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
-    if size is None or size > _LOOKED_THROUGH:
-        return {**shown, "disguised": [], "notes": ["too large to look for values that stand for missing ones"]}
-    from lakescope.engines.dependencies.disguised import disguised
-
-    progress("looking for values that stand for missing ones", None)
-    try:
-        found = disguised(lake.location(query)).to_dicts()
-    except LakescopeError as error:
-        return {**shown, "disguised": [], "notes": [f"values that stand for missing ones: {error.message}"]}
-    return {**shown, "disguised": found, "notes": []}
-
-
-def describe(lake: Lake, progress: Progress, query: str) -> Answer:
-    """What a file is: its first rows, its columns as the lake sees them, key and target guessed."""
-    progress("reading the file", None)
-    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
-    progress("comparing its values with the lake", None)
-    found = lake.describe(query)
-    return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
 # --- questions that are declared --------------------------------------------------------------------------------------
@@ -163,10 +139,36 @@ def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, name: str,
     return {**answered(found, added), "key": key, "target": target}
 
 
+def _head(lake: Lake, request: HeadRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+    """The first rows of a table, and values that may stand for missing ones if it is not too large to look for them."""
+    shown = {**rows_of(request.ask(lake, watch), _CELL), "disguised": [], "notes": []}
+    query = request.query
+    if not lake._is_table(query):
+        return shown
+    if lake._index.table(query)["bytes"] > _LOOKED_THROUGH:
+        return {**shown, "notes": ["too large to look for values that stand for missing ones"]}
+    from lakescope.engines.dependencies.disguised import disguised
+
+    watch.tell("looking for values that stand for missing ones")
+    try:
+        return {**shown, "disguised": disguised(lake.location(query)).to_dicts()}
+    except LakescopeError as error:
+        return {**shown, "notes": [f"values that stand for missing ones: {error.message}"]}
+
+
+def _describe(lake: Lake, request: DescribeRequest, watch: Watch, name: str, held: Sequence[Held]) -> Answer:
+    """The columns of a table as the lake sees them, and its first rows."""
+    watch.tell("reading the file")
+    rows = rows_of(lake.head(request.query, SHOWN_ROWS), _CELL)
+    return {**answered(request.ask(lake, watch)), "head": {"columns": rows["columns"], "rows": rows["records"]}}
+
+
 #: What is added to the answers of some questions.
 _ADDING: dict[str, Adding] = {
     "joinable": _joinable,
     "correlated": _correlated,
+    "head": _head,
+    "describe": _describe,
 }
 
 
@@ -298,7 +300,7 @@ def autojoin(
     if not plan:
         progress("looking for values in common", None)
         nothing: Answer = {"rows": 0, "columns": [], "records": [], "unmatched": {}, "code": {}}
-        shared = lake.shared_columns(*places).to_dicts()
+        shared = lake.shared_columns(places[0], places[1]).to_dicts()
         in_lake = [each if not name else None for each, name in zip((left, right), names, strict=True)]
         return {
             **nothing,
@@ -411,8 +413,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{
-        each.__name__: each
-        for each in (*(head, describe, join, augment, autojoin, keys, graph, warm, headers, doubts),)
-    },
+    **{each.__name__: each for each in (*(join, augment, autojoin, keys, graph, warm, headers, doubts),)},
 }

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
@@ -45,6 +45,7 @@ from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import options_of
 from lakescope.questions.paths import JoinPathsRequest
+from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
 from lakescope.server import charts
 from lakescope.sketches.aggregates import AGGREGATES
@@ -446,16 +447,17 @@ async def table_head(request: Request, service: Served, visitor: Visitor, name: 
     """The first rows of a table, each column with its histogram."""
     profile = await run_in_threadpool(service.known, ProfileRequest.of({"table": name}, "web"))
     columns = {column["name"]: column for column in profile["columns"]}
+    asked = HeadRequest.of({"query": f"table:{name}"}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.head(visitor, name),
+        lambda: service.ask(visitor, asked),
         "part_head.html",
         "Sample rows",
         columns=columns,
         name=name,
-        json=link(f"{PREFIX}/table/head", name=name),
+        json=json_address(asked),
     )
 
 
@@ -613,10 +615,11 @@ async def search(
         return render(request, "search_start.html", json=f"{PREFIX}/uploads", **shown)
     asked = await run_in_threadpool(service.query, visitor, query)
     chosen = {"query": query, "key": key, "target": target, "agg": agg}
-    described = await run_in_threadpool(service.describe, visitor, query)
+    question = DescribeRequest.of({"query": query}, "web")
+    described = cast("Job", await run_in_threadpool(service.ask, visitor, question))
     there = await finished(described, _PATIENCE)
     answer = described.result() if there else None
-    columns = answer["described"] if answer else []
+    columns = answer["records"] if answer else []
     if answer and not key:
         chosen["key"] = [each["name"] for each in columns if each["role"] == "key"][:1]
     if answer and not target and not key:
@@ -634,7 +637,7 @@ async def search(
         few=_is_small(service),
         job=job_record(service, visitor, described),
         address=str(request.url.path) + f"?{request.url.query}",
-        json=link(f"{PREFIX}/describe", query=query),
+        json=json_address(question),
         **shown,
     )
 
@@ -888,9 +891,8 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
 @router.get("/pair/side")
 async def pair_side(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
     """The first rows of one of two tables."""
-    return await _part(
-        request, service, visitor, lambda: service.describe(visitor, query), "part_rows.html", "First rows"
-    )
+    asked = DescribeRequest.of({"query": query}, "web")
+    return await _part(request, service, visitor, lambda: service.ask(visitor, asked), "part_rows.html", "First rows")
 
 
 @router.get("/pair/plan")
