@@ -369,6 +369,10 @@ def run_parts(
     """
     told: dict[str, Json] = {}
     earlier = options.out / f"{name}.json"
+    if options.only and not earlier.exists() and earlier.with_suffix(".md").exists():
+        sys.exit(
+            f"{earlier} is not here: the other parts of {name}.md would be lost; run it whole, or name another --out"
+        )
     if options.only and earlier.exists():
         told = {part: {} | each for part, each in json.loads(earlier.read_text()).get("parts", {}).items()}
         for each in told.values():

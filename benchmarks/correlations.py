@@ -39,7 +39,7 @@ from lakescope.engines.correlations.correlated import CorrelationCriteria, Corre
 from lakescope.engines.correlations.estimators import Samples
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.overlaps import OverlapSearch
-from lakescope.report.charts import line_chart
+from lakescope.show.charts import line_chart
 from lakescope.sketches.correlation import KeySketch
 from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index

@@ -39,7 +39,7 @@ from lakescope.engines.headers.model import Model
 from lakescope.engines.headers.similar import propose
 from lakescope.engines.headers.suggest import MODES, HeaderRequest
 from lakescope.lake import Lake
-from lakescope.report.charts import line_chart
+from lakescope.show.charts import line_chart
 from lakescope.studies.headers import (
     RULE,
     Evaluation,

@@ -22,8 +22,8 @@ import lakescope
 from lakescope.faces.cli import main
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
-from lakescope.report.formulas import guarded_text
-from lakescope.report.text import visible
+from lakescope.show.formulas import guarded_text
+from lakescope.show.text import visible
 from lakescope.store.manifest import FORMAT_VERSION
 
 Record = dict[str, Any]

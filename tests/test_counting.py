@@ -17,7 +17,7 @@ import pytest
 
 import lakescope
 from lakescope.errors import BadRequest, NotFound
-from lakescope.report.charts import line_chart
+from lakescope.show.charts import line_chart
 from lakescope.sketches.design import BY_NAME
 from lakescope.studies.counters import _Run, gee_errors, study, write_report
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from effort import lines_run
-from lakescope.keys.diagram import Box, Column, Edge, mermaid, sql, svg
+from lakescope.show.diagram import Box, Column, Edge, mermaid, sql, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -17,8 +18,8 @@ ROOT = Path(lakescope.__file__).parent
 
 #: The rooms, in the order in which data flows. A room uses rooms above it, and none below.
 ROOMS = (
-    *("values", "sketches", "profile", "sources", "report", "results", "store", "build", "tables"),
-    *("engines", "studies", "server", "search", "keys", "transforms", "questions", "lake", "demo", "faces"),
+    *("values", "sketches", "profile", "sources", "show", "results", "store", "build", "tables"),
+    *("engines", "studies", "search", "transforms", "questions", "lake", "demo", "faces"),
 )
 #: The fields of the engines: each uses only those that are named, whatever rooms above it has.
 FIELDS: dict[str, set[str]] = {
@@ -39,7 +40,7 @@ WITHOUT = {
     "demo": set(ROOMS) - {"sources", "demo"},
 }
 #: Modules on their way to rooms of their own.
-MOVING = {"engines": {"keys", "transforms"}}
+MOVING = {"engines": {"transforms"}}
 #: What belongs to everybody: errors, logs, timings, JSON of others, child processes, threads, types of arrays.
 EVERYBODY = {
     *("_version", "array_types", "errors", "logs", "once", "processes", "stages", "threads", "untrusted"),
@@ -117,6 +118,11 @@ def test_every_room_is_in_the_plan() -> None:
     there = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert there - EVERYBODY - {"__init__", "__main__"} == set(ROOMS)
     assert {path.name for path in (ROOT / "engines").iterdir() if (path / "__init__.py").exists()} == set(FIELDS)
+
+
+def test_contributing_lists_the_rooms_in_their_order() -> None:
+    page = (ROOT.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == ROOMS
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -20,9 +20,9 @@ import lakescope
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.transforms.program import Expression, Piece, Program
 from lakescope.lake import Lake
-from lakescope.report.charts import Svg, histogram_chart, scatter_chart
-from lakescope.report.html import bar_html, plan_html, profile_html, results_html, words_html
 from lakescope.results import Results
+from lakescope.show.charts import Svg, histogram_chart, scatter_chart, share_bar
+from lakescope.show.notebook import plan_html, profile_html, results_html, words_html
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
@@ -137,7 +137,7 @@ def test_no_text_escapes(hostile: str, counts: list[int]) -> None:
 @settings(deadline=None)
 @given(st.floats(allow_nan=False))
 def test_a_bar_stays_in_its_place(share: float) -> None:
-    drawn = bar_html(share, 50)
+    drawn = share_bar(share, width=50)
     check(drawn)
     whole, filled = (float(width) for width in re.findall(r'<rect width="([^"]+)"', drawn))
     assert 0 <= filled <= whole == 50

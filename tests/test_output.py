@@ -25,12 +25,12 @@ from lakescope.faces.cli.output import Format, print_record, print_records, prin
 from lakescope.faces.cli.progress import TextLine
 from lakescope.faces.serving.downloads import csv_pieces, guarded
 from lakescope.logs import JsonLines
-from lakescope.report.formulas import guarded_text
-from lakescope.report.html import results_html
-from lakescope.report.markdown import plain
-from lakescope.report.markup import text as html_text
-from lakescope.report.text import cell_text, json_text, printable, profile_text, visible
 from lakescope.results import Results
+from lakescope.show.formulas import guarded_text
+from lakescope.show.markdown import plain
+from lakescope.show.markup import text as html_text
+from lakescope.show.notebook import results_html
+from lakescope.show.text import cell_text, json_text, printable, profile_text, visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

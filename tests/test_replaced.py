@@ -208,7 +208,8 @@ _OPENING = {
     *("read_excel", "read_csv", "read_parquet", "memmap", "fromfile", "loadtxt", "genfromtxt", "load_file_io"),
 }
 #: Rooms that open what this package wrote, or what whoever asks has named; never what a lake holds.
-_OTHER_ROOMS = {"store", "report", "show", "demo", "faces"}
+_OTHER_ROOMS = {"store", "show", "demo", "faces"}
+
 #: What opens files elsewhere, by why it may.
 _ALLOWED = {
     "the door": {

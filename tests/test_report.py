@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 import lakescope
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
-from lakescope.report import pages, site
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.summary import sizes_of
+from lakescope.show import pages, site
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.summary import sizes_of
 from needs import left_out
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def test_pictures_say_what_they_show(demo_site: Path) -> None:
     }
     status, total = cards["status"], cards["total"]
     assert 'class="ends"><span>the 6 most frequent values, from the left</span></div>' in status
-    assert 'aria-label="Most frequent values"' in status
+    assert 'aria-label="Most frequent values of status"' in status
     assert 'class="ends"><span>2.21</span>' in total
     assert 'class="filled"' not in total
     assert 'class="filled"' in cards["note"]

@@ -11,7 +11,7 @@ import lakescope
 from lakescope.engines.transforms.plan import Plan
 from lakescope.engines.transforms.program import Program
 from lakescope.errors import BadRequest, IndexDamaged
-from lakescope.report.site import MARKER, is_report
+from lakescope.show.site import MARKER, is_report
 from lakescope.sources.discover import discover
 from lakescope.store.manifest import FORMAT_VERSION, MANIFEST, Manifest
 from lakescope.untrusted import parsed

@@ -396,8 +396,12 @@ def test_search_with_a_file_choose_join_download_and_search_on(page: Page, demo_
     expect(card).to_contain_text("strong")
     expect(card.locator(".coefficient")).to_have_text(re.compile(r"\+0\.91.*\+0\.90 to \+0\.93"))
     card.scroll_into_view_if_needed()
-    expect(card.locator("figure[data-drawn] svg")).to_be_visible()
-    assert card.locator(".mark-symbol path").count() > 100
+    points = card.locator("figure.chart svg .points path")
+    assert points.count() > 100
+    points.first.hover(force=True)
+    expect(page.locator(".tip")).to_have_text(re.compile(r"^rides: [0-9,.]+\s+mean_temp_c: [0-9.-]+$"))
+    page.mouse.move(0, 0)
+    expect(page.locator(".tip")).to_be_hidden()
     card.get_by_label(re.compile("Add")).check()
     page.get_by_role("button", name="Join the chosen columns").click()
     page.wait_for_url("**/result?job=*")
@@ -631,31 +635,24 @@ def test_the_table_with_the_most_links_has_its_name(browser: Browser, tmp_path: 
         context.close()
 
 
-def test_cards_do_not_grow_when_their_charts_are_drawn(page: Page) -> None:
-    page.goto(f"/search?query=table:{RIDES}&key=date&target=rides")
-    settled(page)
-    before = page.evaluate("document.body.scrollHeight")
-    figures = page.locator("figure[data-chart]")
-    assert figures.count() > 8
-    for at in range(figures.count()):
-        figures.nth(at).scroll_into_view_if_needed()
-        expect(figures.nth(at).locator("svg").first).to_be_visible()
-    assert abs(page.evaluate("document.body.scrollHeight") - before) < 60
-
-
 def test_titles_of_axes_lie_beside_their_numbers(page: Page) -> None:
     page.goto(f"/search?query=table:{RIDES}&key=date&target=rides")
     settled(page)
-    for card in page.locator("figure[data-chart]").all()[:6]:
-        card.scroll_into_view_if_needed()
-        expect(card.locator("svg")).to_be_visible()
-        met = card.evaluate("""figure => {
-            const [x, y] = figure.querySelectorAll("svg g.role-axis-title text").length ? [...figure.querySelectorAll("svg g.role-axis-title text")].slice(-2) : [];
-            const title = y.getBoundingClientRect(), labels = [...figure.querySelectorAll("svg g.role-axis-label text")];
-            return labels.filter((each) => { const box = each.getBoundingClientRect();
-                return box.width && box.left < title.right && title.left < box.right && box.top < title.bottom && title.top < box.bottom; }).length;
-        }""")  # noqa: E501
-        assert met == 0
+    figures = page.locator("figure.chart:has(svg)").all()
+    assert len(figures) > 8
+    for figure in figures[:6]:
+        assert (
+            figure.evaluate("""figure => {
+            const box = (each) => each.getBoundingClientRect();
+            const texts = [...figure.querySelectorAll("svg .titles text, svg .ticks text")].map(box);
+            const plot = box(figure.querySelector("svg"));
+            const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+            const inside = (each) => each.left > plot.left - 1 && each.right < plot.right + 1;
+            const meets = (each, at) => texts.slice(at + 1).some((other) => meet(each, other));
+            return texts.filter((each, at) => !inside(each) || meets(each, at)).length;
+        }""")
+            == 0
+        )
 
 
 def test_charts_of_small_lakes(browser: Browser, tmp_path: Path, spark: SparkSession) -> None:

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from lakescope.engines.transforms.clock import Clock
     from lakescope.engines.transforms.discover import TransformJoin
     from lakescope.engines.transforms.lake_wide import TransformSearch
-    from lakescope.report.site import Report
+    from lakescope.show.site import Report
     from lakescope.sources.io.locations import TableLocation
     from lakescope.store.deep_check import Finding
     from lakescope.store.push import Pushed
@@ -679,7 +679,7 @@ class Lake:
         query_agg: Aggregate | None = None,
     ) -> str:
         """The sample that a find rests on as a picture (SVG): one point a key."""
-        from lakescope.report.charts import scatter_chart
+        from lakescope.show.charts import scatter_chart
 
         x, y = (
             column.to_pylist() for column in self.scatter_points(query, key, target, found, query_agg=query_agg).columns
@@ -1097,7 +1097,7 @@ class Lake:
         ``form`` is ``html``, ``md`` or ``json``: the same summaries. A folder that holds anything but a former report
         is refused; a former one is replaced when the new one is complete. Told by the index; no table is read.
         """
-        from lakescope.report.site import write_report
+        from lakescope.show.site import write_report
 
         return write_report(self, out, form, progress)
 
@@ -1210,7 +1210,7 @@ class Lake:
         return f"Lake({self.path!r}: {sizes})"
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import lake_html
+        from lakescope.show.notebook import lake_html
 
         return lake_html(self.info())
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, make_dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from lakescope.errors import NotFound
-from lakescope.report.text import aligned, cell_text, profile_text, visible
+from lakescope.show.text import aligned, cell_text, profile_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ class Results(Sequence[Record], Generic[Record]):
         return visible("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import results_html
+        from lakescope.show.notebook import results_html
 
         more = len(self) - _SHOWN
         notes = [*([f"{more:,} more"] if more > 0 else []), *self.notes]
@@ -150,7 +150,7 @@ class TableProfile:
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import profile_html
+        from lakescope.show.notebook import profile_html
 
         return profile_html(self.to_dict())
 
@@ -161,7 +161,7 @@ def _face(value: Any, width: int = 80) -> str:
 
 
 def _record_html(record: Any) -> str:
-    from lakescope.report.html import record_html
+    from lakescope.show.notebook import record_html
 
     return record_html(
         type(record).__name__, [(each.name, _face(getattr(record, each.name), 300)) for each in fields(record)]

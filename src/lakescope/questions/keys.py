@@ -130,8 +130,8 @@ class KeyDiagramRequest(KeyOptions, Request[str]):
     form: Annotated[DiagramForm, "A picture (svg), text for mermaid, or sql that declares the keys."] = "svg"
 
     def answer(self, lake: Lake, watch: Watch) -> str:
-        from lakescope.keys import diagram
-        from lakescope.report.charts import Svg
+        from lakescope.show import diagram
+        from lakescope.show.charts import Svg
 
         drawings = {"svg": diagram.svg, "mermaid": diagram.mermaid, "sql": diagram.sql}
         drawn = drawings[self.form](*lake._keys.drawn(self.schema(lake)))

@@ -17,9 +17,9 @@ import pyarrow as pa
 from lakescope.array_types import U64
 from lakescope.engines.counting.count import Count
 from lakescope.errors import BadRequest
-from lakescope.report.charts import line_chart
-from lakescope.report.study import html_table, write_study
 from lakescope.results import Results
+from lakescope.show.charts import line_chart
+from lakescope.show.study import html_table, write_study
 from lakescope.sketches.design import BASELINES, BY_NAME, TWELVE, counter_kind, design
 from lakescope.sketches.gee import GEE
 from lakescope.sketches.kernels import mix

@@ -21,9 +21,9 @@ from lakescope.engines.dependencies.compare import candidates_of
 from lakescope.engines.dependencies.scores import beyond_chance, score_all
 from lakescope.engines.dependencies.table import CodedTable, read
 from lakescope.errors import BadRequest, NotFound
-from lakescope.report.charts import line_chart
-from lakescope.report.study import write_study
 from lakescope.results import Results
+from lakescope.show.charts import line_chart
+from lakescope.show.study import write_study
 from lakescope.studies.pollute import polluted
 
 Listener = Callable[[int, int], None]

@@ -29,9 +29,9 @@ from lakescope.engines.transforms.steps import (
     Step,
 )
 from lakescope.errors import BadRequest
-from lakescope.report.text import STEERING
 from lakescope.search.code import as_sql
 from lakescope.search.reading_code import Reader, text_reader
+from lakescope.show.text import STEERING
 from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from lakescope.engines.keys.foreign import Schema, detect
 from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
 from lakescope.engines.keys.sketched import SketchedColumns
 from lakescope.errors import LakescopeError
-from lakescope.keys.diagram import Box, Column, Edge
 from lakescope.once import once
 from lakescope.results import Results
+from lakescope.show.diagram import Box, Column, Edge
 from lakescope.store.index import Index
 
 _INCLUSION_SHOWN = (

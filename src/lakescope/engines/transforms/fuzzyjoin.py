@@ -64,7 +64,7 @@ class FuzzyJoin:
         return self.words()
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import words_html
+        from lakescope.show.notebook import words_html
 
         return words_html(self.words())
 

@@ -214,7 +214,7 @@ class Plan:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from lakescope.report.html import plan_html
+        from lakescope.show.notebook import plan_html
 
         return plan_html(
             self.to_dict(), self.heading() if self else "", None if self.fuzzy is None else self.fuzzy.words()

@@ -20,7 +20,7 @@ from lakescope.faces.cli.compiling import tell_of_compiling
 from lakescope.faces.cli.idle import refuse_idle
 from lakescope.faces.cli.opening import open_lake
 from lakescope.faces.cli.output import Format, ReportFormat, print_record, say, write
-from lakescope.report.text import aligned, cell_text
+from lakescope.show.text import aligned, cell_text
 
 app = typer.Typer(
     name="lakescope",
@@ -207,7 +207,7 @@ def _print_summary(path: str, form: Format) -> None:
     if form is not Format.table:
         print_record(info, form)
         return
-    from lakescope.report.text import size_text
+    from lakescope.show.text import size_text
 
     write(
         f"{info['tables']:,} tables, {info['columns']:,} columns, {info['rows']:,} rows "

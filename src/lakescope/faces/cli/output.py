@@ -13,9 +13,9 @@ from typing import Any
 
 import typer
 
-from lakescope.report.formulas import guarded_text
-from lakescope.report.text import aligned, cell_text, json_text, visible
 from lakescope.results import Results
+from lakescope.show.formulas import guarded_text
+from lakescope.show.text import aligned, cell_text, json_text, visible
 
 Record = dict[str, Any]
 

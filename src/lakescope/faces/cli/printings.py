@@ -18,8 +18,8 @@ from lakescope.questions.joinable import FOUND, JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest
 from lakescope.questions.model import On, Range, Request
 from lakescope.questions.paths import JoinPathsRequest
-from lakescope.report.text import aligned, cell_text, printable
 from lakescope.results import Results
+from lakescope.show.text import aligned, cell_text, printable
 
 Chosen = TypeVar("Chosen")
 

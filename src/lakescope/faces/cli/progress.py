@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lakescope.report.text import printable, size_text
+from lakescope.show.text import printable, size_text
 
 if TYPE_CHECKING:
     from lakescope.build.progress import Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakescope.faces.cli.output import ReportFormat, write
 from lakescope.faces.cli.progress import ShareLine
 from lakescope.lake import Lake
-from lakescope.report.text import size_text
+from lakescope.show.text import size_text
 
 
 def print_report(lake: Lake, out: str, form: ReportFormat, *, quiet: bool) -> None:

@@ -19,7 +19,7 @@ from lakescope.faces.cli.output import say
 from lakescope.faces.serving.visitors import plain_address
 from lakescope.lake import Lake
 
-_NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart", "altair", "vl_convert")
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "multipart")
 
 
 #: Signs of a token.

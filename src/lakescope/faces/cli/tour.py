@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lakescope.faces.cli.output import say, write
 from lakescope.faces.cli.progress import ProgressLine, duration
-from lakescope.report.text import aligned, size_text
+from lakescope.show.text import aligned, size_text
 
 
 def tour(folder: str, *, scale: float, seed: int, master: str | None) -> None:

@@ -14,7 +14,7 @@ from lakescope.engines.transforms.clock import Clock
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_record, print_records, print_results, say, write
 from lakescope.faces.cli.progress import TextLine
-from lakescope.report.text import aligned, shorten
+from lakescope.show.text import aligned, shorten
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake

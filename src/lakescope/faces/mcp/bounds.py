@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakescope.report.text import printable
+from lakescope.show.text import printable
 
 Answer = dict[str, Any]
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from lakescope.report.formulas import FORMULA, NUMBER
+from lakescope.show.formulas import FORMULA, NUMBER
 
 _ROWS = 16_384
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakescope.report.text import shorten
 from lakescope.results import Results
+from lakescope.show.text import shorten
 
 if TYPE_CHECKING:
     from lakescope.engines.correlations.answers import Correlated

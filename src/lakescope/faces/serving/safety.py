@@ -26,7 +26,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from lakescope.errors import LakescopeError
 from lakescope.faces.serving.refusals import Refused, busy, too_large
 from lakescope.faces.serving.visitors import Claim, Owner, Visitor, address_group, giving_way, plain_address
-from lakescope.report.text import size_text
+from lakescope.show.text import size_text
 
 VISITOR, TOKEN = "lakescope_visitor", "lakescope_token"
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "[::1]"))

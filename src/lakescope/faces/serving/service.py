@@ -35,7 +35,6 @@ from lakescope.lake import Lake
 from lakescope.logs import log
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Meaning, Request, options_of
-from lakescope.server.charts import prepare, script
 from lakescope.store.catalog import Catalog
 from lakescope.store.records import Rows
 
@@ -182,7 +181,6 @@ class Service:
             with suppress(LakescopeError):
                 self.jobs.submit("", "warm", {}, lane=lane, limit=600.0, key=lane)
         self.ready.set()
-        script()
         _collect()
         threading.Thread(target=self._follow, name="lakescope-follow", daemon=True).start()
 
@@ -207,7 +205,6 @@ class Service:
 
         Those of one address take no more than a part of the threads that all share.
         """
-        prepare()
         address = owner_of(visitor).address
         with self._counting:
             if address and self._asking[address] >= _AT_ONCE_EACH:

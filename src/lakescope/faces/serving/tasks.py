@@ -23,7 +23,7 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
 from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.results import Results
-from lakescope.server.graph import lake_map
+from lakescope.show.lake_map import lake_map
 from lakescope.store.records import Rows
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from lakescope.faces.serving.folders import OwnFolder
 from lakescope.faces.serving.held import Held
 from lakescope.faces.serving.refusals import Refused, busy, too_large
 from lakescope.faces.serving.visitors import NOBODY, Claim, Owner, giving_way, owner_of
-from lakescope.report.text import printable, shorten, size_text
+from lakescope.show.text import printable, shorten, size_text
 
 #: Formats that are taken, by the end of a file's name. Not workbooks and databases: their readers do too much.
 SUFFIXES = {

@@ -46,8 +46,8 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import options_of
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.questions.rows import DescribeRequest, HeadRequest
-from lakescope.report.text import percent, printable, shorten, shorten_inside, size_text
-from lakescope.server import charts
+from lakescope.show.charts import Svg, column_chart, scatter_chart, share_bar
+from lakescope.show.text import percent, printable, rows_range, shorten, shorten_inside, size_text
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.untrusted import parsed
 
@@ -92,10 +92,10 @@ def _environment() -> Environment:
         "signed": _signed,
         "shown": lambda text: printable(str(text)),
         "figure": _figure,
-        "histogram": charts.histogram,
-        "rows_range": charts.rows_range,
-        "bar": charts.bar,
-        "spec": lambda spec: Markup(json.dumps(spec).replace("<", "\\u003c")),
+        "histogram": _histogram,
+        "rows_range": rows_range,
+        "bar": share_bar,
+        "scatter": _scatter,
         "day": lambda text: str(text)[:10],
     }
     environment.tests["nameless"] = lambda name: meaningless(name)
@@ -141,6 +141,19 @@ def _figure(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return printable(str(value))
+
+
+def _histogram(column: dict[str, Any]) -> Markup:
+    """A column at a glance, or why there is nothing to see."""
+    if drawn := column_chart(column):
+        return Markup(drawn)
+    return Markup('<span class="nobars">all different</span>' if column["distinct"] > 1 else "")
+
+
+def _scatter(found: dict[str, Any], target: str) -> Svg:
+    """The sample behind a correlation, as small as a card: one point a key."""
+    title = f"{found['column']} against {target}, {len(found['points'])} keys"
+    return scatter_chart(found["points"], title=title, x=target, y=found["column"], heading=False, small=True)
 
 
 def _signed(number: float, *others: float | None) -> str:
@@ -705,7 +718,6 @@ async def search_correlated(
         key=key,
         target=target,
         agg=agg,
-        scatter=charts.scatter,
         strength=strength,
         doubtful_last=doubtful_last,
         json=json_address(asked),
@@ -929,13 +941,6 @@ class _Files(StaticFiles):
         response = super().file_response(*args, **kwargs)
         response.headers["cache-control"] = "public, max-age=31536000, immutable"
         return response
-
-
-@router.get("/static/vega.js")
-async def vega() -> Response:
-    """The script that draws charts: Vega-Lite with all it needs, from vl-convert."""
-    text = await run_in_threadpool(charts.script)
-    return Response(text, media_type="text/javascript", headers={"cache-control": "public, max-age=86400"})
 
 
 @router.get("/favicon.ico")

@@ -152,40 +152,34 @@ function dropping(form) {
 
 // --- charts -----------------------------------------------------------------------------------------------------------
 
-let vega;
-const loadVega = () => vega ??= new Promise((done, failed) => {
-  const script = Object.assign(document.createElement("script"), { src: "/static/vega.js", type: "module", onload: done, onerror: failed });
-  document.head.append(script);
-});
+// The point of a plot that is nearest to the pointer is told beside it.
+const NEAR = 14; // pixels
+const tip = Object.assign(document.createElement("div"), { className: "tip", hidden: true });
+document.body.append(tip);
 
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const distance = (event, point) => {
+  const box = point.getBoundingClientRect();
+  return Math.hypot(event.clientX - box.x - box.width / 2, event.clientY - box.y - box.height / 2);
+};
 
-async function draw(figure) {
-  const spec = figure.dataset.chart ? await (await fetch(figure.dataset.chart)).json() : JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-  let place = figure.querySelector(".plot");
-  if (!place) { place = Object.assign(document.createElement("div"), { className: "plot" }); figure.append(place); }
-  try { await loadVega(); } catch { place.textContent = "The chart could not be drawn."; return; }
-  const [text, muted, line, accent] = ["--text", "--muted", "--line", "--accent"].map(colour);
-  const config = {
-    // By its name: Vega measures texts to make room for them, and cannot measure what is inherited.
-    background: "transparent", font: getComputedStyle(document.body).fontFamily, view: { stroke: null },
-    axis: { titlePadding: 8, labelOverlap: "greedy", labelSeparation: 6, labelColor: muted, titleColor: muted, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal", labelFontSize: 10.5, titleFontSize: 11 },
-    point: { color: accent }, bar: { color: accent }, text: { color: text },
-  };
-  // No code is made out of text here (the content security policy), so expressions are interpreted.
-  await window.vegaEmbed(place, spec, { ast: true, actions: false, renderer: "svg", defaultStyle: false, config, tooltip: { disableDefaultStyle: true } });
-  figure.dataset.drawn = "";
+function pointAt(event) {
+  const plot = event.target.closest?.(".chart .plot");
+  document.querySelector(".pointed")?.classList.remove("pointed");
+  const nearest = plot && [...plot.querySelectorAll(".points path")].map((point) => [distance(event, point), point]).reduce((a, b) => (b[0] < a[0] ? b : a));
+  tip.hidden = !nearest || nearest[0] > NEAR;
+  if (tip.hidden) return;
+  nearest[1].classList.add("pointed");
+  const { x, y } = plot.closest(".chart").dataset, values = nearest[1].textContent.split("; ");
+  tip.textContent = `${x}: ${values[0]}\n${y}: ${values[1]}`;
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 4)}px`;
+  tip.style.top = `${Math.max(4, event.clientY - tip.offsetHeight - 10)}px`;
 }
-
-const seen = "IntersectionObserver" in window ? new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target); }
-}, { rootMargin: "300px" }) : null;
+for (const name of ["pointermove", "pointerdown"]) document.addEventListener(name, pointAt);
 
 function switchTheme() {
   const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "light" : "dark";
   try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* a browser that keeps nothing */ }
-  document.querySelectorAll("figure[data-drawn]").forEach(draw);
   dispatchEvent(new Event("theme"));
 }
 
@@ -196,7 +190,6 @@ function ready(root) {
   root.querySelectorAll("[data-part-now]").forEach(followPage);
   root.querySelectorAll("a[data-go]").forEach((onwards) => location.replace(onwards.href));
   root.querySelectorAll("[data-drop]").forEach(dropping);
-  root.querySelectorAll("figure[data-chart]:not([data-drawn])").forEach((figure) => (seen ? seen.observe(figure) : draw(figure)));
 }
 
 // Nothing is sent of a form of finds of which none was chosen.

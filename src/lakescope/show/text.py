@@ -121,6 +121,18 @@ def size_text(size: float) -> str:
     return f"{size:.1f} TB"
 
 
+def rows_range(low: int, high: int) -> str:
+    """How many rows tables have, from a number to the one before another: 10 to 100, 1k to 10k."""
+    return f"{_short(low)} to {_short(high)}"
+
+
+def _short(number: int) -> str:
+    for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number // size}{unit}"
+    return str(number)
+
+
 def cell_text(value: Any, width: int = 80) -> str:
     """A value of a record as a person reads it."""
     if value is None:

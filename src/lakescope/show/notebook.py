@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakescope.report.charts import histogram_chart
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.text import percent, shorten, size_text
+from lakescope.show.charts import column_chart, share_bar
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.text import percent, shorten, size_text
 
 _FRAME = "font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto"
 _HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1px solid #8886;white-space:nowrap"
@@ -97,11 +97,11 @@ def _size_words(profile: Mapping[str, Any]) -> str:
 def _column_cells(column: Mapping[str, Any]) -> list[object]:
     missing = 0.0 if column["completeness"] is None else 1 - column["completeness"]
     top = column["top"][0] if column["top"] and column["top"][0]["count"] > 1 else None
-    drawn = Html(histogram_chart(column["histogram"] or [], title="distribution"))
+    drawn = column_chart(column, 100, 20)
     return [
         el("b", shorten(column["name"], 60)),
         column["type"],
-        joined(bar_html(missing, 40, "#cc6655"), percent(missing)) if missing else "0%",
+        joined(share_bar(missing, "missing", 40), " ", percent(missing)) if missing else "0%",
         ("" if column["distinct_exact"] else "≈ ") + f"{column['distinct']:,}",
         shorten(column["minimum"] or "", 24),
         shorten(column["maximum"] or "", 24),
@@ -109,16 +109,6 @@ def _column_cells(column: Mapping[str, Any]) -> list[object]:
         f"{shorten(top['value'], 24)} ({percent(top['count'] / column['rows'])})" if top else "",
         ", ".join(column["alerts"]),
     ]
-
-
-def bar_html(share: float, width: int = 120, colour: str = _BAR) -> Html:
-    """A bar as wide as a share."""
-    filled = max(0.0, min(1.0, share)) * width
-    return Html(
-        f'<svg width="{width + 6}" height="8" role="img" aria-hidden="true">'
-        f'<rect width="{width}" height="8" rx="2" fill="#8883"/>'
-        f'<rect width="{filled:.1f}" height="8" rx="2" fill="{colour}"/></svg>'
-    )
 
 
 def results_html(
@@ -164,7 +154,7 @@ def plan_html(plan: Mapping[str, Any], heading: str, fuzzy: str | None) -> str:
     return frame(
         heading[:1].upper() + heading[1:],
         el("ol", *programs, style="margin:4px 0;padding-left:22px"),
-        *(el("div", bar_html(share), f"{percent(share)} of the {what}") for what, share in shares),
+        *(el("div", share_bar(share, width=120), f" {percent(share)} of the {what}") for what, share in shares),
         joined(el("div", "learnt from, among others:", style=_SOFT), table_html(("row", "key", "shared"), learnt))
         if learnt
         else None,

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lakescope._version import __version__
-from lakescope.report.formulas import guarded_text
-from lakescope.report.markup import text as html_text
+from lakescope.show.formulas import guarded_text
+from lakescope.show.markup import text as html_text
 
 _STYLE = (
     "body{font:15px/1.5 sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lakescope.report.text import cell_text, percent, shorten, size_text
+from lakescope.show.text import cell_text, percent, shorten, size_text
 
 Summary = Mapping[str, Any]
 Link = Callable[[str], str | None]

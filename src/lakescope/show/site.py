@@ -23,10 +23,10 @@ import xxhash
 
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, LakescopeError
-from lakescope.report import pages
-from lakescope.report.markdown import lake_markdown, table_markdown
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.summary import (
+from lakescope.show import pages
+from lakescope.show.markdown import lake_markdown, table_markdown
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.summary import (
     References,
     Summary,
     lake_summary,
@@ -34,7 +34,7 @@ from lakescope.report.summary import (
     references_of,
     table_summaries,
 )
-from lakescope.report.text import json_text, shorten
+from lakescope.show.text import json_text, shorten
 from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from html import escape
 
-from lakescope.report.text import printable
+from lakescope.show.text import printable
 
 _VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is HTML already, for templates too."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
 
 
 def text(value: object) -> Html:

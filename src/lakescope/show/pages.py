@@ -1,6 +1,6 @@
 """The pages of a report as HTML: no inline script or style, nothing from the network, every text escaped.
 
-A page is made of elements (:mod:`lakescope.report.markup`); how they look is in ``assets/report.css``, what little
+A page is made of elements (:mod:`lakescope.show.markup`); how they look is in ``assets/report.css``, what little
 moves in ``assets/report.js``. Links between tables are made by a function that knows the name of a table's page.
 """
 
@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lakescope.report.charts import histogram_chart
-from lakescope.report.markup import Html, el, joined
-from lakescope.report.text import cell_text, percent, shorten, shorten_inside, size_text
+from lakescope.show.charts import column_chart, share_bar
+from lakescope.show.markup import Html, el, joined
+from lakescope.show.text import cell_text, percent, rows_range, shorten, shorten_inside, size_text
 
 Summary = Mapping[str, Any]
 #: The address of a table's page as seen from the page that is written; None for a table without one.
@@ -130,25 +130,16 @@ def _tiles(lake: Summary) -> Html:
 
 
 def _figures(lake: Summary) -> Html:
-    sizes = [{**each, "label": _span(each["low"], each["high"])} for each in lake["sizes"]]
+    sizes = [
+        (rows_range(each["low"], each["high"] + 1) if each["high"] else "none", each["count"]) for each in lake["sizes"]
+    ]
     return el(
         "div",
-        _counted("Rows per table", [(each["label"], each["count"]) for each in sizes]),
+        _counted("Rows per table", sizes),
         _counted("Formats", list(lake["formats"].items())),
         _counted("Column types", list(lake["types"].items())),
         class_="figures",
     )
-
-
-def _span(low: int, high: int) -> str:
-    return "none" if not high else f"{_short(low)} to {_short(high + 1)}"
-
-
-def _short(count: int) -> str:
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 1000)):
-        if count >= size:
-            return f"{count // size}{unit}"
-    return str(count)
 
 
 def _counted(title: str, counts: Sequence[tuple[str, int]], most: int = 9) -> Html:
@@ -157,16 +148,8 @@ def _counted(title: str, counts: Sequence[tuple[str, int]], most: int = 9) -> Ht
     if len(counts) > most:
         shown[-1] = (f"{len(counts) - most + 1} others", sum(count for _, count in counts[most - 1 :]))
     peak = max((count for _, count in shown), default=0) or 1
-    rows = [el("tr", el("th", name, scope="row"), el("td", _bar(n / peak)), _number(n)) for name, n in shown]
+    rows = [el("tr", el("th", name, scope="row"), el("td", share_bar(n / peak)), _number(n)) for name, n in shown]
     return el("figure", el("figcaption", title), el("table", el("tbody", *rows), class_="bars"))
-
-
-def _bar(share: float, tone: str = "") -> Html:
-    """A bar as wide as a share; drawn, since styles are not allowed in elements."""
-    drawn = f'<rect width="{max(0.0, min(1.0, share)) * 100:.2f}" height="10"/>'
-    return Html(
-        f'<svg class="bar {tone}" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
-    )
 
 
 def _listing(lines: Sequence[Summary], link: Link, total: int, part: int, parts: int) -> Html:
@@ -428,11 +411,11 @@ def _joins(joins: Sequence[Summary], link: Link) -> Html:
             ),
             el(
                 "td",
-                _bar(each["containment"]),
+                share_bar(each["containment"]),
                 _interval(each["containment"], each["low"], each["high"], exact=each["exact"]),
                 class_="number",
             ),
-            el("td", _bar(each["reverse"]), percent(each["reverse"]), class_="number"),
+            el("td", share_bar(each["reverse"]), percent(each["reverse"]), class_="number"),
             _number(each["overlap"]),
             el("td", each["cardinality"]),
             el("td", shorten(", ".join(each["matches"]), VALUE), class_="soft"),
@@ -469,10 +452,10 @@ def overview_row(column: Summary, address: str) -> Html:
         "tr",
         el("th", el("a", shorten(column["name"], VALUE), href=address), scope="row"),
         el("td", el("span", column["type"], class_="type")),
-        el("td", _distribution(column, 120, 28), class_="spark"),
+        el("td", column_chart(column, 120), class_="spark"),
         el(
             "td",
-            _bar(missing, "missing") if missing else None,
+            share_bar(missing, "missing") if missing else None,
             percent(missing),
             class_="number",
             data_value=f"{missing:.6f}",
@@ -503,7 +486,7 @@ def column_card(column: Summary, place: int) -> Html:
     """Everything about a column that a reader may want to see."""
     chips = [_chip(alert, _TONES.get(alert, "plain"), "") for alert in column["alerts"]]
     missing = _missing(column)
-    drawn = _distribution(column, 320, 80)
+    drawn = column_chart(column, 320, 80)
     if column["histogram"]:
         said = [shorten(column[end] or "", 30) for end in ("minimum", "maximum")]
     else:
@@ -517,7 +500,7 @@ def column_card(column: Summary, place: int) -> Html:
             el(
                 "div",
                 joined(el("div", drawn, class_="histogram"), ends) if drawn else None,
-                el("div", _bar(1 - missing), class_="filled") if column["nulls"] else None,
+                el("div", share_bar(1 - missing), class_="filled") if column["nulls"] else None,
                 el("p", _filled_words(column, missing), class_="soft"),
                 el("dl", *_facts(column)),
             ),
@@ -537,18 +520,6 @@ def _filled_words(column: Summary, missing: float) -> str:
     if not column["nulls"]:
         return f"no value is missing in {column['rows']:,} rows"
     return f"{percent(missing)} missing: {column['nulls']:,} of {column['rows']:,} rows"
-
-
-def _distribution(column: Summary, width: int, height: int) -> Html | None:
-    """The histogram of numbers and times; of anything else the most frequent values."""
-    if column["histogram"]:
-        bins = column["histogram"]
-    elif len(column["top"] or ()) > 1 and column["top"][0]["count"] > 1:
-        bins = [{"low": shorten(top["value"], 30), "high": shorten(top["value"], 30), **top} for top in column["top"]]
-    else:
-        return None
-    title = "Distribution" if column["histogram"] else "Most frequent values"
-    return Html(histogram_chart(bins, title=title, width=width, height=height)) or None
 
 
 def _distinct(column: Summary) -> str:
@@ -610,7 +581,7 @@ def _counts(title: str, entries: Sequence[Summary], column: Summary, error: int)
         el(
             "tr",
             el("th", shorten(each["value"], 40), scope="row"),
-            el("td", _bar(each["count"] / peak)),
+            el("td", share_bar(each["count"] / peak)),
             el("td", ("≥ " if error else "") + f"{each['count']:,}", class_="number"),
             el("td", percent(each["count"] / column["rows"]) if column["rows"] else "", class_="number soft"),
         )

@@ -1,1 +1,0 @@
-"""Modules on their way to another room."""

@@ -1,1 +1,0 @@
-"""One summary dictionary in, text, HTML and JSON out."""
