@@ -48,6 +48,7 @@ from lakescope.questions.model import (
     options_of,
 )
 from lakescope.results import Results, TableProfile
+from lakescope.show.lake_map import LakeMap
 
 Kind = type[Request[Any]]
 #: A table of the demo lake with a column that is a key, and one of numbers.
@@ -105,6 +106,8 @@ def nothing(request: Request[Any]) -> Any:
     if about.name == "profile":
         column = dict.fromkeys(_ALONE)
         return TableProfile(dict.fromkeys(("table", "format", "bytes", "rows", "complete")), [column], [])
+    if about.name == "map":
+        return LakeMap([], [], [], 0, 0)
     if about.gives == "record":
         return dict.fromkeys(("tables", "columns", "rows", "errors", "warnings"))
     if about.record is None:
@@ -128,7 +131,7 @@ def arrived(monkeypatch: pytest.MonkeyPatch) -> list[Request[Any]]:
 
 #: Types of signatures that are imported for type checkers only.
 _ONLY_FOR_TYPES = {**vars(answers), "SparkSession": Any, "Custom": Any, "Results": Results, "Sequence": Sequence}
-_ONLY_FOR_TYPES |= {"Path": Path}
+_ONLY_FOR_TYPES |= {"Path": Path, "LakeMap": LakeMap}
 
 
 # What arrives ---------------------------------------------------------------------------------------------------------

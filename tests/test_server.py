@@ -432,7 +432,7 @@ def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Pa
     worker = Worker(demo_index.path, MEMORY)
     try:
         with pytest.raises(LakescopeError, match=r"within 0\.05 seconds"):
-            worker.ask("graph", {"minimum": 0.5}, 0.05, lambda *_: None)
+            worker.ask("map", {"asked": {"minimum": 0.5}}, 0.05, lambda *_: None)
         answer = worker.ask("head", {"asked": {"query": str(demo_lake / RIDES)}}, 60, lambda *_: None)
         assert answer["columns"][0] == "date"
     finally:

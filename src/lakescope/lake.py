@@ -47,6 +47,7 @@ from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
+from lakescope.questions.map import MapRequest
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.questions.rows import DescribeRequest, HeadRequest, SharedColumnsRequest
 from lakescope.results import Results
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from lakescope.engines.transforms.clock import Clock
     from lakescope.engines.transforms.discover import TransformJoin
     from lakescope.engines.transforms.lake_wide import TransformSearch
+    from lakescope.show.lake_map import LakeMap
     from lakescope.show.site import Report
     from lakescope.sources.io.locations import TableLocation
     from lakescope.store.deep_check import Finding
@@ -325,6 +327,14 @@ class Lake:
         Values match as a whole, also with other capitals. Of each kind the first ``k`` are told.
         """
         return FindRequest(text=text, k=k).ask(self)
+
+    @from_one_generation
+    def map(self, minimum: float = 0.8) -> LakeMap:
+        """The map of the lake: tables with places in a picture, linked by references and by columns in others.
+
+        Of a column that is in another the other holds at least the share ``minimum`` of its values.
+        """
+        return MapRequest(minimum=minimum).ask(self)
 
     def _table(self, name: str) -> dict[str, Any]:
         """The record of a table; of one that could not be read, the reason."""

@@ -116,6 +116,12 @@ _PLACES = {
         "keys diagram",
         "What tables, keys and references look like: a picture, text for mermaid, or SQL that declares them.",
     ),
+    "map": Place(
+        "map",
+        "MapRequest",
+        "map",
+        "The map of the lake: tables, and how they are linked, with a place in a picture for each.",
+    ),
     "history": Place(
         "history",
         "HistoryRequest",

@@ -433,6 +433,21 @@ class ProfilePrinting(Printing):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MapPrinting(Printing):
+    """Prints the links between tables; as JSON the whole map."""
+
+    empty = "no table is linked with another"
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        if form is Format.json:
+            print_record(found.to_dict(), form)
+        else:
+            print_records(found.edges, asked.about.shown, form, empty=self.empty)
+        for note in found.notes:
+            say(f"note: {note}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeadPrinting(Printing):
     """Prints the first rows of a table."""
 
@@ -585,6 +600,7 @@ PRINTINGS: dict[str, type[Printing]] = {
     "profile": ProfilePrinting,
     "problems": ProblemPrinting,
     "find": FindPrinting,
+    "map": MapPrinting,
     "head": HeadPrinting,
     "describe": DescribePrinting,
     "shared": SharedPrinting,

@@ -395,17 +395,6 @@ async def suggested_headers(
     )
 
 
-@router.get("/map", response_model=Envelope, tags=["lake"], responses=responses({"nodes": [], "edges": []}, job=True))
-async def lake_map(
-    service: Served,
-    visitor: Visitor,
-    minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8,
-    wait: Wait = 10.0,
-) -> Response:
-    """Tables and how they are linked: foreign keys, and columns included in others."""
-    return await answer_of(service, visitor, lambda: service.graph(visitor, minimum), wait)
-
-
 @router.post(
     "/joins",
     response_model=Envelope,

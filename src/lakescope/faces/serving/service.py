@@ -466,12 +466,6 @@ class Service:
         """Columns of the lake whose headers are in doubt."""
         return self._shared(visitor, "doubts", {})
 
-    def graph(self, visitor: str, minimum: float = 0.8) -> Job:
-        """The lake's map."""
-        if not 0.05 <= minimum <= 1:
-            raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
-        return self._shared(visitor, "graph", {"minimum": minimum})
-
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
         return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)

@@ -23,7 +23,6 @@ from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
 from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.results import Results
-from lakescope.show.lake_map import lake_map
 from lakescope.store.records import Rows
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ SHOWN_ROWS, _CELL = 25, 200
 _LOOKED_THROUGH = 64_000_000
 #: Points of a scatter plot, and finds that have one.
 _POINTS, _DRAWN = 400, 12
-#: Pairs of columns that the map is drawn from at most, and values that the smaller one must have.
-_PAIRS, _LEAST = 4_000, 12
 #: Records of an answer of which a page is shown at a time.
 _MANY = 5_000
 _PLAN_DIALECTS = ("python", "duckdb", "polars", "spark", "sql")
@@ -101,7 +98,8 @@ def _plainly(lake: Lake, request: Request[Any], watch: Watch, name: str, held: S
         there = [name for name in about.private if name in found.column_names]
         return {"data": Rows(found.drop_columns(there) if there else found), "notes": []}
     if about.gives == "record":
-        return {"data": about.public(found if isinstance(found, Mapping) else found.to_dict()), "notes": []}
+        record = found if isinstance(found, Mapping) else found.to_dict()
+        return {"data": about.public(record), "notes": list(getattr(found, "notes", ()))}
     return {about.records: found, "notes": []}
 
 
@@ -393,17 +391,6 @@ def _some(found: Results[Any]) -> Answer:
     return answered(found[:_MANY].with_note(f"{len(found):,} were found, the first {_MANY:,} are told"))
 
 
-def graph(lake: Lake, progress: Progress, minimum: float) -> Answer:
-    """The lake's map: tables, references, and columns included in others, with a place for each table."""
-    progress("looking for keys", 0.1)
-    foreign = lake.foreign_keys()
-    progress("looking for columns that are included in others", 0.5)
-    pairs = lake.inclusions(minimum, least=_LEAST, limit=_PAIRS)
-    progress("drawing", 0.9)
-    tables = {record["table"]: record for record in lake.tables().to_pylist()}
-    return {**lake_map(tables, list(foreign), list(pairs)), "notes": [*foreign.notes, *pairs.notes]}
-
-
 def warm(lake: Lake, progress: Progress) -> Answer:
     """Load compiled kernels, so that the first question is as fast as all others."""
     lake.warm()
@@ -413,5 +400,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (*(join, augment, autojoin, keys, graph, warm, headers, doubts),)},
+    **{each.__name__: each for each in (*(join, augment, autojoin, keys, warm, headers, doubts),)},
 }

@@ -43,6 +43,7 @@ from lakescope.questions.find import FindRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.map import MapRequest
 from lakescope.questions.model import options_of
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.questions.rows import DescribeRequest, HeadRequest
@@ -312,17 +313,20 @@ async def lake_map(request: Request, service: Served) -> Response:
 
 @router.get("/map/links")
 async def map_links(
-    request: Request, service: Served, visitor: Visitor, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[MapRequest, Depends(asked_by(MapRequest, "minimum"))],
 ) -> Response:
     """The links of the map as a list."""
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.graph(visitor, minimum),
+        lambda: service.ask(visitor, asked),
         "part_links.html",
         "Links between tables",
-        json=link(f"{PREFIX}/map", minimum=minimum),
+        json=json_address(asked),
         crumbs=[("/map", "Map")],
     )
 
