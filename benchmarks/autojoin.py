@@ -49,7 +49,7 @@ from lakescope.demo.words.usa import STATES
 from lakescope.engines.joins.grams import cut_query
 from lakescope.engines.transforms import steps
 from lakescope.engines.transforms.fuzzy import optimise
-from lakescope.engines.transforms.pairs import Column, gram_pairs
+from lakescope.engines.transforms.pairs import GramColumn, gram_pairs
 from lakescope.engines.transforms.program import Expression, Piece
 from lakescope.engines.transforms.texts import read
 
@@ -143,8 +143,8 @@ def best_threshold(matches: list[tuple[float, int, int]], truth: Pairs) -> Pairs
 def rare_grams(case: Case) -> Pairs:
     """DQ-P: pairs that share a q-gram no other value has, of the pair of columns with most of them."""
     best: Pairs = set()
-    sources = {name: Column([row[n] for row in case.left[1:]]) for n, name in enumerate(case.left[0])}
-    targets = [Column([row[n] for row in case.right[1:]]) for n in range(len(case.right[0]))]
+    sources = {name: GramColumn([row[n] for row in case.left[1:]]) for n, name in enumerate(case.left[0])}
+    targets = [GramColumn([row[n] for row in case.right[1:]]) for n in range(len(case.right[0]))]
     for groups in gram_pairs(sources, targets):
         for group in groups:
             found = {(pair.source, pair.target) for pair in group.pairs if pair.score == 1.0}

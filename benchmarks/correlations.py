@@ -31,10 +31,10 @@ import common
 import lakescope
 from common import Aim, Json, Spread
 from lakescope.array_types import F64, I64, U64
-from lakescope.build.correlations import Keyed, records
+from lakescope.build.correlations import BuiltSketch, records
 from lakescope.build.inverted import build_inverted, local_exchange
 from lakescope.build.tokens import TokenBuffer, TokenCut
-from lakescope.engines.correlations import estimators, intervals
+from lakescope.engines.correlations import estimators
 from lakescope.engines.correlations.correlated import CorrelationCriteria, CorrelationSearch, heavy_tailed, scores
 from lakescope.engines.correlations.estimators import Samples
 from lakescope.engines.joins.inverted import InvertedIndex
@@ -45,6 +45,7 @@ from lakescope.sketches.minhash import MinHash
 from lakescope.store.index import Index
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+from lakescope.studies.intervals import pearson_interval, spearman_interval
 from lakescope.tables.keyed import KeyedQuery
 from sets import write_raw
 
@@ -96,7 +97,9 @@ def build(path: Path, tables: Iterable[Table], limit: int) -> tuple[CorrelationS
         buffer = TokenBuffer(cut)
         pairs = 0
         for table in tables:
-            made = records(table.name, ("k",), Keyed(sketch_of(table, limit), [True], [(1 << 30, 0)]), _Positions())
+            made = records(
+                table.name, ("k",), BuiltSketch(sketch_of(table, limit), [True], [(1 << 30, 0)]), _Positions()
+            )
             key = cut.set_key(table.name, "k")
             sketch = {"table": table.name, "column": "k", "position": 0, "distinct": b"", "key": key}
             shards["sketches"].add({**sketch, "signature": SIGNATURE})
@@ -335,7 +338,7 @@ def _found(way: str, tops: dict[str, list[tuple[str, float]]], truth: dict[str, 
 
 def _first(search: CorrelationSearch, query: KeyedQuery, retrieval: str, k: int) -> list[tuple[str, float]]:
     """The best of the first stage in its own order: tables, with the estimates that would re-rank them."""
-    ((variant, pairs, score),) = search.screened(query, CorrelationCriteria(k=k, retrieval=retrieval))  # type: ignore[arg-type]
+    ((variant, pairs, score),) = search.screen(query, CorrelationCriteria(k=k, retrieval=retrieval))  # type: ignore[arg-type]
     best = pairs[np.argsort(-score, kind="stable")[:k]]
     r = estimators.pearson(search.join(variant, best, "mean").samples)
     names = [search.sketches.tables[int(search.sketches.owners[pair])] for pair in best.tolist()]
@@ -427,8 +430,8 @@ def coverage(options: argparse.Namespace) -> Section:
             samples = Samples.of([(x[rows], y[rows]) for rows in chosen])
             rows = np.full(samples.n.size, 20_000.0)
             r, rank_r = estimators.pearson(samples), estimators.spearman(samples)
-            low, high = intervals.default(samples, r, rows)
-            rank_low, rank_high = intervals.of_ranks(samples, rank_r, rows)
+            low, high = pearson_interval(samples, r, rows)
+            rank_low, rank_high = spearman_interval(samples, rank_r, rows)
             heavy = heavy_tailed(samples)
             held = np.where(
                 heavy,

@@ -32,10 +32,10 @@ from lakescope.sources.formats import arrow_batches
 from lakescope.sources.io import files
 from lakescope.sources.model import Batch
 from lakescope.values.hashed import hash_cells
-from lakescope.values.typed import Cells
+from lakescope.values.typed import CellSlices
 
 sys.path.insert(0, str(HERE.parent / "tests"))
-from postgres import Server, programs, running
+from helpers.postgres import Server, programs, running
 
 MILLION = 1_000_000
 _TABLE = """
@@ -195,7 +195,7 @@ def _distinct(read: Read) -> dict[str, Any]:
     found: dict[str, Any] = {name: np.empty(0, np.uint64) for name in _COLUMNS}
     for batch in read():
         for column in batch.columns:
-            hashes, valid = hash_cells(Cells(column.data, column.starts, column.ends), batch.fallback)
+            hashes, valid = hash_cells(CellSlices(column.data, column.starts, column.ends), batch.fallback)
             name = files.readable(column.name)
             found[name] = np.union1d(found[name], hashes[valid])
     return found

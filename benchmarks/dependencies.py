@@ -89,7 +89,7 @@ def _ours(_: str, path: str, missing: str, equal: bool, most: int) -> Callable[[
 
     def once() -> tuple[float, int]:
         began = time.process_time()
-        found = sum(len(sides) for sides in discover(codes, most or None).found)
+        found = sum(len(sides) for sides in discover(codes, most or None).left_sides)
         return time.process_time() - began, found
 
     return once
@@ -142,7 +142,7 @@ def miners(options: argparse.Namespace) -> Section:
         table = read(str(path), ("?",))
         for key, nulls in SEMANTICS.items():
             wanted = {(tuple(sorted(lhs)), rhs) for lhs, rhs in truth[key]}
-            found = discover(table.under(nulls)).found  # type: ignore[arg-type]
+            found = discover(table.under(nulls)).left_sides  # type: ignore[arg-type]
             mine_ = {
                 (tuple(sorted(table.names[each] for each in lhs)), table.names[rhs])
                 for rhs, sides in enumerate(found)
@@ -377,7 +377,7 @@ def _judged(dirty: CodedTable, clean: Scorer) -> tuple[dict[str, npt.NDArray[np.
     labels = []
     scorer = Scorer(whole)
     if whole.shape[1] > 1:
-        for rhs, sides in enumerate(discover(whole, 3).found):
+        for rhs, sides in enumerate(discover(whole, 3).left_sides):
             for lhs in sides:
                 among = scorer.score(lhs, rhs)
                 alone = equal.score((), rhs)
@@ -440,7 +440,7 @@ def rules(options: argparse.Namespace) -> Section:
 def genuineness(options: argparse.Namespace) -> Section:
     """Table 4.3: GS on Glass, uniform imputation, what holds minimally among complete rows; exact, not sampled."""
     table = read(str(UCI / "glass.csv"))
-    clean = discover(table.under("equal")).found
+    clean = discover(table.under("equal")).left_sides
     held = {(lhs, rhs) for rhs, sides in enumerate(clean) for lhs in sides}
     rows, body, aims = [], {}, []
     for share, thesis in WORLDS.items():
@@ -449,7 +449,9 @@ def genuineness(options: argparse.Namespace) -> Section:
             dirty = polluted(table, share, seed=seed, unit="tuples")
             scorer = GenuinenessScorer(dirty, "uniform")
             began = time.process_time()
-            candidates = [(lhs, rhs) for rhs, sides in enumerate(discover(dirty.under("skip")).found) for lhs in sides]
+            candidates = [
+                (lhs, rhs) for rhs, sides in enumerate(discover(dirty.under("skip")).left_sides) for lhs in sides
+            ]
             values = [scorer.score(lhs, rhs) for lhs, rhs in candidates]
             spent = time.process_time() - began
             # Held before: it, or with a shorter left side.
@@ -527,7 +529,7 @@ def sensors(options: argparse.Namespace) -> Section:
         score_all(codes, candidates)
         likelihood, waited = time.process_time() - began, time.perf_counter() - clock
         began = time.process_time()
-        found = [(lhs, rhs) for rhs, sides in enumerate(discover(table.under("skip")).found) for lhs in sides]
+        found = [(lhs, rhs) for rhs, sides in enumerate(discover(table.under("skip")).left_sides) for lhs in sides]
         mining = time.process_time() - began
         began = time.process_time()
         scored = [GenuinenessScorer(table, "uniform").score(lhs, rhs) for lhs, rhs in found]

@@ -24,7 +24,7 @@ from common import Aim
 
 sys.path.insert(0, str(common.HERE.parent / "tests"))
 
-import fuzzing
+from helpers import fuzzing
 
 _BAD = ("crash", "hang", "escaped")
 

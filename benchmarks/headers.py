@@ -32,12 +32,12 @@ import numpy as np
 import common
 import lakescope
 from common import Aim, Json
-from lakescope.engines.headers.coherence import CONFIRMATIONS, SEGMENTATIONS
+from lakescope.engines.headers.answers import CONFIRMATIONS, MODES, SEGMENTATIONS
 from lakescope.engines.headers.corpus import HeadedColumns
 from lakescope.engines.headers.detect import opinion_of
 from lakescope.engines.headers.model import Model
 from lakescope.engines.headers.similar import propose
-from lakescope.engines.headers.suggest import MODES, HeaderRequest
+from lakescope.engines.headers.suggest import HeaderCriteria
 from lakescope.lake import Lake
 from lakescope.show.charts import line_chart
 from lakescope.studies.headers import (
@@ -124,7 +124,7 @@ def pooled(method: str, parts: Sequence[tuple[HiddenTables, list[Rediscovered]]]
     return measured(method, tables, corpus_tables=corpus, ceiling=ceiling)
 
 
-def asked(hidden: HiddenTables, request: HeaderRequest) -> list[Rediscovered]:
+def asked(hidden: HiddenTables, request: HeaderCriteria) -> list[Rediscovered]:
     """All hidden tables by one request."""
     found = []
     for table in hidden.tables:
@@ -152,9 +152,9 @@ def line(each: Evaluation, *more: object) -> list[object]:
 def rediscover(options: argparse.Namespace) -> Section:
     """Five splits: our modes, the curve by how likely headers must be, the thesis' settings, the rule."""
     headed, splits = splits_of(options)
-    requests: dict[str, HeaderRequest] = {mode: HeaderRequest(mode=mode) for mode in MODES}
-    requests |= {f"likely to {least}": HeaderRequest(threshold=least, m=1) for least in LIKELY}
-    thesis = HeaderRequest(method="thesis")
+    requests: dict[str, HeaderCriteria] = {mode: HeaderCriteria(mode=mode) for mode in MODES}
+    requests |= {f"likely to {least}": HeaderCriteria(threshold=least, m=1) for least in LIKELY}
+    thesis = HeaderCriteria(method="thesis")
     requests |= {f"thesis' method, {theta}": replace(thesis, threshold=theta) for theta in THESIS}
     requests["thesis' method, 0.4, no table weight"] = replace(thesis, threshold=0.4, weighted=False)
     requests["thesis' method, no filtering"] = replace(thesis, unfiltered=True)
@@ -259,7 +259,7 @@ def fresh(options: argparse.Namespace) -> Section:
     open_data = open_data_of(options)
     known = HeadedColumns(open_data._index)
     lakes = {"Wikipedia": others, "open data": [hidden_of(open_data, known, seed, 0.1) for seed in SEEDS]}
-    requests = {mode: HeaderRequest(mode=mode, m=1) for mode in MODES}
+    requests = {mode: HeaderCriteria(mode=mode, m=1) for mode in MODES}
     rows, body, told = [], {}, []
     for name, hidden in lakes.items():
         found = {
@@ -350,7 +350,7 @@ def _engines(hidden: HiddenTables, count: int) -> tuple[Json, str]:
     """Sketches as in the thesis beside lists: are similarities equal, and what does each cost?"""
     search, corpus = hidden.search, hidden.search.corpus
     tables = hidden.tables[:count]
-    request = HeaderRequest(method="thesis", engine="hll", threshold=0.0)
+    request = HeaderCriteria(method="thesis", engine="hll", threshold=0.0)
     began = time.process_time()
     _ = search.sketches
     built = time.process_time() - began
@@ -398,7 +398,7 @@ def coherences(options: argparse.Namespace) -> Section:
     """Three segmentations and five confirmation measures, by the precision that tables reach."""
     _, splits = splits_of(options)
 
-    def reached(request: HeaderRequest) -> list[float]:
+    def reached(request: HeaderCriteria) -> list[float]:
         precisions = []
         for hidden in splits:
             for each in asked(hidden, request):
@@ -411,7 +411,7 @@ def coherences(options: argparse.Namespace) -> Section:
     rows, body = [], {}
     for measure in CONFIRMATIONS:
         for segmentation in SEGMENTATIONS:
-            request = HeaderRequest(
+            request = HeaderCriteria(
                 method="thesis", threshold=0.1, m=1, segmentation=segmentation, confirmation=measure
             )
             mine = reached(request)
@@ -420,7 +420,7 @@ def coherences(options: argparse.Namespace) -> Section:
                 [f"m_{measure}", f"Sg_{segmentation}", *(f"{a:.1f} ({b:.1f})" for a, b in zip(mine, told, strict=True))]
             )
             body[f"{measure}/{segmentation}"] = mine
-    ours = reached(HeaderRequest(m=1))
+    ours = reached(HeaderCriteria(m=1))
     rows.append(["ours", "balanced", *(f"{share:.1f}" for share in ours)])
     text = (
         "## Coherence measures\n\nPer cent of hidden tables whose best schema is precise to at least so much, at a "
@@ -454,11 +454,11 @@ def growth(options: argparse.Namespace) -> Section:
             order = np.random.default_rng(100 + seed).permutation(others)
             hidden = hidden_of(lake, headed, seed, options.split, order[size:].tolist() if size else ())
             _ = hidden.search.model
-            asked(hidden, HeaderRequest())
+            asked(hidden, HeaderCriteria())
             began = time.process_time()
-            parts["balanced"].append((hidden, asked(hidden, HeaderRequest())))
+            parts["balanced"].append((hidden, asked(hidden, HeaderCriteria())))
             milliseconds.append(1e3 * (time.process_time() - began) / len(hidden.tables))
-            parts["reliable"].append((hidden, asked(hidden, HeaderRequest(mode="reliable"))))
+            parts["reliable"].append((hidden, asked(hidden, HeaderCriteria(mode="reliable"))))
             parts[RULE].append((hidden, by_rule(hidden)))
         found = {name: pooled(name, some) for name, some in parts.items()}
         count = found["balanced"].corpus_tables
@@ -539,7 +539,7 @@ def scale(options: argparse.Namespace) -> Section:
         for times in range(4):
             began = time.process_time()
             for number in some:
-                search.suggest(search.table(number), HeaderRequest())
+                search.suggest(search.table(number), HeaderCriteria())
             if times:
                 took.append(1e3 * (time.process_time() - began) / len(some))
         spread = common.Spread.of(took)

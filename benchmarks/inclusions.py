@@ -26,13 +26,13 @@ import lakescope
 from common import Aim, Section, Spread
 from lakescope.array_types import F64, U64
 from lakescope.engines.keys import kernels
-from lakescope.engines.keys.bml import bml, bottom_k
-from lakescope.engines.keys.evidence import Candidate, name_score
+from lakescope.engines.keys.evidence import KeyCandidate, name_score
 from lakescope.engines.keys.inclusion import InclusionSearch, included
 from lakescope.engines.keys.sketched import SketchedColumns, registers_of
 from lakescope.lake import Lake
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sketches.loglog import fold_registers
+from lakescope.studies.bml import bml, bottom_k
 from lakescope.tables.key_names import similarity, telling
 from sets import lake_like
 
@@ -166,15 +166,15 @@ def _scores(
     return np.array([precision, recall, 2 * precision * recall / max(1e-9, precision + recall)])
 
 
-def _pair(each: Candidate) -> tuple[tuple[str, str], tuple[str, str]]:
+def _pair(each: KeyCandidate) -> tuple[tuple[str, str], tuple[str, str]]:
     return (each.child.table, each.child.column), (each.parent.table, each.parent.column)
 
 
-def _rules(candidates: list[Candidate]) -> dict[str, list[tuple[tuple[str, str], tuple[str, str]]]]:
+def _rules(candidates: list[KeyCandidate]) -> dict[str, list[tuple[tuple[str, str], tuple[str, str]]]]:
     """What a practitioner would try: inclusion in a unique column, and names beside it."""
     included_ones = [each for each in candidates if each.inclusion >= 1 and each.child.number != each.parent.number]
 
-    def same_column(each: Candidate) -> bool:
+    def same_column(each: KeyCandidate) -> bool:
         return similarity(telling(each.child.column) or ("?",), telling(each.parent.column)) >= 0.8 or (
             each.child.column.lower() == each.parent.column.lower()
         )

@@ -40,7 +40,7 @@ import xxhash
 import common
 import lakescope
 from common import Aim, Json, Spread
-from lakescope.engines.joins.costs import tried
+from lakescope.engines.joins.costs import measure_and_try
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.josie import Algorithm
@@ -225,7 +225,7 @@ def ready(index: InvertedIndex) -> OverlapSearch:
     """A search as a server has it."""
     search = OverlapSearch(index)
     search.warm()
-    tried(search)
+    measure_and_try(search)
     return search
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import common
 from common import Json, Section, figure, say, show_bytes
 from lakescope.demo import write_many_csvs
-from lakescope.engines.joins.costs import measured
+from lakescope.engines.joins.costs import fitted_costs
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.store.index import Index
@@ -232,7 +232,7 @@ def asked(index: InvertedIndex, questions: int) -> Json:
 
 
 def per_read(path: Path) -> Json:
-    costs = measured(OverlapSearch(InvertedIndex(Index(path))).largest)
+    costs = fitted_costs(OverlapSearch(InvertedIndex(Index(path))).largest)
     return {"per_entry": costs.per_entry, "per_list": costs.per_list, "per_set": costs.per_set}
 
 

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common import Aim, Json, arguments, at_most, data_folder, publish, say, table, tree, tree_cpu
-from lakescope.build.correlations import Keyed, records
+from lakescope.build.correlations import BuiltSketch, records
 from lakescope.build.inverted import build_inverted, local_exchange
 from lakescope.build.tokens import TokenBuffer, TokenCut
 from lakescope.profile.column import ColumnState
@@ -153,7 +153,7 @@ def _add_key(shards: dict[str, ShardWriter], table: str, key: Kept, numbers: dic
     for states in sketch.values.values():
         states.cells = states.numbers = int(rows.size)
     positions = {name: at for at, name in enumerate(some)}
-    made = records(table, ("name",), Keyed(sketch, [True], [(1 << 30, 0)]), positions)
+    made = records(table, ("name",), BuiltSketch(sketch, [True], [(1 << 30, 0)]), positions)
     if made is not None:
         shards["keys"].add(made[0])
         for pair in made[1]:

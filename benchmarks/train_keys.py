@@ -19,14 +19,14 @@ import common
 import lakescope
 import schemas
 from lakescope.array_types import F64
-from lakescope.engines.keys.evidence import FEATURES, Candidate
-from lakescope.engines.keys.foreign import _pointless, featured, rostin_features, softmax
+from lakescope.engines.keys.evidence import FEATURES, KeyCandidate
+from lakescope.engines.keys.foreign import _pointless, features_of, rostin_features, softmax
 
 #: Not learnt: generated databases lie in a folder each, and columns that refer to nothing by their type are left out.
 FIXED = {"apart_named": -3.0, "apart_unnamed": -6.0, "unfit": -3.0}
 
 
-def labels(candidates: Sequence[Candidate], truth: dict[tuple[str, str], tuple[str, str]]) -> F64:
+def labels(candidates: Sequence[KeyCandidate], truth: dict[tuple[str, str], tuple[str, str]]) -> F64:
     return np.array(
         [truth.get((c.child.table, c.child.column)) == (c.parent.table, c.parent.column) for c in candidates], float
     )
@@ -54,7 +54,7 @@ def logistic(x: F64, y: F64) -> F64:
     return conditional(x, y, np.arange(y.size))
 
 
-def groups_of(candidates: Sequence[Candidate]) -> npt.NDArray[np.int64]:
+def groups_of(candidates: Sequence[KeyCandidate]) -> npt.NDArray[np.int64]:
     numbers: dict[int, int] = {}
     return np.array([numbers.setdefault(each.child.number, len(numbers)) for each in candidates])
 
@@ -77,7 +77,7 @@ def main() -> None:
     facts = lake._keys.facts
     found, _ = lake._keys.candidates("exact", verify=True, minimum=0.95)
     candidates = [each for each in found if each.child.folder == each.parent.folder and not _pointless(each)]
-    x, y = np.array(featured(facts, candidates)), labels(candidates, truth)
+    x, y = np.array(features_of(facts, candidates)), labels(candidates, truth)
     odd = np.array([int(Path(each.child.folder).name[2:]) % 2 == 1 for each in candidates])
     held_out = conditional(
         x[~odd], y[~odd], groups_of([each for each, out in zip(candidates, odd, strict=True) if not out])

@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from lakescope.faces.cli.asking import flags
 from lakescope.faces.cli.printings import PRINTINGS
 from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.questions.model import FACES, UNSET, Face, Meaning, Option, options_of
@@ -54,8 +55,9 @@ def command_table(name: str) -> str:
     rows = [["`INDEX`", "Directory of the index."]] if declared(COMMANDS[name]).about.indexed else []
     arguments = [each for each in options.values() if each.names and each.names[0].isupper()]
     for option in (*arguments, *(each for each in options.values() if each not in arguments and each.offered)):
-        names = option.names or (f"--{option.name.replace('_', '-')}",)
-        rows.append([", ".join(f"`{each}`" for each in names), meaning(option)])
+        names = option.names or flags(option)
+        spellings = [each for name in names for each in name.split("/")]
+        rows.append([", ".join(f"`{each}`" for each in spellings), meaning(option)])
     if PRINTINGS[name].formatted:
         rows.append(["`--format`, `-f`", "`table`, `json` or `csv`. Default: `table`."])
     return written(["argument, option", "meaning"], rows)

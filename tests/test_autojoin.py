@@ -28,12 +28,12 @@ from lakescope.engines.transforms.fuzzy import Neighbours, constrained, contradi
 from lakescope.engines.transforms.keys import key_of, keys_of, split_keys_of
 from lakescope.engines.transforms.learn import Example, Learner
 from lakescope.engines.transforms.literals import memorised
-from lakescope.engines.transforms.pairs import LADDER, Column, TokenIndex, gram_pairs
+from lakescope.engines.transforms.pairs import PAIRING, GramColumn, TokenIndex, gram_pairs
 from lakescope.engines.transforms.plan import Plan
 from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
 from lakescope.engines.transforms.sampling import rates
-from lakescope.engines.transforms.steps import Case, Digits, Slice, Split, Unaccent
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.steps import Case, Digits, Slice, SplitPiece, Unaccent
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest, NotFound
 from lakescope.values.hashing import hash_text
 
@@ -95,7 +95,7 @@ def test_the_first_operator_makes_most_progress() -> None:
 
 def test_the_best_q_differs_by_value() -> None:
     """ "Barack" needs six characters; "George W." needs nine, since "George" alone is in two values of either side."""
-    source, target = Column([row[0] for row in PRESIDENTS[:4]]), Column([row[2] for row in PRESIDENTS[:4]])
+    source, target = GramColumn([row[0] for row in PRESIDENTS[:4]]), GramColumn([row[2] for row in PRESIDENTS[:4]])
     ((group,),) = gram_pairs({"President": source}, [target])
     sure = {(pair.source, pair.target): pair.evidence for pair in group.pairs if pair.score == 1.0}
     assert set(sure) == {(row, row) for row in range(4)}
@@ -261,8 +261,8 @@ def test_keys() -> None:
 def test_a_column_that_holds_two_keys_is_split() -> None:
     table = read(pa.table({"both": [f"a{n}; b{n}" for n in range(20)]}))
     assert [key.pieces for key in split_keys_of(table)] == [
-        (Piece("both", (Split("; ", 0),)),),
-        (Piece("both", (Split("; ", 1),)),),
+        (Piece("both", (SplitPiece("; ", 0),)),),
+        (Piece("both", (SplitPiece("; ", 1),)),),
     ]
 
 
@@ -270,7 +270,7 @@ def test_gram_pairs_are_those_of_a_plain_search() -> None:
     """The best q-gram of a value: of each place the longest that the target has, of these the rarest, the longest."""
     dice = random.Random(3)
     texts = ["".join(dice.choices("ab c\u00e9,", k=dice.randint(0, 30))) for _ in range(120)]
-    source, target = Column(texts), Column([text[3:-4].upper() for text in shuffled_texts(texts)])
+    source, target = GramColumn(texts), GramColumn([text[3:-4].upper() for text in shuffled_texts(texts)])
     ((group,),) = gram_pairs({"text": source}, [target])
     told = {(pair.source, pair.score, int(pair.weight)) for pair in group.pairs}
     assert told == {each for value in range(len(source.values)) if (each := plain_best(source, value, target))}
@@ -285,11 +285,11 @@ def shuffled_texts(texts: Sequence[str]) -> list[str]:
     return [texts[place] for place in shuffled(len(texts))]
 
 
-def plain_best(source: Column, value: int, target: Column) -> tuple[int, float, int] | None:
+def plain_best(source: GramColumn, value: int, target: GramColumn) -> tuple[int, float, int] | None:
     """The row of a value, the score of its best q-gram and the length of that."""
     text, best = source.values[value], (0.0, 0)
     for start in range(len(text)):
-        grams = [text[start : start + q] for q in reversed(LADDER) if start + q <= len(text)]
+        grams = [text[start : start + q] for q in reversed(PAIRING.ladder) if start + q <= len(text)]
         longest = next((gram for gram in grams if any(gram in other for other in target.values)), None)
         if longest is not None:
             counts = [sum(longest in each for each in column.values) for column in (source, target)]
@@ -300,7 +300,7 @@ def plain_best(source: Column, value: int, target: Column) -> tuple[int, float, 
 
 def test_rows_are_taken_from_chunks_as_from_one() -> None:
     column = pa.chunked_array([["a", None], [], ["b", "c", "d"], ["e"]], pa.large_string())
-    table = Texts({"x": column}, 6)
+    table = TextTable({"x": column}, 6)
     for rows in ([], [0], [1, 2, 2, 5], [5, 0, 3], list(range(6))):
         places = np.array(rows, np.int64)
         assert table.at(places).column("x").to_pylist() == column.take(pa.array(places)).to_pylist()
@@ -424,7 +424,7 @@ def test_constants_that_stand_for_what_varies_join_nothing() -> None:
     assert all(len(program.outputs[0].pieces) > 1 for program in plan.programs)
     keys = [f"{letter}.{last.lower()}@x.org" for letter in "abcdefghijklmn" for last in lasts[:10]]
     rows = [{"client": f"{first} {last}"} for first, last in people]
-    last = Piece("client", (Split(" ", 1), Case("lower")))
+    last = Piece("client", (SplitPiece(" ", 1), Case("lower")))
     made_up = Expression((Constant("m."), last, Constant("@x.org")))
     assert memorised(Program((made_up,), (Piece("mail"),)), rows, [keys]) == "m"
     whole = Expression((Piece("client", (Slice(0, 1), Case("lower"))), Constant("."), last, Constant("@x.org")))
@@ -588,7 +588,7 @@ def columns(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> pa.Table:
 def test_pieces_that_do_not_matter() -> None:
     every = [f"20{y}-{m:02}-{d:02}" for y in range(10, 20) for m in range(1, 13) for d in range(1, 29)]
     key = key_of(read(pa.table({"day": every})), [Piece("day")])
-    month, day, year = (Piece("date", (Split("/", place), Digits(2))) for place in range(3))
+    month, day, year = (Piece("date", (SplitPiece("/", place), Digits(2))) for place in range(3))
     rows = [{"date": f"{m}/{d}/2013"} for m in range(1, 13) for d in range(1, 29, 3)]
     rearranged = (year, Constant("-"), month, Constant("-"), day)
     made_up = (Constant("2010-"), month, Constant("-"), day)
@@ -685,7 +685,7 @@ def test_learning_that_is_stopped_says_so() -> None:
 
 
 def test_reading_takes_nothing_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slowly(table: Any) -> Texts:
+    def slowly(table: Any) -> TextTable:
         time.sleep(1.5)
         return read(table)
 

@@ -24,10 +24,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-import corpus
 import lakescope
-from corpus import KINDS, Kind, Refused, Table
-from effort import lines_run
+from helpers import corpus
+from helpers.corpus import KINDS, Kind, Refused, Table
+from helpers.effort import lines_run
 from lakescope import sources
 from lakescope.build.plan import make_plan, write_plan
 from lakescope.build.scan import TableScan, broken_spans

@@ -11,15 +11,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import typer
 
 import lakescope
-from lakescope.faces.cli import main
+from helpers.commands import Ran, Run, assert_refused, from_json
+from lakescope.faces.cli import columns
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
 from lakescope.show.formulas import guarded_text
@@ -29,33 +29,6 @@ from lakescope.store.manifest import FORMAT_VERSION
 Record = dict[str, Any]
 
 COMMANDS = sorted(typer.main.get_command(app).list_commands(None))  # type: ignore[attr-defined]
-
-
-class Ran(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process."""
-
-    def call(*arguments: str) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["lakescope", *arguments])
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
-        return Ran(code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -73,15 +46,6 @@ def spawn(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line as a process of its own."""
     program = [sys.executable, "-c", "from lakescope.faces.cli import main; main()", *arguments]
     return subprocess.run(program, capture_output=True, text=True, timeout=600, check=False, **options)
-
-
-def from_json(text: str) -> Any:
-    """Parse JSON as the standard has it, which knows no NaN and no Infinity."""
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def from_csv(text: str) -> list[Record]:
@@ -216,16 +180,6 @@ def test_type_and_severity_choose(run: Run, index: str) -> None:
 
 
 # Bad requests ---------------------------------------------------------------------------------------------------------
-
-
-def assert_refused(ran: Ran | subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """It ended with this code, a message that holds these words, and nothing on standard output."""
-    ended, out, err = (ran.code, ran.out, ran.err) if isinstance(ran, Ran) else (ran.returncode, ran.stdout, ran.stderr)
-    assert ended == code, err
-    assert out == ""
-    assert "Traceback" not in err
-    for word in words:
-        assert word in err, err
 
 
 def test_unknown_table_names_the_near_ones(run: Run, index: str, table: str) -> None:
@@ -503,3 +457,44 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(waits: tuple[int, ...
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("query", "split"),
+    [
+        ("shop/orders.csv.customer", ("shop/orders.csv", "customer")),
+        ("shop/orders.csv:customer.id", ("shop/orders.csv", "customer.id")),
+        ("shop/orders.csv", ("shop/orders.csv", None)),
+        ("a.b", ("a.b", None)),
+        ("a.b.c", ("a.b", "c")),
+        ("a.c", ("a", "c")),
+        ("mine.csv.zip", ("mine.csv", "zip")),
+        ("mine.csv", ("mine.csv", None)),
+        ("s3://bucket/x.csv:zip", ("s3://bucket/x.csv:zip", None)),
+        ("nowhere.csv.zip", ("nowhere.csv.zip", None)),
+        ("mine.csv.", ("mine.csv.", None)),
+    ],
+)
+def test_a_table_and_a_column_in_one_word(
+    query: str, split: tuple[str, str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.csv").touch()
+    assert columns.split(query, {"shop/orders.csv", "a", "a.b"}, of_lake=True) == split
+
+
+def test_a_column_of_what_another_system_holds() -> None:
+    assert columns.split("s3://bucket/x.csv:zip", ()) == ("s3://bucket/x.csv", "zip")
+    assert columns.split("s3://bucket/x.csv", ()) == ("s3://bucket/x.csv", None)
+    assert columns.split("book.xlsx::sheet", ()) == ("book.xlsx::sheet", None)
+
+
+@pytest.mark.parametrize("command", ["join", "paths", "correlate"])
+def test_every_command_takes_a_column_with_its_table(run: Run, demo_index: Lake, command: str) -> None:
+    table, column = ("shop/orders.csv", "customer_id")
+    if command == "correlate":
+        table, column = "mobility/bike_rides_daily.csv", "rides"
+    option = "--target" if command == "correlate" else "--on"
+    both = [run(command, demo_index.path, *words) for words in ([f"{table}.{column}"], [table, option, column])]
+    assert both[0] == both[1]
+    assert both[0].code == 0, both[0].err

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 import lakescope
-from lakescope.sketches.design import BY_NAME
-from test_cli import Run, assert_refused, from_json, run
+from helpers.commands import Run, assert_refused, from_json, run
+from lakescope.engines.counting.answers import COUNTERS, counters_of
+from lakescope.errors import BadRequest
+from lakescope.faces.cli.sizes import bytes_of
+from lakescope.sketches.design import BY_NAME, TWELVE
 
 __all__ = ["run"]
 
@@ -55,21 +58,21 @@ def test_a_file_whose_name_holds_a_colon_is_a_file(run: Run, sales: Path) -> Non
 
 
 def test_advice_puts_first_what_fits(run: Run) -> None:
-    advice = from_json(run("count", "--advise", "--memory", "16KB", "--rows", "1e9", "-f", "json").out)
+    advice = from_json(run("count", "advise", "--memory", "16KB", "--rows", "1e9", "-f", "json").out)
     assert advice[0]["fits"]
     assert advice[0]["bytes"] <= 16_000
     assert advice[0]["reasons"]
     assert [each["fits"] for each in advice] == sorted((each["fits"] for each in advice), reverse=True)
-    sets = from_json(run("count", "--advise", "--sets", "--rows", "1e9", "-f", "json").out)
+    sets = from_json(run("count", "advise", "--sets", "--rows", "1e9", "-f", "json").out)
     assert sets[0]["counter"] in ("akmv", "hll++")
-    members = from_json(run("count", "--advise", "--membership", "--rows", "1e5", "-f", "json").out)
+    members = from_json(run("count", "advise", "--membership", "--rows", "1e5", "-f", "json").out)
     assert {each["counter"] for each in members if each["fits"]} == {"bf", "exact"}
 
 
 def test_the_study_writes_its_report(run: Run, sales: Path, tmp_path: Path) -> None:
     out = tmp_path / "report"
     ran = run(
-        *("count", str(sales), "--study", "--max", "100", "--seeds", "2", "--with", "hll++,bjkst"),
+        *("count", "study", str(sales), "--max", "100", "--seeds", "2", "--with", "hll++,bjkst"),
         *("--out", str(out), "-f", "json"),
     )
     assert ran.code == 0, ran.err
@@ -87,17 +90,38 @@ def test_the_study_writes_its_report(run: Run, sales: Path, tmp_path: Path) -> N
     [
         (["FILE:town"], ["no column named 'town'", "'city'"]),
         (["FILE", "--with", "hyperlog"], ["hyperlog", "did you mean"]),
-        (["FILE", "--with", ","], ["counter"]),
+        (["FILE", "--with", ","], ["--with"]),
         (["FILE", "--error", "0"], ["error"]),
         (["FILE", "--error", "2"], ["error"]),
         (["FILE", "--memory", "lots"], ["--memory", "16KB"]),
         (["FILE", "--rows", "-5"], ["--rows", "1e6"]),
-        (["--study", "--max", "none"], ["--max", "1e6"]),
-        (["--study", "--max", "3"], ["at least 10 values"]),
+        (["study", "--max", "none"], ["--max"]),
+        (["study", "--max", "-1"], ["--max", "1e6"]),
+        (["study", "--max", "3"], ["at least 10 values"]),
         (["nowhere.csv"], ["nowhere.csv"]),
-        ([], ["--advise", "--help"]),
+        ([], ["TABLE", "--help"]),
+        (["--advise", "--memory", "16KB"], ["lakescope count advise"]),
+        (["--study", "--max", "100"], ["lakescope count study"]),
+        (["FILE", "--stored"], ["lakescope count stored"]),
+        (["FILE", "--seeds", "2"], ["lakescope count study"]),
     ],
 )
 def test_bad_requests_say_what_is_wrong(run: Run, sales: Path, arguments: list[str], words: list[str]) -> None:
     given = [argument.replace("FILE", str(sales)) for argument in arguments]
     assert_refused(run("count", *given), 2, *words)
+
+
+def test_the_names_of_counters_are_those_there_are() -> None:
+    assert set(COUNTERS) == set(BY_NAME)
+    assert counters_of(["all"]) == [kind.name for kind in TWELVE]
+
+
+@pytest.mark.parametrize(("text", "size"), [("16KB", 16e3), ("2 MiB", 2 << 20), ("16384", 16384), (".5gb", 5e8)])
+def test_sizes_are_read_as_people_write_them(text: str, size: float) -> None:
+    assert bytes_of(text, "--memory") == size
+
+
+@pytest.mark.parametrize("text", ["", "lots", "KB", "1.2.3MB", "-5KB", "5TB5", "0"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(BadRequest, match="--memory must be a size"):
+        bytes_of(text, "--memory")

@@ -8,7 +8,6 @@ import resource
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,68 +18,16 @@ import pytest
 
 pytest.importorskip("uvicorn")
 
+from helpers.connections import PATIENT, Address, connected, serving, until
 from lakescope.errors import BadRequest
-from lakescope.faces.serving.connections import Connections, Limits, limits_for
+from lakescope.faces.serving.connections import Limits, limits_for
 from lakescope.faces.serving.quiet import Sparing
-from lakescope.faces.serving.running import server_of
 from lakescope.lake import Lake
 
 #: Deadlines that a test need not wait for, and those that none meets.
 SHORT = Limits(first=0.3, header=0.3, idle=0.3, stalled=0.3, closing=0.3, look=0.05)
-PATIENT = Limits(first=60, header=60, idle=60, stalled=60, closing=60, look=0.05)
 HALF = b"GET /2 HTTP/1.1\r\nhost: x\r\n"
 WHOLE = HALF + b"\r\n"
-Address = tuple[str, int]
-
-
-async def answer_bytes(scope: Any, receive: Any, send: Any) -> None:
-    """An application that answers ``/N`` by N bytes, and ``/wait`` when its client has gone."""
-    if scope["type"] == "lifespan":
-        while (message := await receive())["type"] != "lifespan.shutdown":
-            await send({"type": f"{message['type']}.complete"})
-        await send({"type": "lifespan.shutdown.complete"})
-        return
-    if scope["path"] == "/wait":
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        return
-    size = int(scope["path"].strip("/"))
-    head = [(b"content-length", str(size).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": head})
-    for at in range(0, size, 1 << 16):
-        body = b"x" * min(1 << 16, size - at)
-        await send({"type": "http.response.body", "body": body, "more_body": at + len(body) < size})
-
-
-@contextmanager
-def serving(limits: Limits) -> Iterator[tuple[Connections, Address]]:
-    """A server in a thread: its connections, and its address."""
-    table = Connections(limits)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = server_of(answer_bytes, table)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        until(lambda: server.started)
-        try:
-            yield table, listening.getsockname()
-        finally:
-            server.should_exit = True
-            thread.join(20)
-
-
-def until(there: Callable[[], bool]) -> None:
-    """Wait for something that will come."""
-    for _ in range(2_000):
-        if there():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it never came")
-
-
-def connected(address: Address, sent: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
-    client = socket.create_connection(address, timeout=30, source_address=(source, 0))
-    client.sendall(sent)
-    return client
 
 
 def rest_of(client: socket.socket) -> bytes:
@@ -266,8 +213,8 @@ def test_a_server_may_open_as_many_files_as_the_system_lets_it(demo_index: Lake,
 
 OUT_OF_DESCRIPTORS = """
 import resource, socket, threading, time
-import test_connections as own
-with own.serving(own.PATIENT) as (table, address):
+from helpers.connections import PATIENT, serving
+with serving(PATIENT) as (table, address):
     resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
     print(address[1], flush=True)
     input()

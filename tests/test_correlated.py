@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.build.build import build
 from lakescope.engines.correlations.answers import Correlated
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
@@ -22,7 +23,6 @@ from lakescope.lake import Lake
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.results import Results
 from lakescope.tables.keyed import read_keyed
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -191,10 +191,10 @@ def test_compiled_and_plain_first_stages_agree(
                 slow = search.quadrants(*probes, keys, retrieval)  # type: ignore[arg-type]
             ways = []
             for which in (keys, None) if len(key) == 1 else (keys,):
-                ways.append(search.counted(*probes, which, retrieval, query))  # type: ignore[arg-type]
+                ways.append(search.count_pairs(*probes, which, retrieval, query))  # type: ignore[arg-type]
                 with monkeypatch.context() as patched:
                     patched.setattr("lakescope.engines.correlations.correlated.kernels_are_loaded", lambda: False)
-                    ways.append(search.counted(*probes, which, retrieval, query))  # type: ignore[arg-type]
+                    ways.append(search.count_pairs(*probes, which, retrieval, query))  # type: ignore[arg-type]
             tables = {search.sketches.tables[search.sketches.owners[pair]] for pair in ways[0][0].tolist()}
             assert query not in tables
             listed = [sorted(zip(*(each.tolist() for each in way), strict=True)) for way in ways]

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
-from lakescope.build.correlations import Keyed, TableSketches
+from helpers.cells import text_column
+from lakescope.build.correlations import BuiltSketch, TableSketches
 from lakescope.build.scan import TableScan
 from lakescope.engines.correlations.estimators import Samples, estimate
 from lakescope.sketches.aggregates import AGGREGATES
@@ -245,17 +245,17 @@ def test_pairs_of_values_are_told_apart_by_their_order() -> None:
 # --- what is a key ----------------------------------------------------------------------------------------------------
 
 
-def keyed(columns: dict[str, Sequence[str | None]], cuts: Sequence[int] = ()) -> dict[tuple[str, ...], Keyed]:
+def keyed(columns: dict[str, Sequence[str | None]], cuts: Sequence[int] = ()) -> dict[tuple[str, ...], BuiltSketch]:
     """The sketches of a table that came in pieces, those worth keeping."""
     rows = len(next(iter(columns.values())))
     bounds = [0, *cuts, rows]
-    found: dict[tuple[str, ...], Keyed] = {}
+    found: dict[tuple[str, ...], BuiltSketch] = {}
     for begin, end in itertools.pairwise(bounds):
         table = TableSketches()
         table.add([(name, understand(text_column(cells[begin:end]))) for name, cells in columns.items()], begin)
         for key, each in table.finish(whole=not cuts).items():
             if key in found:
-                found[key].merge(Keyed.from_bytes(each.to_bytes()))
+                found[key].merge(BuiltSketch.from_bytes(each.to_bytes()))
             else:
                 found[key] = each
     return {key: each for key, each in found.items() if each.worth_keeping}

@@ -362,7 +362,7 @@ def test_values_meet_in_their_canonical_form() -> None:
 
 def test_hashes_do_not_depend_on_the_way_values_come() -> None:
     texts = ["Rome", "São Paulo", "12", "1e3", "March 4, 2021", "x" * 500, "", "NA", "  Oslo ", "00501", "2021-03-04"]
-    from cells import text_column
+    from helpers.cells import text_column
     from lakescope.values.cells import understand
     from lakescope.values.hashed import hash_each
 

@@ -155,8 +155,8 @@ def test_what_would_take_too_long_or_too_much_is_left_out(name: str) -> None:
 
 
 def test_gee_by_rate() -> None:
-    for _, found, expected in gee_errors(20_000, seeds=2):
-        assert found == pytest.approx(expected, abs=0.001)
+    for each in gee_errors(20_000, seeds=2):
+        assert each.error == pytest.approx(each.expected, abs=0.001)
 
 
 def test_charts_without_points() -> None:

@@ -15,16 +15,15 @@ from typing import Any
 
 import pytest
 
-import crashes
 import lakescope
-from crashes import FAULTS, OPERATIONS
+from helpers import crashes
+from helpers.crashes import FAULTS, OPERATIONS
 from lakescope.errors import IndexLocked
 
 
 def run(folder: Path, fault: str, *operations: str) -> dict[str, dict[str, Any]]:
     """Run operations in a process of their own, stopping them everywhere."""
-    program = Path(__file__).with_name("crashes.py")
-    command = [sys.executable, str(program), str(folder), fault, *operations]
+    command = [sys.executable, str(Path(crashes.__file__)), str(folder), fault, *operations]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, dict[str, Any]] = json.loads(done.stdout)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from effort import lines_run
+from helpers.effort import lines_run
 from lakescope.errors import SourceError
 from lakescope.sources.formats import header_rows
 from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
@@ -221,7 +221,7 @@ def test_rows_are_weighed_as_counted_plainly(rows: list[list[str]]) -> None:
         columns.append(TextColumn("", data, (ends - [len(cell) for cell in cells]).astype(np.int32), ends))
     head = header_rows._Head(columns, None, (), "utf-8")
     ahead = min(len(rows), 23)
-    header, preamble = head.said(ahead, np.zeros(head.places.shape))
+    header, preamble = head.weights_of_cells(ahead, np.zeros(head.places.shape))
     for row in range(ahead):
         below = rows[row + 1 : row + 61]
         wanted = _plainly(rows[row], below) if below else (0.0, 0.0)

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-import crashes
 import lakescope
+from helpers import crashes
 from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeError
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake

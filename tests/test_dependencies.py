@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.array_types import I32
 from lakescope.engines.dependencies import genuineness
 from lakescope.engines.dependencies.budget import Budget
 from lakescope.engines.dependencies.compare import compare, degrees, label
-from lakescope.engines.dependencies.discover import Discovery, discover
+from lakescope.engines.dependencies.discover import DependencySearchTuning, Discovery, discover
 from lakescope.engines.dependencies.disguised import disguised
+from lakescope.engines.dependencies.find import RankingTuning
 from lakescope.engines.dependencies.genuineness import GenuinenessScorer, Imputation, hoeffding_worlds
 from lakescope.engines.dependencies.scores import Scorer, score_all
 from lakescope.engines.dependencies.table import NULLS, CodedTable, read
 from lakescope.engines.dependencies.violations import parse, violations
 from lakescope.errors import BadRequest, NotFound
 from lakescope.studies.pollute import polluted
-from test_cli import Run, assert_refused, from_json, run
 
 __all__ = ["run"]
 
@@ -109,11 +111,11 @@ def test_minimal_dependencies_equal_brute_force(relation: CodedTable, nulls: str
     found = discover(codes, most)
     assert found.complete
     wanted = brute(codes, most)
-    assert [set(sides) for sides in found.found] == wanted
+    assert [set(sides) for sides in found.left_sides] == wanted
     # As if it were a sample, which every answer is checked against.
     search = Discovery(codes, most, Budget(None))
     search.whole_table = False
-    assert [set(sides) for sides in search.run().found] == wanted
+    assert [set(sides) for sides in search.run().left_sides] == wanted
 
 
 @settings(deadline=None, max_examples=30)
@@ -128,12 +130,12 @@ def test_sampling_finds_what_comparing_all_pairs_does(seed: int, nulls: str) -> 
     found = discover(relation.under(nulls))  # type: ignore[arg-type]
     wide = relation.under(nulls)  # type: ignore[arg-type]
     scorer = Scorer(wide)
-    for rhs, sides in enumerate(found.found):
+    for rhs, sides in enumerate(found.left_sides):
         for lhs in sides:
             assert scorer.score(lhs, rhs).degree == 0
             for left_out in lhs:
                 assert scorer.score(tuple(c for c in lhs if c != left_out), rhs).degree > 0
-    assert (0, 1) in found.found[4]
+    assert (0, 1) in found.left_sides[4]
 
 
 @settings(deadline=None, max_examples=60)
@@ -171,8 +173,8 @@ def test_more_than_sixty_four_columns() -> None:
     codes = dice.integers(0, 3, (130, 60)).astype(np.int32)
     codes[129] = codes[0] * 3 + codes[70]
     found = discover(codes, 2)
-    assert (0, 70) in found.found[129]
-    assert (129,) in found.found[0]
+    assert (0, 70) in found.left_sides[129]
+    assert (129,) in found.left_sides[0]
 
 
 def test_a_budget_of_time_ends_it_with_what_holds() -> None:
@@ -180,7 +182,7 @@ def test_a_budget_of_time_ends_it_with_what_holds() -> None:
     found = discover(codes, budget=Budget(0.0))
     assert not found.complete
     scorer = Scorer(codes)
-    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.left_sides) for lhs in sides)
 
 
 def test_a_budget_that_ends_while_validating_says_so() -> None:
@@ -225,7 +227,7 @@ def test_when_time_is_up_short_left_sides_have_been_found() -> None:
     found = discover(codes, None, _LateInRound())
     assert not found.complete
     assert found.whole == 2
-    told = {(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides}
+    told = {(lhs, rhs) for rhs, sides in enumerate(found.left_sides) for lhs in sides}
     assert told >= {((3,), 7), ((199,), 150), ((199,), 160), ((150, 160), 199)}
     scorer = Scorer(codes)
     for lhs, rhs in told:
@@ -240,14 +242,14 @@ def test_single_columns_of_wide_tables_need_no_sample() -> None:
     codes[59] = 4
     found = discover(codes, 1)
     assert found.complete
-    assert {rhs for rhs, sides in enumerate(found.found) if (0,) in sides} == set(range(1, 7))
-    assert found.found[7] == found.found[8] == found.found[59] == [()]
+    assert {rhs for rhs, sides in enumerate(found.left_sides) if (0,) in sides} == set(range(1, 7))
+    assert found.left_sides[7] == found.left_sides[8] == found.left_sides[59] == [()]
     scorer = Scorer(codes)
-    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.found) for lhs in sides)
+    assert all(scorer.score(lhs, rhs).degree == 0 for rhs, sides in enumerate(found.left_sides) for lhs in sides)
 
 
 def test_too_many_to_keep_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.engines.dependencies.discover._ROOM", 10)
+    monkeypatch.setattr("lakescope.engines.dependencies.discover.SEARCH", DependencySearchTuning(room=10))
     codes = np.random.default_rng(1).integers(0, 4, (12, 40)).astype(np.int32)
     frame = pa.table({f"c{place}": column.tolist() for place, column in enumerate(codes)})
     found = lakescope.dependencies(frame, max_lhs=None)
@@ -276,7 +278,7 @@ def test_many_are_scored_in_parts_as_each_is_by_itself(monkeypatch: pytest.Monke
 
 
 def test_what_was_found_too_late_to_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lakescope.engines.dependencies.find._SCORING", 0.0)
+    monkeypatch.setattr("lakescope.engines.dependencies.find.RANKING", RankingTuning(scoring=0.0))
     found = lakescope.dependencies(pa.table({"a": [1, 1, 2, 2], "b": [1, 1, 2, 2], "c": [1, 2, 3, 3]}), budget=60.0)
     assert {(each.lhs, each.rhs, each.score, each.flags) for each in found} >= {(("a",), "b", None, ("unscored",))}
     assert any("without scores" in note for note in found.notes)
@@ -368,7 +370,7 @@ def test_genuineness_by_drawing_holds_the_truth(monkeypatch: pytest.MonkeyPatch)
         relation = CodedTable(("a", "b", "c"), codes)
         scorer = GenuinenessScorer(relation, "conditional" if seed % 2 else "uniform", error=0.05)
         wanted = scorer.score((0, 1), 2).value
-        monkeypatch.setattr(genuineness, "_OPTIONS", 0)
+        monkeypatch.setattr(genuineness, "GENUINENESS", replace(genuineness.GENUINENESS, options=0))
         drawn = scorer.score((0, 1), 2)
         monkeypatch.undo()
         held += drawn.low - 1e-9 <= wanted <= drawn.high + 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, from_json, run
 from lakescope.engines.dependencies import batch, distributed, find, table
 from lakescope.engines.dependencies.answers import ORDERS
 from lakescope.engines.dependencies.compare import compare
@@ -27,7 +29,6 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.studies.impute import METHODS, imputed
 from lakescope.studies.missing_values import auc, precision, study, write_report
 from lakescope.studies.reference import reference
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +69,7 @@ def test_spark_finds_what_memory_does(
     nulls: Any, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a sample so small that most candidates fail on the table first."""
-    monkeypatch.setattr(distributed, "_ROWS", 25)
+    monkeypatch.setattr(distributed, "SPARK", replace(distributed.SPARK, rows=25))
     made = damaged(900)
     path = tmp_path / "t.csv"
     pyarrow.csv.write_csv(made, path)
@@ -179,7 +180,9 @@ def test_tables_too_large_for_a_worker_are_asked_for_alone(
     (tmp_path / "lake").mkdir()
     pyarrow.csv.write_csv(damaged(400), tmp_path / "lake" / "t.csv")
     lake = lakescope.index(tmp_path / "lake", tmp_path / "l.idx", spark=spark, joins=False)
-    monkeypatch.setattr(batch, "WORKER_CELLS", 1_000)  # the driver's own; workers are told by the task
+    monkeypatch.setattr(
+        batch, "BATCH", replace(batch.BATCH, cells=1_000)
+    )  # the driver's own; workers are told by the task
     task = batch.FindDependencies(lake.path, 1, {"max_lhs": 1}, ())
     (flagged,) = next(task(iter([pa.record_batch({"id": [0]})]))).to_pylist()
     assert flagged["flags"] == ["large"]
@@ -246,7 +249,7 @@ def test_texts_for_no_value_are_values_like_any() -> None:
 
 
 def test_approximate_ones_without_scores_are_not_called_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find, "_SCORING", 0.0)
+    monkeypatch.setattr(find, "RANKING", replace(find.RANKING, scoring=0.0))
     found = lakescope.dependencies(damaged(200), error=0.3, max_lhs=1, budget=60.0)
     assert {(each.degree, each.holds) for each in found} == {(None, ())}
     assert found.to_arrow().num_rows == len(found)

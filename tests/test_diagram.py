@@ -9,7 +9,7 @@ from itertools import pairwise
 import duckdb
 import pytest
 
-from effort import lines_run
+from helpers.effort import lines_run
 from lakescope.show.diagram import Box, Column, Edge, mermaid, sql, svg
 
 SVG = "{http://www.w3.org/2000/svg}"

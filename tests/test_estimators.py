@@ -14,6 +14,7 @@ from lakescope.array_types import F64
 from lakescope.engines.correlations import estimators, intervals
 from lakescope.engines.correlations.answers import MEASURES
 from lakescope.engines.correlations.estimators import Samples
+from lakescope.studies.intervals import fisher_interval, hoeffding_interval, pearson_interval, spearman_interval
 
 
 def one(x: F64, y: F64) -> Samples:
@@ -93,8 +94,8 @@ def test_compiled_and_plain_sizes_of_joins_agree() -> None:
     most = np.where(common > 0, dice.integers(1, 90, 500), 0)
     total = most + np.maximum(common - 1, 0)
     squares = most.astype(np.float64) ** 2 + np.maximum(common - 1, 0)
-    few, many = intervals.of_total(total, squares, most, seen)
-    least, largest = intervals.of_share(common, counted, seen)
+    few, many = intervals.total_limits(total, squares, most, seen)
+    least, largest = intervals.share_limits(common, counted, seen)
     plain = [np.round(total / seen), np.floor(few), np.ceil(many), common / counted, least, largest]
     found = sample_kernels.join_sizes(total, squares, most, common, counted, seen, intervals.Z)
     for one_way, other in zip(found, plain, strict=True):
@@ -148,7 +149,7 @@ def test_partial_correlation_takes_a_third_column_out() -> None:
 
 
 def test_golden_intervals() -> None:
-    low, high = intervals.fisher(np.array([0.5]), np.array([100]), np.array([np.inf]))
+    low, high = fisher_interval(np.array([0.5]), np.array([100]), np.array([np.inf]))
     assert (low[0], high[0]) == pytest.approx((0.3366, 0.6341), abs=5e-5)
     sizes = np.array([10, 30, 100, 256, 1024, 10000])
     t = np.sqrt(math.log(10 / 0.05) / (2 * sizes))
@@ -158,7 +159,7 @@ def test_golden_intervals() -> None:
 def test_a_join_seen_whole_is_exact() -> None:
     samples = one(*drawn(80, 0.6))
     r = estimators.pearson(samples)
-    low, high = intervals.default(samples, r, np.array([80.0]))
+    low, high = pearson_interval(samples, r, np.array([80.0]))
     assert low[0] == pytest.approx(r[0])
     assert high[0] == pytest.approx(r[0])
 
@@ -166,7 +167,7 @@ def test_a_join_seen_whole_is_exact() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_too_few_rows_tell_nothing(n: int) -> None:
     samples = one(*drawn(n, 0.5))
-    low, high = intervals.default(samples, np.nan_to_num(estimators.pearson(samples)), np.array([1e9]))
+    low, high = pearson_interval(samples, np.nan_to_num(estimators.pearson(samples)), np.array([1e9]))
     assert (low[0], high[0]) == (-1, 1)
 
 
@@ -180,11 +181,11 @@ def test_clopper_pearson_is_that_of_scipy(hits: int, n: int) -> None:
 def test_hoeffding_holds_and_is_vacuous_for_small_samples() -> None:
     samples = one(*drawn(256, 0.5))
     edges = np.array([-5.0]), np.array([5.0])
-    low, high = intervals.hoeffding(samples, *edges)
+    low, high = hoeffding_interval(samples, *edges)
     assert (low[0], high[0]) == (-1, 1)
     dice = np.random.default_rng(1)
     many = one(dice.random(400_000), dice.random(400_000))
-    low, high = intervals.hoeffding(many, np.array([0.0]), np.array([1.0]))
+    low, high = hoeffding_interval(many, np.array([0.0]), np.array([1.0]))
     assert -0.5 < low[0] < estimators.pearson(many)[0] < high[0] < 0.5
     assert intervals.hfd_length(many, np.array([0.0]), np.array([1.0]))[0] < 0.2
 
@@ -217,7 +218,7 @@ def test_intervals_of_ranks_cover_what_they_promise(n: int) -> None:
             truth = estimators.spearman(one(x, y))[0]
             chosen = [dice.choice(4000, n, replace=False) for _ in range(200)]
             samples = Samples.of([(x[rows], y[rows]) for rows in chosen])
-            low, high = intervals.of_ranks(samples, estimators.spearman(samples), np.full(200, 4000.0))
+            low, high = spearman_interval(samples, estimators.spearman(samples), np.full(200, 4000.0))
             covered.append(((low <= truth) & (truth <= high)).mean())
     assert np.mean(covered) >= 0.93
     assert min(covered) >= 0.8
@@ -232,7 +233,7 @@ def test_the_default_interval_covers_pearson_of_light_tails(n: int) -> None:
         truth = estimators.pearson(one(x, y))[0]
         chosen = [dice.choice(5000, n, replace=False) for _ in range(300)]
         samples = Samples.of([(x[rows], y[rows]) for rows in chosen])
-        low, high = intervals.default(samples, estimators.pearson(samples), np.full(300, 5000.0))
+        low, high = pearson_interval(samples, estimators.pearson(samples), np.full(300, 5000.0))
         assert ((low <= truth) & (truth <= high)).mean() >= 0.92
 
 
@@ -246,15 +247,15 @@ def test_intervals_of_a_join_cover_what_they_promise(rows: int | str, seen: floa
     drawn = dice.random((trials, keys)) < seen
     met = np.where(drawn[:, :common], of_key, 0)
     chance = np.full(trials, seen)
-    low, high = intervals.of_total(met.sum(1), (met.astype(float) ** 2).sum(1), met.max(1), chance)
+    low, high = intervals.total_limits(met.sum(1), (met.astype(float) ** 2).sum(1), met.max(1), chance)
     assert np.mean((low <= of_key.sum()) & (of_key.sum() <= high)) >= 0.93
-    low, high = intervals.of_share(drawn[:, :common].sum(1), drawn.sum(1), chance)
+    low, high = intervals.share_limits(drawn[:, :common].sum(1), drawn.sum(1), chance)
     assert np.mean((low <= common / keys) & (common / keys <= high)) >= 0.93
 
 
 def test_a_join_that_was_seen_whole_is_certain() -> None:
     whole = np.ones(2)
-    low, high = intervals.of_total(np.array([12, 0]), np.array([50.0, 0.0]), np.array([6, 0]), whole)
+    low, high = intervals.total_limits(np.array([12, 0]), np.array([50.0, 0.0]), np.array([6, 0]), whole)
     assert low.tolist() == high.tolist() == [12, 0]
-    low, high = intervals.of_share(np.array([3, 0]), np.array([4, 4]), whole)
+    low, high = intervals.share_limits(np.array([3, 0]), np.array([4, 4]), whole)
     assert low.tolist() == high.tolist() == [0.75, 0]

@@ -24,9 +24,9 @@ from lakescope.store.writer import IndexWriter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cluster import Driver, Place
+    from helpers.cluster import Driver, Place
 
-pytest_plugins = ["cluster"]
+pytest_plugins = ["helpers.cluster"]
 
 #: Small, so that even this lake makes more pieces than there are cores.
 UNIT_BYTES = 1 << 16
@@ -70,7 +70,7 @@ def _write_lake(lake: Path, numbers: range) -> None:
 
 
 def _contents(index: Path) -> Contents:
-    from cluster import contents
+    from helpers.cluster import contents
 
     lake = lakescope.open(index)
     lake.verify()
@@ -181,7 +181,7 @@ def build_at(lake: str, out: str, master: str, unit_bytes: int) -> dict[str, Any
 
 @pytest.mark.cluster
 def test_a_build_killed_at_ten_moments_loses_nothing(tmp_path: Path, scene: Scene, connect: Place) -> None:
-    from cluster import end, run_driver, start_driver
+    from helpers.cluster import end, run_driver, start_driver
 
     def arguments(index: Path) -> tuple[object, ...]:
         return build_at, scene.lake, index, connect.master, UNIT_BYTES
@@ -248,7 +248,7 @@ def _strike(
     scene: Scene, index: Path, strike: Callable[[int], None], environment: dict[str, str] | None, *options: str
 ) -> tuple[subprocess.Popen[str], str]:
     """Do something to a build while it scans; returns its process and what it wrote to standard error."""
-    from cluster import end, start_driver
+    from helpers.cluster import end, start_driver
 
     started = index.with_name("started")
     process = start_driver(waiting_cli, scene.lake, index, started, *options, environment=environment)

@@ -90,7 +90,8 @@ def test_quadrants_by_frames_are_those_one_by_one(seed: int) -> None:
         signs = dice.integers(0, 3, hashes.size).astype(np.uint8)
         allowed = (dice.random(sketches.count) < 0.9).astype(np.uint8)
         for least in (5, 1):
-            found = list(zip(*(each.tolist() for each in frames.counted(hashes, signs, allowed, least)), strict=True))
+            counts = frames.count_pairs(hashes, signs, allowed, least)
+            found = list(zip(*(each.tolist() for each in counts), strict=True))
             assert sorted(found) == counted_plainly(sketches, hashes, signs, allowed, least)
             met += len(found)
     assert met > 500
@@ -99,12 +100,12 @@ def test_quadrants_by_frames_are_those_one_by_one(seed: int) -> None:
 def test_parts_of_the_work_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     sketches = draw(9)
     frames, allowed = sketches.frames, np.ones(sketches.count, np.uint8)
-    whole = [frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2) for hashes in sketches.hashes]
+    whole = [frames.count_pairs(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2) for hashes in sketches.hashes]
     monkeypatch.setattr("lakescope.threads._WORTH_A_THREAD", 1)
     monkeypatch.setattr("lakescope.threads._cores", lambda: 4)
     assert sum(each[0].size for each in whole) > 1000
     for hashes, wanted in zip(sketches.hashes, whole, strict=True):
-        found = frames.counted(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2)
+        found = frames.count_pairs(hashes, np.full(hashes.size, 2, np.uint8), allowed, 2)
         assert [each.tolist() for each in found] == [each.tolist() for each in wanted]
 
 
@@ -134,7 +135,7 @@ def test_no_sketch_is_much_longer_on_its_frame_than_it_is() -> None:
     assert (64 * blocks.widths <= 4 * shortest + 1024).all()
     signs = np.ones(hashes[0].size, np.uint8)
     allowed = np.ones(sketches.count, np.uint8)
-    found = list(zip(*(each.tolist() for each in frames.counted(hashes[0], signs, allowed, 5)), strict=True))
+    found = list(zip(*(each.tolist() for each in frames.count_pairs(hashes[0], signs, allowed, 5)), strict=True))
     assert sorted(found) == counted_plainly(sketches, hashes[0], signs, allowed, 5)
 
 
@@ -142,5 +143,5 @@ def test_no_sketches_at_all() -> None:
     frames = Sketches([], []).frames
     none = np.empty(0, np.uint8)
     for hashes in (np.empty(0, np.uint64), np.arange(1, 9, dtype=np.uint64)):
-        found = frames.counted(hashes, np.ones(hashes.size, np.uint8), none, 5)
+        found = frames.count_pairs(hashes, np.ones(hashes.size, np.uint8), none, 5)
         assert [each.size for each in found] == [0, 0, 0]

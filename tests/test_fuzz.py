@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-import fuzzing
+from helpers import fuzzing
 
 
 def test_hostile_bytes_do_no_harm() -> None:

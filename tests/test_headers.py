@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.engines.headers import corpus as corpus_module
 from lakescope.engines.headers import suggest
+from lakescope.engines.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Candidate
 from lakescope.engines.headers.coherence import (
-    CONFIRMATIONS,
-    SEGMENTATIONS,
     SchemaStatistics,
     best_combinations,
     coherence,
@@ -35,15 +36,15 @@ from lakescope.engines.headers.evidence import FIELDS, terms_of
 from lakescope.engines.headers.model import FIRST, SECOND, Clues, Model
 from lakescope.engines.headers.names import as_written, match, normalised, schema_form
 from lakescope.engines.headers.similar import propose
-from lakescope.engines.headers.suggest import Candidate, HeaderRequest, HeaderSearch, combined
+from lakescope.engines.headers.suggest import HeaderCriteria, HeaderSearch, combined
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
+from lakescope.questions.headers import known_pairs, known_texts
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 from lakescope.sources.formats.csv_dialect import Dialect, detect_dialect
 from lakescope.sources.io.encoding import Encoding
 from lakescope.sources.names import meaningless
 from lakescope.studies.headers import HiddenTables, Rediscovered, measured, precision_recall, split_tables
-from test_cli import Run, assert_refused, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -215,31 +216,31 @@ def test_duplicates_and_unseen_headers_never_win() -> None:
     statistics = SchemaStatistics(SCHEMATA)
     both = {"year": 0.9, "title": 0.5, "unseen": 0.99}
     for segmentation, measure in itertools.product(SEGMENTATIONS, ("c", "d", "f")):
-        request = HeaderRequest(segmentation=segmentation, confirmation=measure)
+        request = HeaderCriteria(segmentation=segmentation, confirmation=measure)
         found = combined(_candidates(both, both), statistics, request)
         assert set(found[0].headers) == {"year", "title"}
         assert all(len(set(each.headers)) == 2 for each in found)
 
 
 def test_equal_headers_where_there_is_nothing_else() -> None:
-    found = combined(_candidates({"year": 1.0}, {"Year": 0.5}), SchemaStatistics(SCHEMATA), HeaderRequest())
+    found = combined(_candidates({"year": 1.0}, {"Year": 0.5}), SchemaStatistics(SCHEMATA), HeaderCriteria())
     assert _headers(found) == [("year", "Year")]
     assert found[0].coherence == 0
 
 
 def test_columns_without_candidates_are_left_out_of_the_mean() -> None:
     statistics = SchemaStatistics(SCHEMATA)
-    found = combined(_candidates({"year": 1.0}, {}, {"title": 1.0}), statistics, HeaderRequest())
+    found = combined(_candidates({"year": 1.0}, {}, {"title": 1.0}), statistics, HeaderCriteria())
     assert found[0].headers == ("year", None, "title")
     assert found[0].coherence == pytest.approx(1.0)
-    alone = combined(_candidates({"year": 0.2, "role": 0.7}, {}), statistics, HeaderRequest())
+    alone = combined(_candidates({"year": 0.2, "role": 0.7}, {}), statistics, HeaderCriteria())
     assert _headers(alone) == [("role", None), ("year", None)]
     assert alone[0].coherence is None
-    assert combined(_candidates({}, {}), statistics, HeaderRequest()) == []
+    assert combined(_candidates({}, {}), statistics, HeaderCriteria()) == []
 
 
 def test_ties_go_to_the_heavier() -> None:
-    found = combined(_candidates({"x": 0.2, "y": 0.7}, {"z": 0.1}), SchemaStatistics(SCHEMATA), HeaderRequest())
+    found = combined(_candidates({"x": 0.2, "y": 0.7}, {"z": 0.1}), SchemaStatistics(SCHEMATA), HeaderCriteria())
     assert _headers(found) == [("y", "z"), ("x", "z")]
 
 
@@ -398,7 +399,7 @@ def test_sketches_and_lists_agree(search: HeaderSearch, threshold: float | None)
     for name in ("medals1.csv", "films2.csv", "towns5.csv", "nameless.csv"):
         table = search.table(search.columns.number_of_table[name])
         exact = propose(search.values.similar(table, search.corpus.whole), search.corpus, threshold=threshold)
-        request = HeaderRequest(method="thesis", engine="hll", threshold=threshold, unfiltered=threshold is None)
+        request = HeaderCriteria(method="thesis", engine="hll", threshold=threshold, unfiltered=threshold is None)
         sketched = propose(search.similar(table, request), search.corpus, threshold=threshold)
         assert [[(one.header, one.weight) for one in some] for some in exact] == [
             [(one.header, one.weight) for one in some] for some in sketched
@@ -525,14 +526,13 @@ def test_the_method_of_the_thesis(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "brave"}, "no mode"),
-        ({"method": "guess"}, "no method"),
+        ({"mode": "brave"}, "mode cannot be"),
+        ({"method": "guess"}, "method cannot be"),
         ({"k": 0}, "k must be"),
         ({"threshold": 2.0}, "threshold"),
-        ({"segmentation": "all"}, "no segmentation"),
-        ({"confirmation": "z"}, "no confirmation"),
+        ({"segmentation": "all"}, "segmentation cannot be"),
+        ({"confirmation": "z"}, "confirmation cannot be"),
         ({"engine": "hll"}, "thesis"),
-        ({"colour": 1}, "no option"),
     ],
 )
 def test_what_cannot_be_asked(lake: Lake, options: dict[str, Any], message: str) -> None:
@@ -600,8 +600,8 @@ def test_the_answer_does_not_depend_on_its_own_header(lake: Lake, tmp_path: Path
     inverted = lake._joins.inverted
     hidden = HeaderSearch(lake._index, inverted, hidden=[number], headed=headed)
     hidden.model = lake._headers.model
-    inside = lake._headers.suggest(lake._headers.table(number), HeaderRequest())
-    outside = hidden.suggest(hidden.table(number), HeaderRequest())
+    inside = lake._headers.suggest(lake._headers.table(number), HeaderCriteria())
+    outside = hidden.suggest(hidden.table(number), HeaderCriteria())
     assert [each.headers for each in inside] == [each.headers for each in outside]
     assert [each.score for each in inside] == pytest.approx([each.score for each in outside])
 
@@ -683,8 +683,6 @@ def test_all_nameless_tables_on_spark(lake: Lake, spark: SparkSession) -> None:
     assert {row["query_table"] for row in every} == {"nameless.csv", "partly.csv"}
     with pytest.raises(BadRequest, match="parts"):
         lake.suggest_headers_batch(spark=spark, parts=0)
-    with pytest.raises(BadRequest, match="sketches"):
-        lake.suggest_headers_batch(spark=spark, method="thesis", engine="hll")
 
 
 @settings(deadline=None, max_examples=10)
@@ -798,39 +796,58 @@ def test_opinions_of_files(tmp_path: Path) -> None:
 
 
 def test_headers_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
-    told = run("headers", str(films), "--from", lake.path, "-k", "2", "-m", "3")
+    suggest = partial(run, "headers", "suggest", lake.path)
+    told = suggest(str(films), "-k", "2", "-m", "3")
     assert "Year, Title, Role" in told.out
     assert "no header" in told.err
-    records = json.loads(run("headers", str(films), "--from", lake.path, "--format", "json", "-m", "2").out)
+    records = json.loads(suggest(str(films), "--format", "json", "-m", "2").out)
     assert len(records) == 2
     assert records[0]["headers"][0] == "Year"
-    columns = json.loads(run("headers", str(films), "--from", lake.path, "--show", "columns", "--format", "json").out)
+    columns = json.loads(suggest(str(films), "--show", "columns", "--format", "json").out)
     assert columns[0]["header"] == "Year"
-    known = run("headers", "nameless.csv", "--from", lake.path, "--known", "1=Land", "--show", "schemata")
-    assert "Land" in known.out
+    assert "Land" in suggest("nameless.csv", "--known", "1=Land", "--show", "schemata").out
     out = films.with_name("named.csv")
-    assert "Year" in run("headers", str(films), "--from", lake.path, "--write", str(out)).err
+    assert "Year" in run("headers", "write", lake.path, str(films), "--out", str(out)).err
     assert out.read_text().startswith("Year,Title,Role")
+    assert "a, Title" in run("headers", "write", lake.path, str(films), "-o", str(out), "--headers", "a,Title,c,d").err
 
 
 def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
-    opinion = json.loads(run("headers", str(films), "--format", "json").out)
+    opinion = json.loads(run("headers", "detect", str(films), "--format", "json").out)
+    assert opinion["table"] == str(films)
     assert opinion["header"] is False
     assert opinion["data_line"] == 0
-    doubts = json.loads(run("headers", "--check", lake.path, "--format", "json").out)
+    doubts = json.loads(run("headers", "check", lake.path, "--format", "json").out)
     assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
-    told = run("headers", "--evaluate", lake.path, "--split", "0.1")
+    told = run("headers", "evaluate", lake.path, "--split", "0.1")
     assert "balanced" in told.out
     assert "synonym" in told.out
     assert "hidden" in told.err
 
 
 def test_bad_requests_on_the_command_line(lake: Lake, run: Run, films: Path) -> None:
-    assert_refused(run("headers", str(films), "--from", lake.path, "--mode", "brave"), 2, "no mode")
-    assert_refused(run("headers", str(lake.path)), 2, f"lakescope headers --check {lake.path}")
-    assert_refused(run("headers", str(films), "--from", lake.path, "--known", "1:x"), 2, "cannot read")
-    assert_refused(run("headers", str(films), "--from", lake.path, "--show", "me"), 2, "cannot show")
-    assert_refused(run("headers", "--check", "--evaluate", lake.path), 2, "either")
-    assert_refused(run("headers", str(films), "--split", "0.1"), 2, "--split does nothing here")
-    assert_refused(run("headers", str(films), "--from", lake.path, "--seed", "1"), 2, "--seed does nothing here")
-    assert_refused(run("headers", "--check", lake.path, "--mode", "reliable"), 2, "--mode does nothing here")
+    suggest = partial(run, "headers", "suggest", lake.path, str(films))
+    assert_refused(suggest("--mode", "brave"), 2, "mode cannot be")
+    assert_refused(suggest("--known", "1:x"), 2, "cannot read")
+    assert_refused(suggest("--known", "1="), 2, "blank")
+    assert_refused(suggest("--show", "me"), 2, "cannot be 'me'")
+    assert_refused(run("headers", "detect", lake.path), 2, f"lakescope headers suggest {lake.path}")
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (["nameless.csv", "--from", "lake.idx"], "lakescope headers suggest INDEX QUERY"),
+        (["nameless.csv", "--from=lake.idx", "--write", "x.csv"], "lakescope headers write INDEX QUERY --out"),
+        (["--check", "lake.idx"], "lakescope headers check INDEX"),
+        (["--evaluate", "lake.idx", "--split", "0.1"], "lakescope headers evaluate INDEX"),
+        (["nameless.csv"], "headers detect"),
+    ],
+)
+def test_old_spellings_are_answered_with_the_new_ones(run: Run, words: list[str], now: str) -> None:
+    assert_refused(run("headers", *words), 2, now)
+
+
+@pytest.mark.parametrize("known", [{1: "a=b"}, {"1": "x"}, {"a=b": "x", "c": "y"}, {'"': "x", " d ": "z"}])
+def test_known_headers_are_the_same_as_texts(known: dict[int | str, str]) -> None:
+    assert known_pairs(known_texts(known) or ()) == known

@@ -13,35 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import crashes
 import lakescope
-from lakescope.engines.history.drift import Distance, distance
+from helpers import crashes
+from helpers.histories import three_versions, write_rows
+from lakescope.engines.history.drift import DriftDistance, distance
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.app import app
 from lakescope.lake import Lake
-
-Rows = list[tuple[Any, ...]]
-
-
-def write(path: Path, header: str, rows: Rows, when: int) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows), ""]))
-    os.utime(path, (1_600_000_000 + when, 1_600_000_000 + when))
-
-
-def three_versions(tmp_path: Path) -> Lake:
-    """A table of three versions: the second changes everything, the third nothing but a row."""
-    path = tmp_path / "lake" / "t.csv"
-    write(path, "id,color,size,note", [(i, "red" if i % 2 else "blue", i % 50, f"n{i}") for i in range(1000)], 1)
-    write(tmp_path / "lake" / "other.csv", "a", [(i,) for i in range(9)], 1)
-    with crashes.without_spark():
-        lake = lakescope.index(tmp_path / "lake", tmp_path / "lake.idx")
-    rows = [(i % 500, "green" if i % 2 else "", 25 + i % 50, f"x{i % 7}") for i in range(1000)]
-    write(path, "id,color,size,extra", rows, 2)
-    lake.update()
-    write(path, "id,color,size,extra", [*rows, (500, "green", 30, "x1")], 3)
-    lake.update()
-    return lake
 
 
 @pytest.fixture
@@ -100,7 +78,7 @@ def test_what_drifted(asked: Lake) -> None:
 
 
 def test_tables_with_fewer_versions_are_told_and_stop_nothing(lake: Lake, tmp_path: Path) -> None:
-    write(tmp_path / "lake" / "other.csv", "a", [(i,) for i in range(99)], 4)
+    write_rows(tmp_path / "lake" / "other.csv", "a", [(i,) for i in range(99)], 4)
     lake.update()
     found = lake.drift(since=2, minimum=0)
     assert list(found) == list(lake.drift("t.csv", since=2, minimum=0))
@@ -130,11 +108,11 @@ def test_history_outlives_compaction_as_far_as_is_wanted(lake: Lake, tmp_path: P
     lake.compact()
     assert len(lake._index.manifest.segments) == 1
     assert (lake.history("t.csv"), lake.drift("t.csv", since=1)) == before
-    write(tmp_path / "lake" / "t.csv", "id", [(1,)], 4)
+    write_rows(tmp_path / "lake" / "t.csv", "id", [(1,)], 4)
     lake.update()
     lake.compact(keep_history=2)
     assert [each.rows for each in lake.history("t.csv")] == [1000, 1001, 1]
-    write(tmp_path / "lake" / "t.csv", "id", [(2,)], 5)
+    write_rows(tmp_path / "lake" / "t.csv", "id", [(2,)], 5)
     lake.update()
     lake.compact(keep_history=0)
     assert [each.rows for each in lake.history("t.csv")] == [1]
@@ -146,7 +124,7 @@ def test_history_outlives_compaction_as_far_as_is_wanted(lake: Lake, tmp_path: P
 def test_a_table_that_is_gone_has_a_history(lake: Lake, tmp_path: Path) -> None:
     (tmp_path / "lake" / "t.csv").unlink()
     (tmp_path / "lake" / "other.csv").unlink()
-    write(tmp_path / "lake" / "z.csv", "a", [(1,)], 6)
+    write_rows(tmp_path / "lake" / "z.csv", "a", [(1,)], 6)
     lake.update()
     assert len(lake._index.manifest.segments) == 1, "segments of which all is gone go; their history does not"
     versions = lake.history("t.csv")
@@ -159,15 +137,15 @@ def test_many_tables_have_each_its_history(tmp_path: Path) -> None:
     """Tables that were written in several segments, in one update replaced, and in the next their segments dropped."""
     names = ["b", "z", "a", "m", "k"]
     for when, name in enumerate(names[:3]):
-        write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
+        write_rows(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
     with crashes.without_spark():
         lake = lakescope.index(tmp_path / "lake", tmp_path / "lake.idx")
     for when, name in enumerate(names[3:]):
-        write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
+        write_rows(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)], when)
     lake.update()
     for rows in (2, 3):
         for name in names:
-            write(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)] * rows, 10 * rows)
+            write_rows(tmp_path / "lake" / f"{name}.csv", "n,o", [(1, 2)] * rows, 10 * rows)
         lake.update()
     for name in names:
         assert [each.rows for each in lake.history(f"{name}.csv")] == [1, 2, 3], name
@@ -252,7 +230,7 @@ def test_the_true_distance_lies_in_its_interval(data: st.DataObject, numeric: bo
     numbers = st.lists(st.integers(0, data.draw(st.sampled_from([3, 12, 1000]))), min_size=1, max_size=80)
     one, other = data.draw(numbers), data.draw(numbers)
     found = distance(profile(one, numeric=numeric), profile(other, numeric=numeric))
-    assert isinstance(found, Distance)
+    assert isinstance(found, DriftDistance)
     truth = true_distance(one, other, numeric=numeric)
     assert found.low - 1e-9 <= truth <= found.high + 1e-9
     assert found.low <= found.value <= found.high
@@ -263,6 +241,6 @@ def test_equal_versions_are_at_no_distance() -> None:
     found = distance(same, same)
     assert found is not None
     assert found.low == found.value == 0
-    assert distance(profile(["a"], numeric=False), profile(["b"], numeric=False)) == Distance(
+    assert distance(profile(["a"], numeric=False), profile(["b"], numeric=False)) == DriftDistance(
         "total variation", 1, 1, 1
     )

@@ -176,3 +176,56 @@ def test_no_room_touches_the_rdd() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("rdd", "sparkContext", "_jvm", "_jsc", "_sc")
     ]
     assert strangers == []
+
+
+#: Names of classes that rooms on their way still have twice or more; empty in the end.
+SEVERAL_TIMES = {
+    *("Batch", "Candidate", "Layout", "_Blocks", "_Server", "_Watch", "_Tables"),
+}
+#: Rooms and fields with docstrings that begin "The same"; empty in the end.
+LEANING = {"engines.correlations", "engines.headers", "engines.joins", "engines.keys", "faces", "lake", "results"}
+
+
+def test_a_class_name_stands_once() -> None:
+    """Whoever reads a name of a class knows which one it is, or finds the one place where it is."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    several = {name: there for name, there in places.items() if len(there) > 1 and name not in SEVERAL_TIMES}
+    assert several == {}
+
+
+def test_a_docstring_can_be_read_alone() -> None:
+    """None begins with what another one said: nobody reads a file from its beginning."""
+    leaning = []
+    for path in sorted(ROOT.rglob("*.py")):
+        if any(_name(path).startswith(f"lakescope.{room}") for room in LEANING):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                if text.lower().startswith(("the same", "same ")):
+                    leaning.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}")
+    assert leaning == []
+
+
+def test_tuning_says_where_it_was_measured() -> None:
+    """Each field of a dataclass that tunes an engine says whence its value comes, or that nobody measured it."""
+    silent = []
+    for path in sorted(ROOT.rglob("*.py")):
+        lines = path.read_text("utf-8").splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if not isinstance(node, ast.ClassDef) or not node.name.endswith("Tuning"):
+                continue
+            where = f"{path.relative_to(ROOT)} {node.name}"
+            decorators = [ast.unparse(each) for each in node.decorator_list]
+            assert decorators == ["dataclass(frozen=True, slots=True)"], where
+            for field in (each for each in node.body if isinstance(each, ast.AnnAssign)):
+                at, words = field.lineno - 2, ""
+                while lines[at].strip().startswith("#:"):
+                    at, words = at - 1, f"{lines[at].strip()[3:]} {words}"
+                if not any(each in words.lower() for each in ("measured", "thesis", "set by", "set when")):
+                    silent.append(f"{where}.{ast.unparse(field.target)}")
+    assert silent == []

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 import lakescope
 from lakescope.array_types import U64
 from lakescope.engines.keys import kernels
-from lakescope.engines.keys.bml import bml, bottom_k, error_bound, not_above, solved
 from lakescope.engines.keys.inclusion import InclusionSearch, included, smallest_hashes
 from lakescope.engines.keys.joint import joint
 from lakescope.engines.keys.sketched import SketchedColumns, registers_of
@@ -22,6 +21,7 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.sketches import DeletableHyperLogLog, HyperLogLog, HyperLogLogPlusPlus
 from lakescope.sketches.loglog import fold_registers
+from lakescope.studies.bml import bml, bottom_k, error_bound, not_above, solved
 
 
 def drawn(dice: np.random.Generator, n: int) -> U64:
@@ -308,7 +308,7 @@ def brute(lake: Lake) -> dict[tuple[int, int], float]:
         query = inverted.query_of_set(x)
         for y in range(count):
             if x != y and query.size:
-                found[x, y] = float(query.weights[inverted.held(query.groups, y)].sum()) / query.size
+                found[x, y] = float(query.weights[inverted.holds_groups(query.groups, y)].sum()) / query.size
     return found
 
 

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inverted import index_of_sets
+from helpers.inverted import Sets, index_of_sets, skewed, token
 from lakescope.build import inverted as build
 from lakescope.build import lists as pipeline_lists
 from lakescope.engines.joins import costs as costs_module
@@ -36,7 +37,6 @@ from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST, PAGE_WORDS, Inverted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Sets = Sequence[Sequence[int]]
 
 #: Whatever reading costs, the answer is the same: cheap sets, cheap lists, decisions at every list.
 COSTS = [Costs(), Costs(per_set=0, per_group=0, per_count=0), Costs(per_entry=1e-6, per_list=0), Costs(per_count=0)]
@@ -48,11 +48,6 @@ def place() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     yield folder
     shutil.rmtree(folder)
-
-
-def token(number: int) -> int:
-    """Tokens all over the range of hashes."""
-    return (number * 0x9E3779B97F4A7C15 + 1) % 2**64 or 1
 
 
 def brute_force(sets: Sets, query: Sequence[int], k: int, exclude: Sequence[int] = ()) -> list[tuple[int, int]]:
@@ -123,24 +118,6 @@ def test_top_k_is_that_of_brute_force(sets: Sets, queries: Sets, bits: int, piec
         shutil.rmtree(folder)
 
 
-def skewed(dice: random.Random, count: int, universe: int) -> Sets:
-    """Sets as lakes have them: few popular tokens, copies, subsets, and sizes from nothing to almost everything."""
-    tokens = [token(x) for x in range(universe)]
-    popular = [1 / (i + 1) for i in range(universe)]
-    sets: list[list[int]] = []
-    for _ in range(count):
-        size = int(universe ** dice.random()) - 1
-        if sets and dice.random() < 0.2:
-            sets.append(list(dice.choice(sets)))
-        elif sets and dice.random() < 0.2:
-            sets.append([t for t in dice.choice(sets) if dice.random() < 0.7])
-        elif dice.random() < 0.5:
-            sets.append(list({*dice.choices(tokens, popular, k=size)}))
-        else:
-            sets.append(dice.sample(tokens, size))
-    return sets
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_thousands_of_queries_on_skewed_sets(place: Path, seed: int) -> None:
     dice = random.Random(seed)
@@ -192,7 +169,7 @@ def test_queries_of_sizes_that_are_better_merged_are_merged(place: Path, monkeyp
     lists, entries = query.groups.size, int(index.parts[0].segment.frequencies(query.groups).sum())
     by_default.load()
     assert merging.top(query, 3).algorithm == "mergelist", "what takes microseconds is not worth deciding"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", entries)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=entries))
     for size in {size_of(lists * one // 2, entries * other // 2) for one in range(1, 5) for other in range(1, 5)}:
         merging.set_costs(Costs(merged=frozenset([size])))
         found = merging.top(query, 10)
@@ -222,7 +199,7 @@ def test_what_is_better_merged_is_found_by_trying(
     monkeypatch.setattr(costs_module, "time", clock)
     assert not better_merged(search)
     assert not asked, "what takes microseconds is not worth trying"
-    monkeypatch.setattr(costs_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, at_once=1))
     queries = [search.index.query_of_set(number).groups for number in range(60)]
     sizes = Counter(size_of(each.size, int(search.index.frequencies(each).sum())) for each in queries)
     tried = {size: min(count, 32) for size, count in sizes.items() if count >= 3}
@@ -230,10 +207,10 @@ def test_what_is_better_merged_is_found_by_trying(
     assert len(asked) == 2 * 3 * sum(tried.values()), "three times both ways"
     assert merged == (set(tried) if quicker == "mergelist" else set()), "of sizes that few sets have nothing is known"
     asked.clear()
-    monkeypatch.setattr(costs_module, "_TRYING_ONE", 0)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying_one=0))
     better_merged(search)
     assert len(asked) == 2 * 2 * 3 * len(tried), "the fewest, twice both ways"
-    monkeypatch.setattr(costs_module, "_TRYING", -1)
+    monkeypatch.setattr(costs_module, "SAMPLING", replace(costs_module.SAMPLING, trying=-1))
     assert not better_merged(search), "what there is no time to try is left to JOSIE"
 
 
@@ -476,8 +453,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
         ]
 
     one = parts(segment_of(index_of_sets(place / "one", sets, bits=1, pieces=1)))
-    monkeypatch.setattr(build, "_PAIRS_PER_SHARD", 200)
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 100)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, pairs_per_shard=200, items_per_file=100))
     whole = index_of_sets(place / "cut", sets, bits=4, pieces=3)
     cut = segment_of(whole)
     assert min(len(cut.postings), len(cut.sets), len(cut.tokens), len(cut.forest)) > 2
@@ -487,7 +463,7 @@ def test_the_index_does_not_depend_on_how_it_is_cut(place: Path, monkeypatch: py
 
 def test_signatures_of_the_forest(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every position lists all sets in order of their minimum there."""
-    monkeypatch.setattr(build, "_ITEMS_PER_FILE", 700)
+    monkeypatch.setattr(build, "INVERTED", replace(build.INVERTED, items_per_file=700))
     sets = skewed(random.Random(5), 20, 50)
     index = segment_of(index_of_sets(place / "i", sets))
     assert len(index.forest) > 2

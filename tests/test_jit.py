@@ -16,9 +16,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
-from corpus import KINDS
-from effort import lines_run
+from helpers.cells import text_column
+from helpers.corpus import KINDS
+from helpers.effort import lines_run
+from helpers.values import GOLDEN, raw_cells
 from lakescope import sources
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
@@ -31,7 +32,6 @@ from lakescope.tables.reading import units_of
 from lakescope.values import jit
 from lakescope.values.cells import Cells, by_kernels, by_reference, understand
 from lakescope.values.text import TextColumn
-from test_values import GOLDEN, raw_cells
 
 Found = TypeVar("Found")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from inverted import index_of_sets
+from helpers.commands import Run, assert_refused, from_json, run
+from helpers.inverted import index_of_sets
 from lakescope.engines.joins import joinable as joinable_module
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.costs import Costs, measure_costs, stored_costs
@@ -26,7 +28,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinCriteria
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.joins.significance import (
-    LEVEL,
+    SIGNIFICANCE,
     chance,
     expected_by_density,
     expected_by_popularity,
@@ -40,7 +42,6 @@ from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
 from lakescope.tables.key_names import same_key
 from lakescope.tables.value_range import ValueRange
-from test_cli import Run, assert_refused, from_json, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -279,7 +280,7 @@ def test_many_entries_are_estimated_whatever_was_measured(demo_index: Lake, monk
     numbers = {joins.name_of(number): number for number in joins.columns_of("world/gdp_growth.csv")}
     held, tokens = joins.lake_column(numbers["country"]).popularity
     for limit, engine in ((int(held @ tokens), "mergelist"), (int(held @ tokens) - 1, "lsh ensemble")):
-        monkeypatch.setattr(joinable_module, "_SOON_READ", limit)
+        monkeypatch.setattr(joinable_module, "JOINS", replace(joinable_module.JOINS, soon_read=limit))
         for costs in (Costs(), Costs(per_list=1e9, per_entry=1e9), Costs(per_list=1e-9, per_entry=1e-9)):
             lake._joins.overlaps.set_costs(costs)
             assert lake.joinable(**asked).info["engine"] == engine
@@ -303,7 +304,7 @@ def test_what_is_judged_late_or_not_at_all_would_not_be_among_the_best(
     """The best pair of columns of each table, as if every candidate of every column had been judged."""
 
     def goodness(each: Joinable) -> tuple[Any, ...]:
-        doubtful = each.p > LEVEL and not same_key(each.query_column, each.column)
+        doubtful = each.p > SIGNIFICANCE.level and not same_key(each.query_column, each.column)
         return doubtful, -each.containment, -each.overlap, each.table, each.column, each.query_column
 
     for table in demo_index.tables()["table"].to_pylist()[::3]:
@@ -371,7 +372,7 @@ def test_chance_judges_a_column_alike_by_its_name_and_by_its_path(demo_index: La
     rows = ("broken/bare_cr.csv", "id")
     assert named[rows].expected == pytest.approx(read[rows].expected, rel=0.1)
     for found in (named, read):
-        assert all(each.p > LEVEL for each in found.values() if each.column == "id")
+        assert all(each.p > SIGNIFICANCE.level for each in found.values() if each.column == "id")
         assert found[rows].reasons[0] == "no more than chance explains", "what is first is never cut off"
 
 

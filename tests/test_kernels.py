@@ -14,7 +14,7 @@ from lakescope.build.scan import TableScan
 from lakescope.build.warmup import warm
 from lakescope.profile import kernels as profile_kernels
 from lakescope.profile.column import ColumnState
-from lakescope.build.correlations import Keyed
+from lakescope.build.correlations import BuiltSketch
 from lakescope.sketches import correlation_kernels, gram_kernels
 from lakescope.sketches import kernels as sketch_kernels
 from lakescope.sources import csv_kernel, header_kernel, plan
@@ -42,7 +42,7 @@ for target in (10_000, 1 << 30):
             list(scan.scan(unit))
             list(scan.take_tokens())
             for keyed in scan.sketches.finish(whole=target > 10_000).values():
-                keyed.merge(Keyed.from_bytes(keyed.to_bytes()))
+                keyed.merge(BuiltSketch.from_bytes(keyed.to_bytes()))
             for state in scan.states.values():
                 again = ColumnState.from_bytes(state.to_bytes())
                 again.merge(ColumnState.from_bytes(state.to_bytes()))

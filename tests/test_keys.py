@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakescope
+from helpers.commands import Run, assert_refused, run
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.tables.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
-from test_cli import Run, assert_refused, run
 
 __all__ = ["run"]
 

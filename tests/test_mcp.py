@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 TOOLS = {
     *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "primary_keys", "inclusions"),
     *("history", "drift", "info", "columns", "problems", "find", "head", "describe", "shared_columns"),
-    *("suggest_headers", "dependencies", "autojoin"),
+    *("suggest_headers", "check_headers", "detect_header", "dependencies", "autojoin"),
+    *("stored_counts", "counter_advice"),
 }
 Ask = Callable[..., dict[str, Any]]
 

@@ -36,9 +36,9 @@ from lakescope.tables.reading import batches_of, located
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from postgres import Server
+    from helpers.postgres import Server
 
-pytest_plugins = ["postgres"]
+pytest_plugins = ["helpers.postgres"]
 
 
 @pytest.fixture(autouse=True)
@@ -260,7 +260,7 @@ def test_ranges_of_pages_are_the_table(postgres: Server) -> None:
 
 def test_all_pieces_see_one_moment(postgres: Server) -> None:
     postgres.run("CREATE TABLE accounts AS SELECT i AS id, 100 AS balance FROM generate_series(1, 5000) i")
-    with snapshots.held():
+    with snapshots.scope():
         found = tables(postgres.uri)["lake::accounts"]
         units = sources.plan(found, 20_000)
         before = rows(units[:1])
@@ -287,7 +287,7 @@ def test_units_that_follow_each_other_share_a_connection(postgres: Server) -> No
 
     postgres.run(*[f"CREATE TABLE t{number} AS SELECT {number} AS a" for number in range(4)])
     postgres.run("CREATE VIEW broken AS SELECT 1 / 0 AS a")
-    with connected(Address.of(postgres.uri), 60) as watcher, snapshots.held():
+    with connected(Address.of(postgres.uri), 60) as watcher, snapshots.scope():
         there = tables(postgres.uri)
         before = open_here()
         with connections.reused():
@@ -628,7 +628,7 @@ def test_code_for_a_table_of_a_database_has_no_password() -> None:
 
 def test_an_address_is_completed_as_libpq_would() -> None:
     def said(location: str, **environment: str) -> dict[str, str]:
-        address = Address.given(location).completed(environment)
+        address = Address.as_written(location).completed(environment)
         words = re.findall(r"(\w+)='([^']*)'", address.conninfo())
         return {name: value for name, value in words if name != "password"}
 

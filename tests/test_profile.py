@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
+from helpers.cells import text_column
 from lakescope.profile.column import ColumnState
 from lakescope.profile.summary import BENFORD, summarise
 from lakescope.profile.types import data_class, infer_type

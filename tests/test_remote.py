@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import lakescope
-from histories import built_here, history
+from helpers.answers import answers, differing
+from helpers.buckets import BUCKET
+from helpers.histories import built_here, history, write_table
 from lakescope.engines.joins import josie
 from lakescope.errors import BadRequest, IndexDamaged, LakescopeError
 from lakescope.lake import Lake
@@ -23,8 +26,8 @@ from lakescope.store.cache import trim
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.mapped import MappedFiles
-from test_s3 import BUCKET, bucket, endpoint  # noqa: F401 - fixtures
-from test_updates import answers, differing, write_table
+
+pytest_plugins = ["helpers.buckets"]
 
 PLACE = f"s3://{BUCKET}/lakes/lake.idx"
 
@@ -73,7 +76,7 @@ def test_every_question_is_answered_as_on_this_machine(
     # Blocks so small that nothing is here by chance.
     monkeypatch.setattr(remote, "BLOCK", 128)
     monkeypatch.setattr("lakescope.store.index.HEAD_BYTES", 384)
-    monkeypatch.setattr(remote, "_GAP", 0)
+    monkeypatch.setattr(remote, "REMOTE", replace(remote.REMOTE, gap=0))
     here = lakescope.open(updated)
     here.push(PLACE)
     there = lakescope.open(PLACE)
@@ -91,7 +94,7 @@ def test_every_question_is_answered_as_on_this_machine(
 def test_a_question_fetches_little_and_the_next_one_nothing(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # An index of 4 MB is to a block of 4 KB what one of 32 MB is to one of 32 KB.
     monkeypatch.setattr(remote, "BLOCK", 4096)
-    monkeypatch.setattr(remote, "_GAP", 0)
+    monkeypatch.setattr(remote, "REMOTE", replace(remote.REMOTE, gap=0))
     lakescope.open(wide).push(PLACE)
     lake = lakescope.open(PLACE)
     size = lake.info()["index_bytes"]
@@ -189,7 +192,7 @@ def test_the_cache_is_bounded(wide: Path, updated: Path, blocks: Path, monkeypat
     assert not list(blocks.glob("*/*.data"))
 
 
-def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -> None:
     index = history(tmp_path, seed=4, tables=3, steps=0)
     lake = lakescope.open(index)
     sent = lake.push(PLACE)
@@ -220,7 +223,7 @@ def test_readers_see_the_old_index_or_the_new_one(bucket: Any, tmp_path: Path) -
     assert named <= {name.removeprefix("lakes/lake.idx/") for name in names}
 
 
-def test_what_cannot_be(bucket: Any, updated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_what_cannot_be(bucket: Any, updated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadRequest, match=f"there is no index at s3://{BUCKET}/nowhere"):
         lakescope.open(f"s3://{BUCKET}/nowhere")
     lake = lakescope.open(updated)

@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-import corpus
-import fuzzing
 import lakescope
-import replacing
+from helpers import corpus, fuzzing, replacing
 from lakescope import sources
 from lakescope.build import build as build_module
 from lakescope.errors import SourceError
@@ -35,7 +33,7 @@ duckdb = pytest.importorskip("duckdb")
 
 @pytest.mark.parametrize("when", ["found", "planned", "scanned"])
 def test_what_takes_the_place_of_a_file_is_a_problem_of_its_table(when: str, tmp_path: Path) -> None:
-    found: dict[str, Any] = json.loads(_ended("import replacing; replacing.main()", when, tmp_path))
+    found: dict[str, Any] = json.loads(_ended("from helpers import replacing; replacing.main()", when, tmp_path))
     assert set(found) == {"pipe", "device", "socket", "loop"}
     for kind, told in found.items():
         assert {"delta", "iceberg", "a.csv", "a.orc", "a.duckdb", "a.ods"} <= set(told["errors"])

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
+from helpers.needs import left_out
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.show import pages, site
 from lakescope.show.markup import Html, el, joined
 from lakescope.show.summary import sizes_of
-from needs import left_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.buckets import BUCKET
 from lakescope import sources
 from lakescope.sources.discover import discover
 from lakescope.sources.io import files
 from lakescope.sources.model import Problem, Unit
 
-boto3 = pytest.importorskip("boto3")
-server_module = pytest.importorskip("moto.server")
+pytest_plugins = ["helpers.buckets"]
 
-BUCKET = "lake-bucket"
 CSV = b"id,name\n1,a\n2,b\n"
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
-@pytest.fixture
-def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    client = boto3.client("s3", region_name="us-east-1", endpoint_url=endpoint)
-    client.create_bucket(Bucket=BUCKET)
-    yield client
-    for item in client.list_objects_v2(Bucket=BUCKET).get("Contents", []):
-        client.delete_object(Bucket=BUCKET, Key=item["Key"])
-    client.delete_bucket(Bucket=BUCKET)
-    client.close()
 
 
 def _parquet(rows: int, **options: Any) -> bytes:

@@ -37,9 +37,9 @@ from lakescope.values.canonical import Kind, canonical
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cluster import Driver, Place
+    from helpers.cluster import Driver, Place
 
-pytest_plugins = ["cluster"]
+pytest_plugins = ["helpers.cluster"]
 
 #: Fields that follow from hashes or whole numbers: equal, whatever the way.
 EXACT = {
@@ -112,7 +112,7 @@ def rescanned(lake: Lake) -> list[str]:
 
 def assert_same_lake(one: Lake, other: Lake) -> None:
     """Two indexes of the same files: every record, every sketch, every problem."""
-    from cluster import contents
+    from helpers.cluster import contents
 
     mine, theirs = contents(one), contents(other)
     for part in mine:
@@ -433,7 +433,7 @@ def merge_empty_and_full() -> int | None:
 
 def test_a_column_that_is_empty_in_its_first_piece_takes_the_values_of_the_next() -> None:
     """In a process of its own: it went on forever once."""
-    from cluster import run_driver
+    from helpers.cluster import run_driver
 
     assert run_driver(merge_empty_and_full, seconds=90) == 3
 
@@ -545,7 +545,7 @@ def standalone(places_lake: Path, cluster_driver: Driver) -> Lake:
 
 
 def test_one_core_gives_the_index_of_two(places_lake: Path, local_two: Lake) -> None:
-    from cluster import run_driver
+    from helpers.cluster import run_driver
 
     out = places_lake.with_name("local-1.idx")
     run_driver(build_at, places_lake, out, "local[1]", UNIT_BYTES)
@@ -562,7 +562,7 @@ def test_a_standalone_cluster_gives_the_index_of_one_machine(local_two: Lake, st
 def test_spark_connect_gives_the_index_of_one_machine_and_finds_kernels_compiled(
     places_lake: Path, local_two: Lake, standalone: Lake, connect: Place
 ) -> None:
-    from cluster import run_driver
+    from helpers.cluster import run_driver
 
     before = compiled(connect)
     out = places_lake.with_name("connect.idx")
@@ -586,7 +586,7 @@ def test_a_spark_frame_gives_the_profile_of_its_file_on_a_cluster(
 def test_a_spark_frame_gives_the_profile_of_its_file_on_spark_connect(
     places_lake: Path, local_two: Lake, connect: Place
 ) -> None:
-    from cluster import run_driver
+    from helpers.cluster import run_driver
 
     out = places_lake.with_name("frame-connect.idx")
     run_driver(frame_at, places_lake / "typed.parquet", out, connect.master, environment=connect.environment)
@@ -609,7 +609,7 @@ def count_with(spark: SparkSession, parquet: str) -> list[list[Any]]:
 def test_counters_read_the_same_on_a_cluster_and_on_spark_connect(
     places_lake: Path, spark: SparkSession, cluster_driver: Driver, connect: Place
 ) -> None:
-    from cluster import Driver
+    from helpers.cluster import Driver
 
     parquet = places_lake / "typed.parquet"
     here = count_with(spark, str(parquet))
@@ -643,7 +643,7 @@ def batches_with(spark: SparkSession, path: str) -> dict[str, list[str]]:
 def test_all_pairs_are_the_same_on_a_cluster_and_on_spark_connect(
     local_two: Lake, spark: SparkSession, cluster_driver: Driver, connect: Place
 ) -> None:
-    from cluster import Driver
+    from helpers.cluster import Driver
 
     here = batches_with(spark, local_two.path)
     assert all(len(lines) > 3 for lines in here.values()), {name: len(lines) for name, lines in here.items()}

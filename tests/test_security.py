@@ -25,8 +25,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import bombs
 import lakescope
+from helpers import bombs
 from lakescope import logs, sources
 from lakescope.errors import BadRequest, SourceError
 from lakescope.sources.discover import discover
@@ -404,7 +404,7 @@ sys.addaudithook(hook)
 pickle.loads(pickle.dumps(OrderedDict()))
 assert len(seen) == 1, seen
 seen.clear()
-import fuzzing
+from helpers import fuzzing
 print(fuzzing._ask(fuzzing.build_index(Path(sys.argv[1]))))
 assert not seen, seen
 """

@@ -34,6 +34,7 @@ from markupsafe import escape
 from starlette.testclient import TestClient
 
 import lakescope
+from helpers.histories import three_versions
 from lakescope.engines.keys.answers import ForeignKey
 from lakescope.errors import LakescopeError
 from lakescope.faces.cli.serving import _listen
@@ -51,7 +52,6 @@ from lakescope.show.charts import scatter_chart
 from lakescope.show.lake_map import lake_map, short_names
 from lakescope.show.text import printable, shorten_inside
 from lakescope.store.catalog import Names
-from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -294,7 +294,7 @@ def link_to(table: str) -> str:
 
 
 def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_index: Lake, demo_lake: Path) -> None:
-    found, body = paged(client, "/headers/suggested", query="table:legacy/cust_dump.csv")
+    found, body = paged(client, "/headers/suggest", query="table:legacy/cust_dump.csv")
     best = {each["column"]: each["header"] for each in body["data"]["schema"]}
     assert (best["column_1"], best["column_4"]) == ("customer_id", "city")
     assert {each["column"]: each["header"] for each in found if each["chosen"]} == best
@@ -305,7 +305,7 @@ def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_ind
     with (demo_lake / "shop/customers.csv").open(encoding="utf-8", newline="") as file:
         rows = [f"{row[0]},{row[3]}" for row in list(csv.reader(file))[1:400]]
     query = sent(client, "mine.csv", "\n".join(["Unnamed: 0,Unnamed: 1", *rows]).encode())
-    mine, _ = paged(client, "/headers/suggested", query=query, mode="coverage")
+    mine, _ = paged(client, "/headers/suggest", query=query, mode="coverage")
     assert {each["header"] for each in mine if each["chosen"]} == {"customer_id", "city"}
     text = client.get("/search/headers", params={"query": query}).text
     assert "customer_id" in text
@@ -313,7 +313,7 @@ def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_ind
 
 
 def test_headers_in_doubt(client: TestClient, demo_index: Lake) -> None:
-    found, body = paged(client, "/headers/doubtful", limit=7)
+    found, body = paged(client, "/headers/check", limit=7)
     assert found == plain(demo_index.check_headers().to_dicts())
     assert any("in doubt" in note for note in body["meta"]["notes"])
     text = client.get("/problems/headers").text
@@ -359,7 +359,7 @@ def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
     [
         (404, "not-found", f"{API}/paths?query=table:/etc/passwd"),
         (422, "invalid", f"{API}/paths?query=table:shop/orders.csv&depth=9"),
-        (404, "not-found", f"{API}/headers/suggested?query=upload:../x"),
+        (404, "not-found", f"{API}/headers/suggest?query=upload:../x"),
         (422, "invalid", f"{API}/tables?limit=0"),
         (422, "invalid", f"{API}/tables?sort=colour"),
         (422, "invalid", f"{API}/correlated?query=table:x&target=y&k=0"),

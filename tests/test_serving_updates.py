@@ -15,7 +15,7 @@ import uvicorn
 from typer.testing import CliRunner
 
 import lakescope
-from histories import history
+from helpers.histories import history, write_table
 from lakescope.errors import IndexDamaged
 from lakescope.faces.cli.app import app
 from lakescope.faces.serving import service as service_module
@@ -23,7 +23,6 @@ from lakescope.faces.serving.service import Service
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.store import mapped
 from lakescope.store.manifest import Manifest
-from test_updates import write_table
 
 
 @pytest.fixture

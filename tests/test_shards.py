@@ -15,16 +15,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import lakescope
-from histories import history
-from inverted import index_of_sets
+from helpers.answers import answers, differing
+from helpers.histories import history, write_table
+from helpers.inverted import index_of_sets, token
 from lakescope.engines.joins import josie
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.shards.pool import Pool
 from lakescope.engines.shards.worker import cut
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.lake import Lake
-from test_inverted import token
-from test_updates import answers, differing, write_table
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cells import text_column
+from helpers.cells import text_column
 from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.sketches import codec
 from lakescope.sketches.frequent import FrequentValues, Texts

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,10 @@ from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeErr
 from lakescope.lake import Lake
 from lakescope.store import Index, IndexWriter
 from lakescope.store import index as index_module
-from lakescope.store.kept import Kept
 from lakescope.store.manifest import MANIFEST, Manifest
 from lakescope.store.records import records_of
 from lakescope.store.segment import SCHEMAS, ShardWriter, read_parts, record_batch, rows_of
+from lakescope.store.table_cache import TableCache
 
 SUMMARY = {"tables": 1, "columns": 0, "rows": 0, "bytes": 0, "seconds": 0.0}
 
@@ -362,7 +363,7 @@ def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monke
 
     monkeypatch.setattr(index_module, "read_group", counted)
     for singly in (1_000, 1, 0):
-        monkeypatch.setattr(index_module, "_SINGLY", singly)
+        monkeypatch.setattr(index_module, "CATALOG", replace(index_module.CATALOG, singly=singly))
         index = Index(demo_index.path)
         files = range(len(index.manifest.of_kind("columns")))
         groups = sum(index._groups(place)[0].num_row_groups for place in files)
@@ -371,12 +372,11 @@ def test_a_column_is_read_with_its_row_group_or_with_all(demo_index: Lake, monke
             for number in range(whole.num_rows):
                 assert index.column(number, names) == whole.select(names).slice(number, 1).to_pylist()[0]
             assert len(read) == min(singly, groups)
-    monkeypatch.setattr(index_module, "_SINGLY", 1)
-    monkeypatch.setattr(index_module, "_MOST_BYTES", 0)
+    monkeypatch.setattr(index_module, "CATALOG", replace(index_module.CATALOG, singly=1, most_bytes=0))
     index = Index(demo_index.path)
     for number in range(whole.num_rows):
         index.column(number, ("top",))
-    assert index._known("columns", ("top",)) is None, "what is too large is not read of all"
+    assert index._in_memory("columns", ("top",)) is None, "what is too large is not read of all"
 
 
 def test_many_threads_read_fields_once(demo_index: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,7 +441,7 @@ def test_what_was_read_lately_is_kept_up_to_so_many_bytes() -> None:
     def get(name: str) -> pa.Table:
         return kept.get(name, lambda: read.append(name) or tables[name])  # type: ignore[func-returns-value]
 
-    kept = Kept(100)
+    kept = TableCache(100)
     for name in "abab":
         assert get(name) is tables[name]
     assert read == ["a", "b"]

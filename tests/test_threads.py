@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import lakescope
-from histories import built_here
+from helpers.answers import same
+from helpers.histories import built_here, write_table
 from lakescope.errors import LakescopeError
 from lakescope.lake import Lake
-from test_updates import same, write_table
 
 THREADS = 16
 #: What is no question, or answers from what was opened last whatever it is.

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from histories import history
-from lakescope.engines.joins import inverted, kernels, together
+from helpers.histories import history
+from lakescope.engines.joins import inverted, kernels, small_segments
+from lakescope.engines.joins.dictionary import DictionaryTuning
 from lakescope.engines.joins.inverted import InvertedIndex, Part
 from lakescope.engines.joins.josie import Overlaps, SegmentOverlaps
 from lakescope.engines.joins.overlaps import OverlapSearch
@@ -42,11 +43,11 @@ def brute_force(search: OverlapSearch, query: QueryGroups, k: int, exclude: list
     return ranked[:k]
 
 
-@pytest.mark.parametrize("prepared", [together._PREPARED, 0, 1])
+@pytest.mark.parametrize("prepared", [small_segments.SMALL_SEGMENTS.prepared, 0, 1])
 def test_the_best_sets_are_found_whichever_way(
     index: InvertedIndex, prepared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "_PREPARED", prepared)
+    monkeypatch.setattr(small_segments, "SMALL_SEGMENTS", small_segments.SmallSegmentsTuning(prepared))
     asked: list[SegmentOverlaps] = []
     alone = SegmentOverlaps.top
 
@@ -105,7 +106,7 @@ def test_tokens_are_looked_up_twice_at_most(index: InvertedIndex, monkeypatch: p
 
 
 def test_too_many_tokens_have_no_dictionary(index: InvertedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inverted, "MOST", 10)
+    monkeypatch.setattr(inverted, "DICTIONARY", DictionaryTuning(most_entries=10))
     large = InvertedIndex(index._index)
     large.prepare()
     assert large._dictionary is None

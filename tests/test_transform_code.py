@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 
 from lakescope.engines.transforms.evaluate import expression_of
 from lakescope.engines.transforms.program import Constant, Expression, Piece, Program
-from lakescope.engines.transforms.steps import Case, Digits, Drop, Initials, Month, Run, Slice, Split, Step, Unaccent
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.steps import (
+    Case,
+    Digits,
+    Drop,
+    Initials,
+    Month,
+    Run,
+    Slice,
+    SplitPiece,
+    Step,
+    Unaccent,
+)
+from lakescope.engines.transforms.texts import TextTable
 from lakescope.errors import BadRequest
 from lakescope.transforms.code import _polars_helpers, expression_code, python_functions
 from lakescope.values.alphabet import SPACES
@@ -70,7 +81,7 @@ CELLS = st.one_of(
 _SEPARATORS = st.sampled_from([" ", "-", ", ", "(", ".", "'", "\\", "ad", "$1", "|", "é", "😀"])
 _INDEX = st.integers(-3, 3)
 STEPS: st.SearchStrategy[Step] = st.one_of(
-    st.builds(Split, _SEPARATORS, _INDEX),
+    st.builds(SplitPiece, _SEPARATORS, _INDEX),
     st.builds(Run, st.sampled_from(["digits", "word", "capitalised"]), _INDEX),
     st.builds(lambda start, size: Slice(start, start + size), st.integers(0, 3), st.integers(1, 4)),
     st.builds(Slice, st.integers(0, 3), st.sampled_from([None, -1, -2, -3])),
@@ -89,7 +100,7 @@ EXPRESSIONS = st.builds(Expression, st.lists(OPERATORS, min_size=1, max_size=3).
 #: Every step by itself, with all its parameters, and cells that each of them does something to.
 GRID: list[Step] = [
     *[
-        Split(separator, index)
+        SplitPiece(separator, index)
         for separator in (" ", "-", ", ", "(", "'", "\\", "$1", "é", "😀")
         for index in range(-2, 3)
     ],
@@ -159,7 +170,7 @@ def test_the_grid_makes_something() -> None:
 def test_every_step_is_the_same_in_arrow() -> None:
     columns = {"a": pa.chunked_array([[row["a"] or None for row in trimmed(GRID_ROWS)]], pa.large_string())}
     for expression in GRID_EXPRESSIONS:
-        made = expression_of(expression, Texts(columns, len(GRID_ROWS))).to_pylist()
+        made = expression_of(expression, TextTable(columns, len(GRID_ROWS))).to_pylist()
         assert made == wanted(expression, GRID_ROWS), expression.words()
 
 
@@ -190,7 +201,7 @@ def test_arrow_gives_the_same(expression: Expression, rows: list[tuple[str, str 
     columns = {
         name: pa.chunked_array([[row[name] or None for row in trimmed(rows)]], pa.large_string()) for name in "ab"
     }
-    assert expression_of(expression, Texts(columns, len(rows))).to_pylist() == wanted(expression, rows)
+    assert expression_of(expression, TextTable(columns, len(rows))).to_pylist() == wanted(expression, rows)
 
 
 @settings(deadline=None, max_examples=150)
@@ -279,7 +290,7 @@ def test_slices_that_are_none_are_refused(start: int, stop: int) -> None:
 
 
 def test_words() -> None:
-    piece = Piece("name", (Split(", ", -1), Slice(0, 1), Case("lower")))
+    piece = Piece("name", (SplitPiece(", ", -1), Slice(0, 1), Case("lower")))
     expression = Expression((Constant("id-"), piece, Piece("n", (Digits(3),))))
     assert expression.words() == (
         "'id-' + (the first character of (name after the last ', ')) in lower case + n with zeros to 3 digits"

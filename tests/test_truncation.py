@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import crashes
 import lakescope
+from helpers import crashes, truncation
 from lakescope.errors import IndexDamaged
 from lakescope.store import faults, mapped
 from lakescope.store.manifest import Manifest
 
-PROGRAM = Path(__file__).with_name("truncation.py")
+PROGRAM = Path(truncation.__file__)
 #: Kinds of files that questions read where they are mapped.
 READ = {"columns", "tokens", "postings", "sets", "forest", "sketches", "keys", "pairs", "grams"}
 

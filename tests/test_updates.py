@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,71 +15,18 @@ import pytest
 from typer.testing import CliRunner
 
 import lakescope
+from helpers.answers import answers, differing
+from helpers.histories import write_table
 from lakescope.build import update as update_module
 from lakescope.build.build import build
 from lakescope.build.progress import Progress
-from lakescope.errors import BadRequest, LakescopeError, NotFound
+from lakescope.errors import BadRequest, NotFound
 from lakescope.lake import Lake
 from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-WORDS = [f"w{number}" for number in range(200)]
-Answers = dict[Any, Any]
-
-
-def write_table(path: Path, dice: random.Random) -> None:
-    rows, pool = dice.randrange(5, 60), dice.sample(WORDS, dice.randrange(20, 150))
-    columns = [f"c{number}" for number in range(dice.randrange(1, 4))]
-    lines = [",".join(["key", *columns, "num", "day"])]
-    for row in range(rows):
-        cells = [pool[row % len(pool)], *(dice.choice(pool) for _ in columns), str(dice.randrange(100) + row)]
-        lines.append(",".join([*cells, f"2021-01-{row % 28 + 1:02d}"]))
-    path.write_text("\n".join([*lines, ""]))
-    # A second write within the clock's grain must not look like the first.
-    times = 1_600_000_000 + dice.random() * 1e6
-    os.utime(path, (times, times))
-
-
-def answers(lake: Lake) -> Answers:
-    """What a lake says to many questions."""
-    found: Answers = {name: getattr(lake, name)().to_pylist() for name in ("tables", "columns", "problems")}
-    for column in found["columns"]:
-        where = column["table"], column["column"]
-        for options in ({"k": 5}, {"threshold": 0.3}, {"threshold": 0.5, "engine": "lsh"}):
-            found["joinable", *where, str(options)] = lake.joinable(where[0], on=where[1], **options).to_dicts()
-    for table in found["tables"]:
-        name = table["table"]
-        try:
-            found["correlated", name] = lake.correlated(name, key="key", target="num").to_dicts()
-        except LakescopeError as error:
-            found["correlated", name] = str(error)
-        found["headers", name] = lake.suggest_headers(name).to_dicts()
-        found["profile", name] = lake.profile(name).to_dict()
-    for verify in (False, True):
-        pairs = lake.inclusions(minimum=0.5, verify=verify).to_dicts()
-        found["inclusions", verify] = sorted(pairs, key=lambda each: [str(value) for value in each.values()])
-    found["inclusions", "bottomk"] = lake.inclusions(minimum=0.5, estimator="bottomk").to_dicts()
-    found["foreign_keys"] = lake.foreign_keys().to_dicts()
-    found["info"] = {name: lake.info()[name] for name in ("tables", "columns", "rows", "bytes", "errors", "warnings")}
-    return found
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equal, numbers to 1e-9: the order of sums depends on what lies beside."""
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or abs(one - other) <= 1e-9 * max(1, abs(one)) or (one != one and other != other)
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
-
-
-def differing(one: Answers, other: Answers) -> list[Any]:
-    return [key for key in {**one, **other} if not same(one.get(key), other.get(key))]
 
 
 def arrays_of(path: Path) -> dict[str, list[list[Any]]]:
@@ -351,7 +299,7 @@ def test_the_index_of_what_is_gone_says_so(tmp_path: Path, small: Lake) -> None:
 
 
 def test_many_segments_are_advised_against(small: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(update_module, "_MANY_SEGMENTS", 2)
+    monkeypatch.setattr(update_module, "ADVICE", replace(update_module.ADVICE, many_segments=2))
     for number in range(3):
         write_table(tmp_path / f"lake/n{number}.csv", random.Random(number))
         done = small.update()
@@ -426,4 +374,4 @@ def test_tokens_of_sets_are_found_again(small: Lake) -> None:
         tokens = segment.tokens_of_set(number)
         assert part.tokens_of_set(number).tolist() == np.sort(tokens).tolist()
         assert np.unique(tokens).size == segment.sizes[number]
-        assert segment.held(segment.groups_of_tokens(tokens), number).all()
+        assert segment.holds_groups(segment.groups_of_tokens(tokens), number).all()

@@ -23,9 +23,9 @@ import pyarrow.csv as pc
 import pytest
 
 import lakescope
+from helpers.histories import three_versions
+from helpers.needs import left_out
 from lakescope.lake import Lake
-from needs import left_out
-from test_history import three_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,20 +15,20 @@ import pytest
 import typer.main
 
 import lakescope
+from helpers.planted import MODULES, PlantedPlace, plant
 from lakescope import processes
 from lakescope.engines.shards.pool import Pool
 from lakescope.faces.cli.app import app
 from lakescope.faces.serving.worker import Worker
 from lakescope.questions import COMMANDS
 from lakescope.sources.io.isolated import Helper
-from planted import MODULES, PlantedPlace, plant
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from cluster import Driver
+    from helpers.cluster import Driver
 
-pytest_plugins = ["cluster"]
+pytest_plugins = ["helpers.cluster"]
 
 #: One run of each command, in this order; ``{index}`` was made by the first. Commands that go on are ended.
 RUNS = {

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from lakescope.build.inputs import Given
     from lakescope.build.progress import Listener
-    from lakescope.engines.counting.count import Count
+    from lakescope.engines.counting.answers import Count, CounterChoice
     from lakescope.engines.dependencies.answers import Dependency, Model, Nulls, Order
     from lakescope.engines.dependencies.genuineness import Custom
     from lakescope.engines.transforms.clock import Clock
@@ -131,7 +131,7 @@ def count(
     query: Any,
     columns: Sequence[str] | None = None,
     *,
-    counters: Sequence[str] = ("hll++",),
+    counters: Sequence[CounterChoice] = ("hll++",),
     error: float = 0.01,
     memory: float | None = None,
     n_max: float | None = None,
@@ -143,9 +143,17 @@ def count(
     for a relative ``error`` or for ``memory`` bytes, and for ``n_max`` values where they must know that beforehand (by
     default what a frame's rows or a file's size allow). ``exact`` adds the exact count and every estimate's error.
     """
-    from lakescope.engines.counting.count import count
+    from lakescope.questions.counting import CountRequest
 
-    return count(query, columns, counters=counters, error=error, memory=memory, n_max=n_max, exact=exact)
+    return CountRequest(
+        query=query,
+        columns=None if columns is None else tuple(columns),
+        counters=tuple(counters),
+        error=error,
+        memory=memory,
+        n_max=n_max,
+        exact=exact,
+    ).ask()
 
 
 def dependencies(

@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
@@ -16,17 +16,27 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, really_joined
+from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
 from lakescope.engines.dependencies.answers import LakeDependency, Nulls
+from lakescope.engines.headers.answers import (
+    Confirmation,
+    Evaluation,
+    HeaderDoubt,
+    HeaderEngine,
+    HeaderMethod,
+    HeaderMode,
+    Schemata,
+    Segmentation,
+)
 from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Described, Engine, Joinable, JoinPath, JoinRank, SharedColumns
 from lakescope.engines.joins.augment import Added, augmented
-from lakescope.engines.joins.batch import named
+from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
-from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
-from lakescope.errors import BadRequest, IndexDamaged, NotFound
+from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
 from lakescope.questions.batches import on_spark
 from lakescope.questions.catalog import (
@@ -43,11 +53,20 @@ from lakescope.questions.catalog import (
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.find import Find, FindRequest
+from lakescope.questions.headers import (
+    CheckHeadersRequest,
+    EvaluateHeadersRequest,
+    NameColumnsRequest,
+    SuggestHeadersRequest,
+    known_texts,
+    learn,
+)
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
 from lakescope.questions.map import MapRequest
+from lakescope.questions.model import NOBODY, Watch
 from lakescope.questions.paths import JoinPathsRequest
 from lakescope.questions.rows import DescribeRequest, HeadRequest, SharedColumnsRequest
 from lakescope.results import Results
@@ -70,7 +89,7 @@ from lakescope.stages import COMMAND, Stage
 from lakescope.store.catalog import Catalog
 from lakescope.store.index import Index
 from lakescope.store.segment import rows_of
-from lakescope.tables.keyed import OWN, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
 from lakescope.tables.writing import check_output, write_table
 
@@ -81,8 +100,7 @@ if TYPE_CHECKING:
 
     from lakescope.build.progress import Listener
     from lakescope.build.update import Update
-    from lakescope.engines.headers.check import HeaderDoubt
-    from lakescope.engines.headers.suggest import HeaderRequest, HeaderSearch, Schemata
+    from lakescope.engines.headers.suggest import HeaderSearch
     from lakescope.engines.joins.joined import JoinedRows
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
@@ -95,10 +113,9 @@ if TYPE_CHECKING:
     from lakescope.store.deep_check import Finding
     from lakescope.store.push import Pushed
     from lakescope.store.remote import Traffic
-    from lakescope.studies.headers import Evaluation
 
 #: Chances of an overlap above this are told as such: chance explains it.
-CHANCE = LEVEL
+CHANCE = SIGNIFICANCE.level
 
 #: Is told how many steps of how many are done.
 Steps = Callable[[int, int], None]
@@ -407,7 +424,7 @@ class Lake:
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
-        listed = queries if queries is None or isinstance(queries, list | tuple) else named(queries)
+        listed = queries if queries is None or isinstance(queries, list | tuple) else listed_queries(queries)
         return on_spark(spark, request.batch(self, listed))
 
     @from_one_generation
@@ -462,9 +479,9 @@ class Lake:
         most: int | None = None,
     ) -> JoinedRows:
         """The query joined with a table of the lake: its first ``query_rows`` or all, ``most`` pairs at most."""
-        from lakescope.engines.joins.joined import MOST_ROWS, joined
+        from lakescope.engines.joins.joined import ROWS, joined
 
-        most = MOST_ROWS if most is None else most
+        most = ROWS.most_rows if most is None else most
         return joined(self._place(query), on, self.location(table), column, table, query_rows=query_rows, most=most)
 
     @from_one_generation
@@ -563,11 +580,11 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join.
         """
         from lakescope.engines.transforms.clock import Clock
-        from lakescope.engines.transforms.discover import Request
-        from lakescope.engines.transforms.plan import held
+        from lakescope.engines.transforms.discover import TransformRequest
+        from lakescope.engines.transforms.plan import rereadable
 
-        place = self.location(query) if self._is_table(query) else held(query)
-        return self._transforms.search(place, self._table_of(query), Request(k, candidates), Clock.of(budget))
+        place = self.location(query) if self._is_table(query) else rereadable(query)
+        return self._transforms.search(place, self._table_of(query), TransformRequest(k, candidates), Clock.of(budget))
 
     @from_one_generation
     def autojoin_batch(
@@ -579,11 +596,11 @@ class Lake:
         not be asked about. Executors must see the index and the tables.
         """
         from lakescope.build.batch import over_numbers
-        from lakescope.engines.transforms.discover import Request
+        from lakescope.engines.transforms.discover import TransformRequest
         from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
         from lakescope.results import arrow_schema
 
-        request = Request(k, candidates)
+        request = TransformRequest(k, candidates)
         request.check()
         task = SearchTransforms(self._index.location, self._index.manifest.generation, request, budget)
         return over_numbers(spark, int(self._index.manifest.summary["tables"]), task, arrow_schema(BatchTransform))
@@ -640,7 +657,7 @@ class Lake:
     ) -> Results[Correlated]:
         """The same answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
-        records = [really_joined(mine, self._side(each.table, each.column).location, each) for each in found]
+        records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
         shown = tuple(name for each in found.shown for name in (each, beside.get(each)) if name)
         return Results(Correlated, records, shown=shown, notes=found.notes, info=found.info)
@@ -797,7 +814,7 @@ class Lake:
         if self._is_table(query):
             sketched = sketched_query(self._correlations.sketches, query, key, target, agg, more)
             own = self._numbers_of_key(sketched) if len(key) == 1 else None
-            return sketched if own is None else replace(sketched, given={**sketched.given, OWN: own})
+            return sketched if own is None else replace(sketched, given={**sketched.given, KEY_ITSELF: own})
         return read_keyed(query, key, target, agg, more)
 
     def _numbers_of_key(self, query: KeyedQuery) -> npt.NDArray[np.float64] | None:
@@ -970,36 +987,47 @@ class Lake:
         self,
         query: Any,
         *,
-        known: Mapping[int | str, str] | None = None,
+        known: Mapping[int | str, str] | Sequence[str] | None = None,
         keep: bool = False,
-        mode: str = "balanced",
+        mode: HeaderMode = "balanced",
         k: int = 5,
         m: int = 10,
         schemata: str | os.PathLike[str] | None = None,
-        **options: Any,
+        threshold: float | None = None,
+        method: HeaderMethod = "ours",
+        engine: HeaderEngine = "exact",
+        weighted: bool = True,
+        unfiltered: bool = False,
+        segmentation: Segmentation = "suc",
+        confirmation: Confirmation = "c",
+        watch: Watch = NOBODY,
     ) -> Schemata:
         """Headers for the columns of a table, borrowed from the tables of the lake that have them: the best schemata.
 
         ``query`` is the name of a table of the lake, which is then left out, the path of another one, or a frame; names
         it has count for nothing, unless they are ``known`` (by position from 0, or by name) or all that mean something
         are to be kept (``keep``). ``mode``: ``reliable`` headers only, ``balanced``, or ``coverage``: better any than
-        none. ``.candidates[i]`` are the ``k`` likeliest of a column with their evidence, the answer the ``m`` best
-        schemata. ``schemata`` names a file of more schemata to judge coherence by. Further ``options``: ``threshold``
-        instead of a mode; ``method="thesis"`` with ``engine``, ``weighted``, ``segmentation`` and ``confirmation``.
+        none; or a ``threshold`` instead. ``.candidates[i]`` are the ``k`` likeliest of a column with their evidence,
+        the answer the ``m`` best schemata. ``schemata`` names a file of more schemata to judge coherence by,
+        ``segmentation`` and ``confirmation`` say how. ``method="thesis"`` goes by shared values alone: ``engine``,
+        ``weighted`` and ``unfiltered`` are its options.
         """
-        from lakescope.engines.headers.coherence import SchemaStatistics
-        from lakescope.engines.headers.suggest import known_headers
-
-        request = _header_request({"mode": mode, "k": k, "m": m, **options})
-        statistics = None if schemata is None else SchemaStatistics.of_file(schemata)
-        table = self._table_of(query)
-        if table is None:
-            nameless = self._headers.read(query)
-        else:
-            self._table(table)
-            nameless = self._headers.table(self._headers.columns.number_of_table[table])
-        given = known_headers(nameless, known, keep=keep)
-        return self._headers.suggest(nameless, request, known=given, statistics=statistics)
+        return SuggestHeadersRequest(
+            query=query,
+            known=known_texts(known),
+            keep=keep,
+            mode=mode,
+            k=k,
+            m=m,
+            schemata=None if schemata is None else os.fspath(schemata),
+            threshold=threshold,
+            method=method,
+            engine=engine,
+            weighted=weighted,
+            unfiltered=unfiltered,
+            segmentation=segmentation,
+            confirmation=confirmation,
+        ).ask(self, watch)
 
     @from_one_generation
     def suggest_headers_batch(
@@ -1007,92 +1035,99 @@ class Lake:
         queries: Sequence[str] | None = None,
         *,
         spark: SparkSession,
-        mode: str = "balanced",
+        mode: HeaderMode = "balanced",
         k: int = 5,
         parts: int | None = None,
-        **options: Any,
+        threshold: float | None = None,
+        method: HeaderMethod = "ours",
+        weighted: bool = True,
+        unfiltered: bool = False,
+        segmentation: Segmentation = "suc",
+        confirmation: Confirmation = "c",
     ) -> DataFrame:
         """The candidates for all columns of many tables as a Spark DataFrame, found by the executors.
 
         ``queries`` are names of tables of the lake or paths of others; by default all tables of the lake that have a
         column whose name means nothing. The lake is cut into ``parts``, by default one for 25,000 columns, and each
         part is asked about blocks of tables by tasks of their own; answers are those of :meth:`suggest_headers`, whose
-        ``options`` are taken. Executors must see the index and the paths.
+        options are taken. Executors must see the index and the paths.
         """
-        from lakescope.build.batch import over_numbers, over_parts
-        from lakescope.engines.headers import batch
-        from lakescope.results import arrow_schema
-
-        request = _header_request({"m": 1, **options, "mode": mode, "k": k})
-        if request.engine != "exact":
-            raise BadRequest("a batch goes by lists, not by sketches", hint="leave out engine")
-        if parts is not None and parts < 1:
-            raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
-        search = self._headers
-        tables = search.nameless_tables() if queries is None else [str(query) for query in queries]
-        path, generation = self._index.location, self._index.manifest.generation
-        model = search.model.to_dict() if request.method == "ours" else None
-        count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
-        asked = batch.Batch(path, generation, tuple(tables), count, request, model)
-        read = over_numbers(spark, len(tables), batch.ReadTables(asked), batch.ASKED)
-        tasks = batch.SearchPart(asked), batch.NameColumns(asked)
-        return over_parts(read, count, tasks[0], batch.FOUND, tasks[1], arrow_schema(batch.BatchHeader))
+        request = SuggestHeadersRequest(
+            query=None,
+            mode=mode,
+            k=k,
+            threshold=threshold,
+            method=method,
+            weighted=weighted,
+            unfiltered=unfiltered,
+            segmentation=segmentation,
+            confirmation=confirmation,
+        )
+        return on_spark(spark, request.batch(self, queries, parts))
 
     @from_one_generation
     def name_columns(
-        self, query: Any, out: str | os.PathLike[str], headers: Sequence[str | None] | None = None, **options: Any
+        self,
+        query: Any,
+        out: str | os.PathLike[str],
+        headers: Sequence[str | None] | None = None,
+        *,
+        known: Mapping[int | str, str] | Sequence[str] | None = None,
+        keep: bool = False,
+        mode: HeaderMode = "balanced",
+        k: int = 5,
+        schemata: str | os.PathLike[str] | None = None,
+        threshold: float | None = None,
+        method: HeaderMethod = "ours",
+        engine: HeaderEngine = "exact",
+        weighted: bool = True,
+        unfiltered: bool = False,
+        segmentation: Segmentation = "suc",
+        confirmation: Confirmation = "c",
+        watch: Watch = NOBODY,
     ) -> list[str]:
         """Write a table (a path or a frame) under other ``headers``, by default the best that are suggested for it.
 
-        A column for which there is none keeps its name. Returns the names that were written.
+        A column for which there is none keeps its name. Returns the names that were written. The other options are
+        those of :meth:`suggest_headers`.
         """
-        from lakescope.engines.headers.export import named, write_named
-        from lakescope.tables.writing import check_output
-
-        check_output(out)
-        place = self._place(query)
-        nameless = self._headers.read(place)
-        written = [column.record["column"] for column in nameless.columns]
-        if headers is None:
-            found = self.suggest_headers(query, **options)
-            headers = found[0].headers if len(found) else [None] * len(written)
-        if len(headers) != len(written):
-            raise BadRequest(f"{len(headers)} headers for {len(written)} columns", hint="None for a column without one")
-        names = named(headers, written)
-        write_named(place, names, out)
-        return names
+        return NameColumnsRequest(
+            query=query,
+            out=os.fspath(out),
+            headers=None if headers is None else tuple(each or "" for each in headers),
+            known=known_texts(known),
+            keep=keep,
+            mode=mode,
+            k=k,
+            schemata=None if schemata is None else os.fspath(schemata),
+            threshold=threshold,
+            method=method,
+            engine=engine,
+            weighted=weighted,
+            unfiltered=unfiltered,
+            segmentation=segmentation,
+            confirmation=confirmation,
+        ).ask(self, watch)
 
     @from_one_generation
-    def check_headers(self, progress: Callable[[int, int], None] | None = None) -> Results[HeaderDoubt]:
+    def check_headers(self, *, watch: Watch = NOBODY) -> Results[HeaderDoubt]:
         """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-        from lakescope.engines.headers.check import check_headers
-
-        return check_headers(self._index, self._headers, progress)
+        return CheckHeadersRequest().ask(self, watch)
 
     @from_one_generation
     def evaluate_headers(
-        self,
-        split: float = 0.05,
-        *,
-        seed: int = 0,
-        k: int = 5,
-        m: int = 10,
-        progress: Callable[[int, int], None] | None = None,
+        self, split: float = 0.05, *, seed: int = 0, k: int = 5, m: int = 10, watch: Watch = NOBODY
     ) -> Results[Evaluation]:
         """Hide a share of the tables and rediscover their headers: how well each mode does on this lake."""
-        from lakescope.studies.headers import evaluate
-
-        request = _header_request({"k": k, "m": m})
-        return evaluate(self._index, self._joins.inverted, split, seed, request, progress)
+        return EvaluateHeadersRequest(split=split, seed=seed, k=k, m=m).ask(self, watch)
 
     @from_one_generation
-    def learn_headers(self, progress: Callable[[int, int], None] | None = None) -> int:
+    def learn_headers(self, *, watch: Watch = NOBODY) -> int:
         """Learn from the tables of the lake what speaks for a header; from how many it was learnt.
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
-        with self._headers.telling(progress):
-            return self._headers.model.tables
+        return learn(self, watch)
 
     @from_one_generation
     def report(
@@ -1290,18 +1325,6 @@ def _pool(index: Index, processes: int) -> Pool:
     pool = Pool(index.location, index.manifest.generation, processes)
     pool.start()
     return pool
-
-
-def _header_request(options: Mapping[str, Any]) -> HeaderRequest:
-    from lakescope.engines.headers.suggest import HeaderRequest
-
-    unknown = set(options) - {field.name for field in fields(HeaderRequest)}
-    if unknown:
-        known = ", ".join(field.name for field in fields(HeaderRequest))
-        raise BadRequest(f"no option {sorted(unknown)[0]!r}", hint=f"there are {known}")
-    request = HeaderRequest(**options)
-    request.check()
-    return request
 
 
 def _one_of_each(found: Sequence[Correlated], k: int) -> list[Correlated]:

@@ -22,10 +22,20 @@ Record = TypeVar("Record")
 
 #: Types of values that cannot change.
 _FIXED = frozenset((str, int, float, bool, type(None)))
-#: Records shown by ``repr``; the rest is counted.
-_SHOWN = 30
-#: Numbers of which nobody wants to know more than how small they are.
-_TINY = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecords:
+    """How an answer is printed."""
+
+    #: Records shown by ``repr``; the rest is counted. Not measured: what fits a screen.
+    most: int = 30
+    #: Numbers below it are told by their magnitude alone: nobody wants to know more than how small they are. Not
+    #: measured.
+    tiny: float = 1e-3
+
+
+SHOWN_RECORDS = ShownRecords()
 
 
 class Results(Sequence[Record], Generic[Record]):
@@ -73,7 +83,7 @@ class Results(Sequence[Record], Generic[Record]):
     __hash__ = None  # type: ignore[assignment]
 
     def with_note(self, note: str) -> Results[Record]:
-        """The same answer with one more note."""
+        """This answer with one more note."""
         return Results(self.kind, self._records, shown=self.shown, notes=(*self.notes, note), info=self.info)
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -91,24 +101,26 @@ class Results(Sequence[Record], Generic[Record]):
         return self.to_arrow().to_pandas()
 
     def _cells(self) -> list[list[str]]:
-        return [[cell_text(getattr(record, name)) for name in self.shown] for record in self._records[:_SHOWN]]
+        return [
+            [cell_text(getattr(record, name)) for name in self.shown] for record in self._records[: SHOWN_RECORDS.most]
+        ]
 
     def __repr__(self) -> str:
         if not self._records:
             return visible("\n".join(["nothing found", *self.notes]))
-        more = len(self) - _SHOWN
+        more = len(self) - SHOWN_RECORDS.most
         lines = [*aligned(list(self.shown), self._cells()), *([f"({more:,} more)"] if more > 0 else []), *self.notes]
         return visible("\n".join(lines))
 
     def _repr_html_(self) -> str:
         from lakescope.show.notebook import results_html
 
-        more = len(self) - _SHOWN
+        more = len(self) - SHOWN_RECORDS.most
         notes = [*([f"{more:,} more"] if more > 0 else []), *self.notes]
         first = self._records[0] if self._records else None
         values = [getattr(first, name) for name in self.shown] if first is not None else []
         numbers = [place for place, value in enumerate(values) if isinstance(value, int | float)]
-        rows = [[_face(getattr(record, name)) for name in self.shown] for record in self._records[:_SHOWN]]
+        rows = [[_face(getattr(record, name)) for name in self.shown] for record in self._records[: SHOWN_RECORDS.most]]
         return results_html(self.shown, rows, notes, numbers)
 
 
@@ -157,7 +169,9 @@ class TableProfile:
 
 def _face(value: Any, width: int = 80) -> str:
     """A value in a notebook: chances of many zeros by their magnitude alone."""
-    return f"{value:.0e}" if isinstance(value, float) and 0 < abs(value) < _TINY else cell_text(value, width)
+    return (
+        f"{value:.0e}" if isinstance(value, float) and 0 < abs(value) < SHOWN_RECORDS.tiny else cell_text(value, width)
+    )
 
 
 def _record_html(record: Any) -> str:
@@ -169,7 +183,7 @@ def _record_html(record: Any) -> str:
 
 
 def maker(kind: type[Record]) -> Callable[..., Record]:
-    """What makes records of a frozen kind, from their fields in order, in a fourth of the time: answers have many.
+    """A function that makes frozen records from their fields in order, in a fourth of the time: answers have many.
 
     A frozen record sets each field by a call. One that is not, with the same fields, is filled and then becomes frozen.
     """
@@ -185,7 +199,7 @@ def maker(kind: type[Record]) -> Callable[..., Record]:
 
 
 def _as_dict(record: Any) -> dict[str, Any]:
-    """What ``asdict`` gives, which copies every value first; of values that cannot change there is no need to."""
+    """A record as a dictionary, like ``asdict``, which copies every value; values that cannot change need no copy."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     if all(type(value) in _FIXED or (type(value) is tuple and _are_fixed(value)) for value in values.values()):
         return values

@@ -27,7 +27,7 @@ from lakescope.errors import BadRequest, BuildFailed, LakescopeError
 from lakescope.logs import listened, log
 from lakescope.build.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
 from lakescope.build.inverted import Exchange, build_inverted, local_exchange, spark_exchange
-from lakescope.build.plan import UNIT_BYTES, Plan, make_plan, pack, write_plan
+from lakescope.build.plan import UNIT_BYTES, ScanPlan, make_plan, pack, write_plan
 from lakescope.build.progress import Listener, Progress, ProgressWatch, finished_units
 from lakescope.build.session import inheriting, spark_session
 from lakescope.build.shipping import Shipped, ship_package, spent
@@ -51,7 +51,7 @@ from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
 from lakescope.stages import COMMAND, Stages
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import write_records
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ class Outcome:
 
     def add(self, results: list[str]) -> None:
         for text in results:
-            files, counts, again = parse_result(text)
-            self.files += files
-            self.again += again
-            for name, count in counts.items():
+            merged = parse_result(text)
+            self.files += merged.files
+            self.again += merged.again
+            for name, count in merged.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count
         self.jobs += 1
 
@@ -117,7 +117,7 @@ def build(
         raise BadRequest(f"the index must be a local or mounted directory, not {display(str(out))}")
     began = time.monotonic()
     stages = Stages("index")
-    with IndexWriter(out, share=share) as writer, snapshots.held():
+    with IndexWriter(out, share=share) as writer, snapshots.scope():
         with stages.measure("plan") as stage:
             plan = _plan(inputs, writer.staging, unit_bytes)
             stage.bytes = plan.bytes
@@ -137,7 +137,7 @@ def build(
         summary["stages"] = stages.records()
         asked = inputs.remembered(unit_bytes, joins=joins)
         manifest = writer.publish(files, version=__version__, sources=inputs.names(), summary=summary, given=asked)
-    told(stages, manifest, problems)
+    log_published(stages, manifest, problems)
     return manifest
 
 
@@ -153,7 +153,7 @@ def started(spark: SparkSession | None, master: str | None, stages: Stages) -> I
         yield session
 
 
-def told(stages: Stages, manifest: Manifest, problems: list[Problem]) -> None:
+def log_published(stages: Stages, manifest: Manifest, problems: list[Problem]) -> None:
     """Log what was published, and let the command line know its stages. No details of problems: they quote cells."""
     for problem in problems:
         log("problem", table=problem.table, severity=problem.severity, code=problem.code, count=problem.count)
@@ -165,12 +165,12 @@ def told(stages: Stages, manifest: Manifest, problems: list[Problem]) -> None:
 
 
 #: Runs the scan of a plan and of frames; returns the results of its merge tasks.
-Job = Callable[[Plan, "list[SparkFrame]", "TokenCut | None", "Listener | None"], list[str]]
+Job = Callable[[ScanPlan, "list[SparkFrame]", "TokenCut | None", "Listener | None"], list[str]]
 
 
 def scan(
     session: SparkSession,
-    plan: Plan,
+    plan: ScanPlan,
     frames: list[SparkFrame],
     staging: Path,
     *,
@@ -181,7 +181,7 @@ def scan(
     """Scan what was planned and invert it: all files of a segment, staged."""
     began = time.monotonic()
 
-    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+    def job(plan: ScanPlan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
         return _job(session, plan, frames, staging, cut, progress)
 
     with few_rows_per_batch(session):
@@ -207,10 +207,13 @@ def scan(
     return outcome
 
 
-def scan_here(plan: Plan, staging: Path, *, joins: bool, progress: Listener | None = None) -> Outcome:
-    """The same in this process, for what is scanned before a Spark session would have started. Held in memory."""
+def scan_here(plan: ScanPlan, staging: Path, *, joins: bool, progress: Listener | None = None) -> Outcome:
+    """Scan what was planned and invert it in this process: for what is scanned before Spark would have started.
 
-    def job(plan: Plan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
+    Everything is held in memory.
+    """
+
+    def job(plan: ScanPlan, frames: list[SparkFrame], cut: TokenCut | None, progress: Listener | None) -> list[str]:
         secrets = write_plan(plan.bins, staging)
         place = str(staging.absolute())
         # A bin at a time, as on Spark: records that travel together are in order of their tables.
@@ -235,7 +238,7 @@ def _tell_units(staging: Path) -> None:
             log("unit", **unit)
 
 
-def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
+def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> ScanPlan:
     """Find the tables, cut them into units, add the frames."""
     found, problems = discover(inputs.locations) if inputs.locations else ([], [])
     missing = [problem.detail for problem in problems if problem.code == "not-found"]
@@ -247,7 +250,7 @@ def _plan(inputs: Inputs, staging: Path, unit_bytes: int) -> Plan:
     return plan
 
 
-def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
+def _check(plan: ScanPlan, frames: list[SparkFrame], inputs: Inputs) -> None:
     """Refuse to build an index of nothing, or one in which two tables have one name."""
     if not plan.bins and not frames:
         why = "; ".join(problem.detail for problem in [*plan.notices, *plan.problems][:3])
@@ -260,7 +263,7 @@ def _check(plan: Plan, frames: list[SparkFrame], inputs: Inputs) -> None:
         raise BadRequest(f"two tables are called {doubled[0]!r}", hint="give the frame another name")
 
 
-def _run(job: Job, plan: Plan, frames: list[SparkFrame], progress: Listener | None, *, joins: bool) -> Outcome:
+def _run(job: Job, plan: ScanPlan, frames: list[SparkFrame], progress: Listener | None, *, joins: bool) -> Outcome:
     """The job that scans; one more if ranges of a file did not meet, one for each frame if a frame broke the first."""
     cut = TokenCut.for_bytes(max(plan.bytes, _FRAME_BYTES * len(frames))) if joins else None
     outcome = Outcome(cut)
@@ -273,7 +276,7 @@ def _run(job: Job, plan: Plan, frames: list[SparkFrame], progress: Listener | No
         outcome.add(job(plan, [], cut, progress))
         for frame in frames:
             try:
-                outcome.add(job(Plan({}, []), [frame], cut, None))
+                outcome.add(job(ScanPlan({}, []), [frame], cut, None))
             except BuildFailed as error:
                 outcome.problems.append(Problem(frame.table, "error", "unreadable", error.message))
         if not outcome.counts.get("tables"):
@@ -302,7 +305,7 @@ def _invert(exchange: Exchange, outcome: Outcome, staging: Path) -> None:
 
 def _job(
     session: SparkSession,
-    plan: Plan,
+    plan: ScanPlan,
     frames: list[SparkFrame],
     staging: Path,
     cut: TokenCut | None,
@@ -319,7 +322,7 @@ def _job(
 
 
 @contextlib.contextmanager
-def _watched(plan: Plan, staging: Path, progress: Listener | None) -> Iterator[int]:
+def _watched(plan: ScanPlan, staging: Path, progress: Listener | None) -> Iterator[int]:
     """Tell a listener how far the units of a plan are, of so many tables."""
     units = [unit for units in plan.bins for unit in units]
     tables = len({unit.table for unit in units})
@@ -421,21 +424,16 @@ def _reason(error: Exception) -> str:
 
 def write_problems(kind: str, problems: list[Problem], staging: Path) -> list[SegmentFile]:
     """A file of problems: those of tables, or (``notices``) those met while looking for tables."""
-    shard = ShardWriter(staging, kind)
-    for problem in problems:
-        shard.add(asdict(problem))
-    file = shard.close()
-    return [file] if file else []
+    return write_records(staging, kind, map(asdict, problems))
 
 
 def write_failures(failed: list[SourceTable], staging: Path) -> list[SegmentFile]:
     """A file of what could not be planned, and in which state it was: it is not tried again before it changes."""
-    shard = ShardWriter(staging, "failures")
-    for found in failed:
-        record = {"table": found.table, "uri": catalogue_uri(found.uri), "version": found.version, "content": None}
-        shard.add(record)
-    file = shard.close()
-    return [file] if file else []
+    records = (
+        {"table": found.table, "uri": catalogue_uri(found.uri), "version": found.version, "content": None}
+        for found in failed
+    )
+    return write_records(staging, "failures", records)
 
 
 def _summary(problems: list[Problem], outcome: Outcome, seconds: float) -> dict[str, Any]:

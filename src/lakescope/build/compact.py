@@ -24,7 +24,7 @@ import pyarrow as pa
 from lakescope.array_types import I32, U64
 from lakescope._version import __version__
 from lakescope.errors import BadRequest
-from lakescope.build.build import HERE_BYTES, INVERTING, collect, few_rows_per_batch, started, told
+from lakescope.build.build import HERE_BYTES, INVERTING, collect, few_rows_per_batch, started, log_published
 from lakescope.build.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.build.shipping import Shipped, spent
 from lakescope.build.tasks import RESULT_DDL, RESULT_SCHEMA
@@ -88,7 +88,7 @@ def compact(
         summary = {**before.summary, "join": figures, "seconds": seconds, "stages": stages.records()}
         asked: dict[str, Any] = {"sources": before.sources, "summary": summary, "given": before.given}
         manifest = writer.publish(files, version=__version__, **asked)
-    told(stages, manifest, [])
+    log_published(stages, manifest, [])
     return manifest
 
 
@@ -204,8 +204,8 @@ class CopyLive:
 
     def _remembered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Versions that are kept."""
-        told = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
-        kept = [row for row, (table, generation) in enumerate(told) if generation > self.forgotten.get(table, -1)]
+        log_published = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
+        kept = [row for row, (table, generation) in enumerate(log_published) if generation > self.forgotten.get(table, -1)]
         return batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64()))
 
     def _tokens(self, index: Index, file: SegmentFile) -> _Copied:

@@ -32,24 +32,42 @@ Key = tuple[str, ...]
 Record = dict[str, Any]
 
 _NAME, _VERSION = "key", 1
-#: Columns in which whole numbers of any length may be keys; columns of which pairs may be.
-_LEADING, _PAIRED = 3, 6
-#: In wider tables only the first columns are keys, and sketches are smaller.
-_WIDE, WIDE_KEYS = 64, 16
-_VERY_WIDE = 512
-#: Share of the cells of a column that must be numbers to be sketched beside a key.
-_MOSTLY = 0.9
-#: Fewest different keys that are worth a sketch.
-FEWEST_KEYS = 5
-#: Share of rows that a pair of columns tells apart if it is near a key, and one of them alone at most.
-_NEAR_KEY, _NO_KEY = 0.8, 0.8
-#: Hashes by which the different values of each of a pair are counted.
-_COUNTED = 64
+
+@dataclass(frozen=True, slots=True)
+class SketchChoiceTuning:
+    """Which keys and numbers of a table are sketched."""
+
+    #: First columns of a table in which whole numbers of any length may be keys. Not measured: identifiers come first.
+    leading: int = 3
+    #: First columns of a table of which pairs may be keys. Not measured: a bound on time: 15 pairs.
+    paired: int = 6
+    #: Columns from which on only the first columns are keys, and sketches are smaller. Not measured: a bound on the
+    #: size of the index.
+    wide: int = 64
+    #: Columns that may be keys in such a table. Not measured: a bound on the size of the index.
+    wide_keys: int = 16
+    #: Columns from which on sketches are smaller still. Not measured: a bound on the size of the index.
+    very_wide: int = 512
+    #: Share of the cells of a column that must be numbers to be sketched beside a key. Not measured: nearly all.
+    mostly: float = 0.9
+    #: Fewest different keys that are worth a sketch. Not measured: no coefficient of fewer pairs says anything.
+    fewest_keys: int = 5
+    #: Share of rows that a pair of columns must tell apart to be near a key. Not measured: nearly all.
+    near_key: float = 0.8
+    #: Share of rows that one column of such a pair tells apart alone, at most. Not measured: else the column does as
+    #: well.
+    no_key: float = 0.8
+    #: Hashes by which the different values of each of a pair are counted. Not measured: an error of one in eight.
+    counted: int = 64
+
+
+SKETCHED = SketchChoiceTuning()
+
 _NO_DIGITS = (1 << 30, 0)
 
 
 @dataclass(slots=True)
-class Keyed:
+class BuiltSketch:
     """The sketch of one key while pieces of the table come in.
 
     Of each of its columns: whether it leads the table, the fewest and the most digits of its whole numbers. ``sides``
@@ -61,7 +79,7 @@ class Keyed:
     digits: list[tuple[int, int]]
     sides: list[KeySketch] = field(default_factory=list)
 
-    def judge(self, columns: Sequence[Column]) -> None:
+    def judge(self, columns: Sequence[KeyColumn]) -> None:
         """Refuse the key if a cell says that it is none."""
         self.digits = [_span(mine, each.digits) for mine, each in zip(self.digits, columns, strict=True)]
         if any(each.has_decimals for each in columns):
@@ -73,7 +91,7 @@ class Keyed:
             if most and not leading and (fewest != most or most == 1):
                 self.sketch.refuse()
 
-    def merge(self, other: Keyed) -> None:
+    def merge(self, other: BuiltSketch) -> None:
         self.digits = [_span(mine, theirs) for mine, theirs in zip(self.digits, other.digits, strict=True)]
         self.leading = [mine and theirs for mine, theirs in zip(self.leading, other.leading, strict=True)]
         self.sketch.merge(other.sketch)
@@ -84,12 +102,12 @@ class Keyed:
     @property
     def worth_keeping(self) -> bool:
         """Whether it is a key of enough different values; of a pair, one that neither of its columns is alone."""
-        if self.sketch.refused or self.sketch.size < FEWEST_KEYS:
+        if self.sketch.refused or self.sketch.size < SKETCHED.fewest_keys:
             return False
         if not self.sides:
             return True
         filled = self.sketch.filled
-        near = self.sketch.distinct >= _NEAR_KEY * filled
+        near = self.sketch.distinct >= SKETCHED.near_key * filled
         return near and not hopeless([side.distinct for side in self.sides], filled)
 
     def to_bytes(self) -> bytes:
@@ -99,7 +117,7 @@ class Keyed:
         return codec.pack(_NAME, _VERSION, fields)
 
     @classmethod
-    def from_bytes(cls, data: bytes | memoryview) -> Keyed:
+    def from_bytes(cls, data: bytes | memoryview) -> BuiltSketch:
         fields = codec.unpack(data, _NAME, _VERSION)
         sketches = [KeySketch.from_bytes(fields[f"s{number}"]) for number in range(fields["sides"] + 1)]
         return cls(sketches[0], fields["leading"], [tuple(each) for each in fields["digits"]], sketches[1:])
@@ -111,11 +129,11 @@ def _span(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
 
 def hopeless(alone: Sequence[float], filled: int) -> bool:
     """Whether a pair is no key of its own: one of its columns is one already, or they have too few values together."""
-    return max(alone) > _NO_KEY * filled or min(alone) <= 1 or math.prod(alone) < _NEAR_KEY / 2 * filled
+    return max(alone) > SKETCHED.no_key * filled or min(alone) <= 1 or math.prod(alone) < SKETCHED.near_key / 2 * filled
 
 
 @dataclass
-class Column:
+class KeyColumn:
     """A column of a batch, as keys and numbers see it."""
 
     name: str
@@ -174,35 +192,35 @@ class Column:
     @cached_property
     def counted(self) -> KeySketch:
         """A sketch that only counts the different values."""
-        return KeySketch.counting(self.hashes, _COUNTED)
+        return KeySketch.counting(self.hashes, SKETCHED.counted)
 
 
 @dataclass(slots=True)
 class _Batch:
     """Some rows of a table; ``positioned`` if the order of its columns is that of the table."""
 
-    columns: list[Column]
+    columns: list[KeyColumn]
     order: int
     positioned: bool
 
     @property
     def limit(self) -> int:
         """Keys of a sketch, by the width of the table; what JSON brings next nobody knows."""
-        width = len(self.columns) if self.positioned else _VERY_WIDE
-        return KEYS if width <= _WIDE else (KEYS // 4 if width <= _VERY_WIDE else KEYS // 8)
+        width = len(self.columns) if self.positioned else SKETCHED.very_wide
+        return KEYS if width <= SKETCHED.wide else (KEYS // 4 if width <= SKETCHED.very_wide else KEYS // 8)
 
-    def candidates(self) -> Iterator[tuple[Column, ...]]:
+    def candidates(self) -> Iterator[tuple[KeyColumn, ...]]:
         """Columns, and pairs of the first ones, that may be keys."""
         wide = self.positioned and is_wide(len(self.columns))
-        able = self.columns[:WIDE_KEYS] if wide else self.columns
+        able = self.columns[:SKETCHED.wide_keys] if wide else self.columns
         yield from ((column,) for column in able)
         if self.positioned:
-            yield from itertools.combinations(able[:_PAIRED], 2)
+            yield from itertools.combinations(able[:SKETCHED.paired], 2)
 
 
 def is_wide(columns: int) -> bool:
     """Whether a table has so many columns that not all of them can be keys."""
-    return columns > _WIDE
+    return columns > SKETCHED.wide
 
 
 class TableSketches:
@@ -212,13 +230,13 @@ class TableSketches:
     """
 
     def __init__(self) -> None:
-        self.keys: dict[Key, Keyed] = {}
+        self.keys: dict[Key, BuiltSketch] = {}
         self._waiting: _Batch | None = None
         self._batches = 0
 
     def add(self, columns: Sequence[tuple[str, Cells]], order: int, *, positioned: bool = True) -> None:
         """Add a batch of rows. Without ``positioned`` the order of columns says nothing (JSON)."""
-        seen = [Column(name, cells, positioned and i < _LEADING) for i, (name, cells) in enumerate(columns)]
+        seen = [KeyColumn(name, cells, positioned and i < SKETCHED.leading) for i, (name, cells) in enumerate(columns)]
         batch = _Batch(seen, order, positioned)
         if self._waiting is not None:
             self._sketch(self._waiting, alone=False)
@@ -229,7 +247,7 @@ class TableSketches:
         else:
             self._sketch(batch, alone=False)
 
-    def finish(self, *, whole: bool) -> dict[Key, Keyed]:
+    def finish(self, *, whole: bool) -> dict[Key, BuiltSketch]:
         """The sketches of all that was added; of a ``whole`` table that was one batch, those that may be worth it."""
         if self._waiting is not None:
             self._sketch(self._waiting, alone=whole)
@@ -243,20 +261,20 @@ class TableSketches:
                 self._add(key, batch.limit, values, batch.order)
 
     @staticmethod
-    def _worth_it(key: Sequence[Column]) -> bool:
+    def _worth_it(key: Sequence[KeyColumn]) -> bool:
         """Whether a key of a whole table might be kept."""
         if not all(column.may_be_key for column in key):
             return False
         filled = min(column.filled for column in key)
         return len(key) == 1 or not hopeless([column.counted.distinct for column in key], filled)
 
-    def _add(self, columns: Sequence[Column], limit: int, values: list[Column], order: int) -> None:
+    def _add(self, columns: Sequence[KeyColumn], limit: int, values: list[KeyColumn], order: int) -> None:
         key = tuple(column.name for column in columns)
         keyed = self.keys.get(key)
         if keyed is None:
             leading = [column.leading for column in columns]
-            keyed = self.keys[key] = Keyed(KeySketch(limit), leading, [_NO_DIGITS for _ in columns])
-            keyed.sides = [KeySketch(_COUNTED) for _ in columns] if len(columns) > 1 else []
+            keyed = self.keys[key] = BuiltSketch(KeySketch(limit), leading, [_NO_DIGITS for _ in columns])
+            keyed.sides = [KeySketch(SKETCHED.counted) for _ in columns] if len(columns) > 1 else []
         keyed.judge(columns)
         if keyed.sketch.refused:
             return
@@ -273,7 +291,7 @@ class TableSketches:
             side.merge(column.counted)
 
 
-def records(table: str, key: Key, keyed: Keyed, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:
+def records(table: str, key: Key, keyed: BuiltSketch, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:
     """The record of a key and those of its numeric columns; None if it is not worth keeping."""
     if not keyed.worth_keeping:
         return None
@@ -304,7 +322,7 @@ def _described(states: ValueStates) -> Record | None:
     """What is kept of a numeric column of a sketch; None if it is no column of numbers, or all of them are equal."""
     mean = states.aggregate("mean")
     filled = mean[np.isfinite(mean)]
-    if states.numbers < _MOSTLY * states.cells or filled.size < FEWEST_KEYS or filled.min() == filled.max():
+    if states.numbers < SKETCHED.mostly * states.cells or filled.size < SKETCHED.fewest_keys or filled.min() == filled.max():
         return None
     kept = [states.aggregate(name) for name in AGGREGATES] if states.repeated else [mean]
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -309,8 +309,18 @@ class CountRows:
         return pa.record_batch(fields, schema=_COUNT)
 
 
-def likelihoods(table: HashedRows, fds: Sequence[tuple[Side, int, str]]) -> list[tuple[int, float, float, int, int]]:
-    """Of every dependency under a semantics: rows kept, sums of their shares and of squares' shares, groups, rows."""
+class GroupSums(NamedTuple):
+    """Of a dependency under a semantics: rows kept, sums of their shares and of squares' shares, groups, rows."""
+
+    kept: int = 0
+    shares: float = 0.0
+    concentrated: float = 0.0
+    groups: int = 0
+    rows: int = 0
+
+
+def likelihoods(table: HashedRows, fds: Sequence[tuple[Side, int, str]]) -> list[GroupSums]:
+    """The sums over the groups of every dependency under a semantics."""
     from pyspark.sql import functions as f
 
     task = CountRows(len(table.names), tuple(fds))
@@ -333,15 +343,17 @@ def likelihoods(table: HashedRows, fds: Sequence[tuple[Side, int, str]]) -> list
         of(f.lit(1)),
         f.sum("all"),
     )
-    found = {row[0]: (int(row[1]), float(row[2]), float(row[3]), int(row[4]), int(row[5])) for row in sums.collect()}
-    return [found.get(number, (0, 0.0, 0.0, 0, 0)) for number in range(len(fds))]
+    found = {
+        row[0]: GroupSums(int(row[1]), float(row[2]), float(row[3]), int(row[4]), int(row[5])) for row in sums.collect()
+    }
+    return [found.get(number, GroupSums()) for number in range(len(fds))]
 
 
 # --- every table of a lake --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DependencySummary:
     """What is told of the dependencies of many tables: the best rows, rows of tables that have none, and how many."""
 
     best: list[list[Any]]
@@ -350,7 +362,7 @@ class Told:
     tables: int
 
 
-def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | None) -> Told:
+def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | None) -> DependencySummary:
     """The rows with the highest scores and no flag, and those with a flag of these; all are written to ``out``."""
     from pyspark.sql import functions as f
 
@@ -362,6 +374,6 @@ def best_of(frame: DataFrame, unknown: Sequence[str], limit: int, out: str | Non
         strange = kept.where(f.arrays_overlap("flags", f.array(*map(f.lit, unknown)))).orderBy("table")
         counts = kept.agg(f.count("*"), f.countDistinct("table")).collect()[0]
         best, rest = ([list(row) for row in part.collect()] for part in (first, strange))
-        return Told(best, rest, counts[0], counts[1])
+        return DependencySummary(best, rest, counts[0], counts[1])
     finally:
         kept.unpersist()

@@ -23,7 +23,7 @@ import pyarrow as pa
 from lakescope.array_types import I32, I64, U64
 from lakescope.errors import BuildFailed
 from lakescope.build.kernels import bitmaps_of, directory_of, sort_lists, sort_rows, unite_pairs
-from lakescope.build.lists import Lists, group
+from lakescope.build.lists import SetLists, group
 from lakescope.build.shipping import Shipped
 from lakescope.build.tokens import TokenCut, raw_buckets
 from lakescope.store.ids import column_id
@@ -53,14 +53,32 @@ _LISTS, _NOTE = 0, 1
 TOKENS, POSTINGS, SETS, FOREST, GRAMS = 0, 1, 2, 3, 4
 PARTS = ("tokens", "postings", "sets", "forest", "grams")
 
-_PAIRS_PER_SHARD = 2_000_000
-_ITEMS_PER_FILE = 8_000_000
-_MOST_SHARDS = 512
-_MOST_FILES = 64
+
+@dataclass(frozen=True, slots=True)
+class InvertedTuning:
+    """How the work of inverting the values of a lake is shared out.
+
+    Measured all together: 0.68 CPU seconds a million pairs of a value and a set, and at most 475 MB a worker
+    (benchmarks/results/joins_build.md).
+    """
+
+    #: Pairs of a value and a set that one task groups, about. Measured with the others: a worker takes less than 0.5
+    #: GB.
+    pairs_per_shard: int = 2_000_000
+    #: Items of one file of the index, about. Measured with the others: a worker takes less than 0.5 GB.
+    items_per_file: int = 8_000_000
+    #: Tasks of the first job, at most. Not measured: each costs some milliseconds.
+    most_shards: int = 512
+    #: Files of each part, at most. Not measured: each is opened by every reader.
+    most_files: int = 64
+    #: Hashes between two entries of the directory of tokens, about. Not measured: a line of a cache.
+    directory_step: int = 8
+
+
+INVERTED = InvertedTuning()
+
 #: First bits of a q-gram's hash by which files of q-grams are cut.
 _GRAM_BITS = 6
-#: Hashes between two entries of the directory of tokens, about.
-_DIRECTORY_STEP = 8
 _MOST_GROUPS = 2**31 - 1
 _GROUPED_FIELDS = {"buckets": np.int32, "counts": np.int64, "hashes": np.uint64, "groups": np.int32}
 _LIST_FIELDS = {
@@ -102,7 +120,7 @@ def build_inverted(
     ``grams`` are files of their rare q-grams.
     """
     sets = _number_sets(staging, sketches)
-    shards = _power_of_two(pairs / _PAIRS_PER_SHARD, _MOST_SHARDS)
+    shards = _power_of_two(pairs / INVERTED.pairs_per_shard, INVERTED.most_shards)
     place = str(staging.absolute())
     lists = ListTokens(place, tuple(file.path for file in raw), shards)
     merged = exchange(1 << cut.bits, cut.targets, lists, MergeLists(place), shards)
@@ -263,7 +281,7 @@ class Spread:
             "forest": _files(sets * PERMUTATIONS),
             "grams": _files(cut_columns * GRAMS_KEPT),
         }
-        slots = max(1, figures["tokens"] // _DIRECTORY_STEP)
+        slots = max(1, figures["tokens"] // INVERTED.directory_step)
         directory_bits = max(cut.bits, min(40, slots.bit_length() - 1))
         return cls(
             *(cut, tuple(sorted(numbering.lists.items())), sets, directory_bits),
@@ -292,7 +310,7 @@ class Spread:
 
 
 def _files(items: int) -> int:
-    return max(1, min(_MOST_FILES, -(-items // _ITEMS_PER_FILE)))
+    return max(1, min(INVERTED.most_files, -(-items // INVERTED.items_per_file)))
 
 
 def _even_groups(numbering: _Numbering, files: int) -> tuple[int, ...]:
@@ -362,7 +380,7 @@ class ListTokens:
         out.close()
         yield from _rows(iter([(0, _NOTE, 0, json.dumps(note).encode())]))
 
-    def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, Lists]:
+    def _lists(self, bucket: int, files: list[Arrays], numbers: Arrays) -> tuple[U64, SetLists]:
         """Tokens of a bucket in order and the sets that hold each; what the catalog does not know is left out."""
         found = [raw for file in files for raw in raw_buckets(file, bucket)]
         owners = [_set_numbers(numbers, raw.keys)[raw.owners] for raw in found]
@@ -371,7 +389,7 @@ class ListTokens:
             every, sets = found[0].hashes, owners[0]
             # Numbers of sets need not come in the order of their keys.
             sort_lists(starts, sets)
-            return every, Lists.of(starts, sets)
+            return every, SetLists.of(starts, sets)
         repeated = [np.repeat(raw.hashes, raw.lengths) for raw in found]
         every = np.concatenate([np.empty(0, np.uint64), *repeated])
         sets = np.concatenate([np.empty(0, np.int32), *owners])
@@ -379,9 +397,9 @@ class ListTokens:
         order = kept[np.argsort(every[kept])]
         every, sets = every[order], sets[order]
         tokens, pairs, starts = unite_pairs(every, sets)
-        return every[:tokens], Lists.of(starts, sets[:pairs])
+        return every[:tokens], SetLists.of(starts, sets[:pairs])
 
-    def _emit(self, bucket: int, lists: Lists, widths: I64) -> Iterator[_Row]:
+    def _emit(self, bucket: int, lists: SetLists, widths: I64) -> Iterator[_Row]:
         shard = (lists.hashes >> np.uint64(65 - self.shards.bit_length())) if self.shards > 1 else lists.hashes * 0
         for number in range(self.shards):
             local = np.flatnonzero(shard == number)
@@ -406,7 +424,7 @@ class MergeLists:
 
     def _merge(self, rows: list[_Row]) -> dict[str, Any]:
         parts = [(bucket, _unpack(payload)) for _, part, bucket, payload in rows if part == _LISTS]
-        lists = Lists.concatenate([Lists(each["starts"], each["sets"], each["hashes"]) for _, each in parts])
+        lists = SetLists.concatenate([SetLists(each["starts"], each["sets"], each["hashes"]) for _, each in parts])
         groups, first = group(lists)
         members = np.argsort(groups, kind="stable")
         whole = lists.take(first)
@@ -621,10 +639,10 @@ class Finish:
             PARTS[POSTINGS],
             {"starts": np.int64, "sets": np.int32, "widths": np.int32, "range": np.int64},
         )
-        lists = [Lists(each["starts"], each["sets"], np.zeros(each["groups"].size, np.uint64)) for each in parts]
+        lists = [SetLists(each["starts"], each["sets"], np.zeros(each["groups"].size, np.uint64)) for each in parts]
         groups = np.concatenate([np.empty(0, np.int32), *(each["groups"] for each in parts)])
         order = np.argsort(groups)
-        ordered = Lists.concatenate(lists).take(order) if lists else Lists.of(np.zeros(1, np.int64), groups)
+        ordered = SetLists.concatenate(lists).take(order) if lists else SetLists.of(np.zeros(1, np.int64), groups)
         widths = np.concatenate([np.empty(0, np.int64), *(each["widths"] for each in parts)])
         out.append(starts=ordered.starts, sets=ordered.sets, widths=widths[order], range=np.array([begin, end]))
         return out.close()

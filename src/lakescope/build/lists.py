@@ -18,7 +18,7 @@ from lakescope.build.kernels import find_equal, gather_lists, hash_lists
 
 
 @dataclass(slots=True)
-class Lists:
+class SetLists:
     """Lists of set numbers one after the other, with the hash of each."""
 
     starts: I64
@@ -26,20 +26,20 @@ class Lists:
     hashes: U64
 
     @classmethod
-    def of(cls, starts: I64, sets: I32) -> Lists:
+    def of(cls, starts: I64, sets: I32) -> SetLists:
         return cls(starts, sets, hash_lists(starts, sets))
 
     @property
     def lengths(self) -> I64:
         return np.diff(self.starts)
 
-    def take(self, chosen: I64) -> Lists:
+    def take(self, chosen: I64) -> SetLists:
         """Some of the lists."""
         starts, sets = gather_lists(chosen, self.starts, self.sets)
-        return Lists(starts, sets, self.hashes[chosen])
+        return SetLists(starts, sets, self.hashes[chosen])
 
     @classmethod
-    def concatenate(cls, parts: list[Lists]) -> Lists:
+    def concatenate(cls, parts: list[SetLists]) -> SetLists:
         ends = np.cumsum([0, *(part.sets.size for part in parts)])
         starts = [part.starts[:-1] + end for part, end in zip(parts, ends, strict=False)]
         return cls(
@@ -49,7 +49,7 @@ class Lists:
         )
 
 
-def group(lists: Lists) -> tuple[I64, I64]:
+def group(lists: SetLists) -> tuple[I64, I64]:
     """The group of every list, and the first list of every group.
 
     Groups are numbered by length, then hash, then content of their list: the same whatever order the lists came in.
@@ -61,7 +61,7 @@ def group(lists: Lists) -> tuple[I64, I64]:
     return number[groups], first[order]
 
 
-def _canonical(lists: Lists, first: I64) -> I64:
+def _canonical(lists: SetLists, first: I64) -> I64:
     """An order of different lists by length, hash and content."""
     lengths, hashes = lists.lengths[first], lists.hashes[first]
     order = np.lexsort((hashes, lengths))

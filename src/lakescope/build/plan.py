@@ -39,7 +39,7 @@ _LOCATIONS = ("table", "path", "deletes")
 
 
 @dataclass(slots=True)
-class Plan:
+class ScanPlan:
     """Bins of units, the tables they make up, and what could not be planned.
 
     ``failed`` are files that gave no table, ``problems`` say why; ``notices`` were met while looking for files.
@@ -56,7 +56,7 @@ class Plan:
         return sum(unit.size for units in self.bins for unit in units)
 
 
-def make_plan(tables: list[SourceTable], unit_bytes: int = UNIT_BYTES) -> Plan:
+def make_plan(tables: list[SourceTable], unit_bytes: int = UNIT_BYTES) -> ScanPlan:
     """Cut tables into units and pack them.
 
     Heads of big files are read by a few threads, small ones are left to workers.
@@ -71,7 +71,7 @@ def make_plan(tables: list[SourceTable], unit_bytes: int = UNIT_BYTES) -> Plan:
     with ThreadPoolExecutor(8) as pool:
         planned = list(pool.map(units_of, tables))
     units: list[tuple[SourceTable, Unit]] = []
-    plan = Plan({}, [])
+    plan = ScanPlan({}, [])
     for found, result in zip(tables, planned, strict=True):
         if isinstance(result, Problem):
             plan.problems.append(result)
@@ -88,7 +88,7 @@ def make_plan(tables: list[SourceTable], unit_bytes: int = UNIT_BYTES) -> Plan:
     return plan
 
 
-def _told_apart(units: list[tuple[SourceTable, Unit]], plan: Plan) -> list[Unit]:
+def _told_apart(units: list[tuple[SourceTable, Unit]], plan: ScanPlan) -> list[Unit]:
     """Number tables that share their name with another: two sheets, or a file called like a sheet (``a.xlsx::b``)."""
     parts = {(found.uri, sources.part_of(unit)): (found, unit.table) for found, unit in units}
     names, _ = unique_names([wanted for _, wanted in parts.values()], mark="~")
@@ -102,7 +102,7 @@ def _told_apart(units: list[tuple[SourceTable, Unit]], plan: Plan) -> list[Unit]
     return [replace(unit, table=given[found.uri, sources.part_of(unit)]) for found, unit in units]
 
 
-def without(plan: Plan, tables: Iterable[str]) -> Plan:
+def without(plan: ScanPlan, tables: Iterable[str]) -> ScanPlan:
     """A plan that leaves some tables out."""
     names = set(tables)
     bins = [[unit for unit in units if unit.table not in names] for units in plan.bins]

@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lakescope.array_types import U64
 from lakescope import sources
 from lakescope.errors import LakescopeError, SourceError
-from lakescope.build.correlations import WIDE_KEYS, TableSketches, is_wide
-from lakescope.build.tokens import PENDING_TOKENS
+from lakescope.build.correlations import SKETCHED, TableSketches, is_wide
+from lakescope.build.tokens import TOKENS_CUT
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
 from lakescope.sources.io.limits import too_large
@@ -38,6 +38,15 @@ MANY_UNITS = 8
 _FACTS = frozenset(["nested", "no-header", "preamble", "renamed-columns", "partition-column", "wide-table"])
 
 
+class Span(NamedTuple):
+    """The bytes of a file that a unit has read: where its first record starts, and where the next after it does."""
+
+    ordinal: int
+    uri: str
+    start: int
+    end: int
+
+
 @dataclass(slots=True)
 class TablePart:
     """What some units of one table contributed, apart from the states of its columns."""
@@ -50,7 +59,7 @@ class TablePart:
     failed: int = 0
     source: dict[str, Any] = field(default_factory=dict)
     columns: list[str] = field(default_factory=list)
-    spans: list[tuple[int, str, int, int]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def report(self, problem: Problem) -> None:
@@ -75,7 +84,7 @@ class TablePart:
     def from_json(cls, data: bytes) -> TablePart:
         body: dict[str, Any] = json.loads(data)
         body["problems"] = [Problem(**problem) for problem in body["problems"]]
-        body["spans"] = [tuple(span) for span in body["spans"]]
+        body["spans"] = [Span(*span) for span in body["spans"]]
         return cls(**body)
 
 
@@ -123,7 +132,7 @@ class TableScan:
             positioned = all(column.source_type != "json" for column in batch.columns)
             named = [(column.name, cells) for column, cells in understood]
             if positioned and is_wide(len(named)):
-                detail = f"only its first {WIDE_KEYS} columns are keys of correlation sketches, which are smaller"
+                detail = f"only its first {SKETCHED.wide_keys} columns are keys of correlation sketches, which are smaller"
                 self.part.report(Problem(self.part.table, "info", "wide-table", detail))
             ordinal = max(0, self.part.ordinal if unit is None else unit.ordinal)
             self.sketches.add(named, (ordinal << _ROW_BITS) + self.part.rows, positioned=positioned)
@@ -157,7 +166,7 @@ class TableScan:
     @property
     def full(self) -> bool:
         """Whether it is time to take the tokens."""
-        return sum(tokens.used for tokens in self._tokens.values()) >= PENDING_TOKENS
+        return sum(tokens.used for tokens in self._tokens.values()) >= TOKENS_CUT.pending
 
     def take_tokens(self) -> Iterator[tuple[str, U64]]:
         """(column, its distinct tokens) since the last time; the columns' signatures learn of them."""
@@ -171,16 +180,13 @@ class TableScan:
 
     def _add_span(self, unit: Unit, span: tuple[int, int]) -> None:
         spans = self.part.spans
-        if spans and spans[-1][0] == unit.ordinal:
-            ordinal, uri, start, _ = spans[-1]
-            spans[-1] = (ordinal, uri, start, span[1])
+        if spans and spans[-1].ordinal == unit.ordinal:
+            spans[-1] = spans[-1]._replace(end=span[1])
         else:
-            spans.append((unit.ordinal, without_secrets(unit.uri), *span))
+            spans.append(Span(unit.ordinal, without_secrets(unit.uri), *span))
 
 
 def broken_spans(parts: list[TablePart]) -> bool:
     """Whether two neighbouring byte ranges of a file disagree on where a record starts."""
     spans = sorted(span for part in parts for span in part.spans)
-    return any(
-        uri == next_uri and end != next_start for (_, uri, _, end), (_, next_uri, next_start, _) in pairwise(spans)
-    )
+    return any(one.uri == other.uri and one.end != other.start for one, other in pairwise(spans))

@@ -67,7 +67,7 @@ class Shipped:
     def of(cls, task: Task) -> Shipped:
         from lakescope.sources.databases import secrets
 
-        return cls(pickle.dumps(task), type(task).__name__, secrets.known())
+        return cls(pickle.dumps(task), type(task).__name__, secrets.passwords())
 
     @property
     def __name__(self) -> str:

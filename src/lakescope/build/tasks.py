@@ -10,6 +10,8 @@ table goes to all of them, and the first one tells of it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import itertools
 import json
 import time
@@ -20,7 +22,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import xxhash
 
-from lakescope.build.correlations import Keyed
+from lakescope.build.correlations import BuiltSketch
 from lakescope.build.correlations import records as key_records
 from lakescope.build.plan import read_bin
 from lakescope.build.progress import ProgressLog
@@ -66,7 +68,7 @@ Arrow = Iterator[pa.RecordBatch]
 _Row = tuple[int, str, int, str, int, bytes]
 
 
-class _Rows:
+class _ResultRows:
     """Collects rows into record batches of bounded size; ``shards`` merge tasks wait for them, then those of tokens.
 
     Without a ``cut`` there are no tokens.
@@ -193,7 +195,7 @@ class ScanBins:
             yield from self._scan(batches)
 
     def _scan(self, batches: Arrow) -> Arrow:
-        rows = _Rows(self.shards, self.cut)
+        rows = _ResultRows(self.shards, self.cut)
         log = ProgressLog(self.staging)
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -242,7 +244,7 @@ class ScanFrame:
         scan = TableScan(self.table, number, tokens=self.cut is not None)
         scan.part.units = 1
         scan.part.source = {"uri": self.source, "format": "spark"}
-        rows = _Rows(self.shards, self.cut)
+        rows = _ResultRows(self.shards, self.cut)
         named = (batch.rename_columns(list(self.columns)) for batch in batches)
         for batch in text_batches(named, pa.schema([]), self.table, scan.part.report):
             scan.add(batch)
@@ -390,7 +392,7 @@ def _write_keys(whole: TablePart, rows: Iterator[_Row], shards: dict[str, ShardW
     """Correlation sketches of the keys of a table that came in pieces."""
     positions = {name: position for position, name in enumerate(whole.columns)}
     for name, group in itertools.groupby(rows, key=lambda row: row[3]):
-        pieces = (Keyed.from_bytes(row[5]) for row in group)
+        pieces = (BuiltSketch.from_bytes(row[5]) for row in group)
         keyed = next(pieces)
         for piece in pieces:
             keyed.merge(piece)
@@ -461,7 +463,15 @@ def _add_table_record(whole: TablePart, shards: dict[str, ShardWriter]) -> None:
     )
 
 
-def parse_result(text: str) -> tuple[list[SegmentFile], dict[str, int], list[str]]:
+class MergeResult(NamedTuple):
+    """What a merge task wrote: files, how many of what, and tables that are to be scanned again."""
+
+    files: list[SegmentFile]
+    counts: dict[str, int]
+    again: list[str]
+
+
+def parse_result(text: str) -> MergeResult:
     """What a merge task returned."""
     body = json.loads(text)
-    return [SegmentFile(**file) for file in body["files"]], body["counts"], body["again"]
+    return MergeResult([SegmentFile(**file) for file in body["files"]], body["counts"], body["again"])

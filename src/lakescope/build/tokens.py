@@ -22,12 +22,24 @@ from lakescope.store.arrays import ArrayFile, Arrays
 from lakescope.store.manifest import SegmentFile
 
 
-#: Tokens a task collects before it hands them over.
-PENDING_TOKENS = 2_000_000
-#: Bytes of a lake whose tokens make up a bucket, about.
-_BUCKET_BYTES = 16 * 1024 * 1024
-_MOST_BITS = 12
-_MOST_TARGETS = 64
+
+@dataclass(frozen=True, slots=True)
+class TokenTuning:
+    """How tokens travel from the scan to the tasks that group them."""
+
+    #: Tokens a task collects before it hands them over. Measured with the others: a worker takes less than 0.5 GB
+    #: (benchmarks/results/joins_build.md).
+    pending: int = 2_000_000
+    #: Bytes of a lake whose tokens make up a bucket, about. Not measured: a guess.
+    bucket_bytes: int = 16 * 1024 * 1024
+    #: Bits of a hash that name a bucket, at most. Not measured: 4,096 buckets.
+    most_bits: int = 12
+    #: Tasks that take buckets, at most. Not measured: many more than cores.
+    most_targets: int = 64
+
+
+TOKENS_CUT = TokenTuning()
+
 _NAME, _VERSION = "tokens", 1
 RAW = "raw-tokens"
 RAW_GRAMS = "raw-grams"
@@ -58,8 +70,8 @@ class TokenCut:
     @classmethod
     def for_bytes(cls, size: int) -> TokenCut:
         """A cut that keeps buckets small."""
-        bits = min(_MOST_BITS, max(1, (size // _BUCKET_BYTES).bit_length()))
-        return cls(bits, min(_MOST_TARGETS, 1 << bits))
+        bits = min(TOKENS_CUT.most_bits, max(1, (size // TOKENS_CUT.bucket_bytes).bit_length()))
+        return cls(bits, min(TOKENS_CUT.most_targets, 1 << bits))
 
     def target_of(self, bucket: int) -> int:
         """The task that merges a bucket; tasks take neighbouring ones."""
@@ -89,7 +101,7 @@ class TokenBuffer:
 
     @property
     def full(self) -> bool:
-        return self._pending >= PENDING_TOKENS
+        return self._pending >= TOKENS_CUT.pending
 
     def take(self) -> Iterator[tuple[int, bytes]]:
         """(bucket, tokens of it) of everything added so far, which is then forgotten."""

@@ -26,12 +26,12 @@ from lakescope.build.build import (
     scan,
     scan_here,
     started,
-    told,
+    log_published,
     write_failures,
     write_problems,
 )
 from lakescope.build.inputs import Inputs
-from lakescope.build.plan import Plan, make_plan, without
+from lakescope.build.plan import ScanPlan, make_plan, without
 from lakescope.build.progress import Listener
 from lakescope.sources.io import files
 from lakescope.sources.databases import snapshots
@@ -43,15 +43,26 @@ from lakescope.sources.model import Problem
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.manifest import Manifest, SegmentFile
-from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter
+from lakescope.store.segment import PAST, ROWS_PER_WRITE, SCHEMAS, ShardWriter, write_tombstones
 from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: More segments, or a larger share of tables that are gone, than are good for questions.
-_MANY_SEGMENTS, _MANY_GONE = 8, 0.2
+
+@dataclass(frozen=True, slots=True)
+class AdviceTuning:
+    """When an index is better compacted."""
+
+    #: More segments than are good for questions. Not measured: each is asked by itself (docs/updates.md).
+    many_segments: int = 8
+    #: A larger share of tables that are gone than is good for questions. Not measured: a fifth.
+    many_gone: float = 0.2
+
+
+ADVICE = AdviceTuning()
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +91,12 @@ class Update:
 class Changes:
     """What became of the tables of an index since it was written.
 
-    ``seen`` is all that lies there, ``found`` the files to scan, ``gone`` the tables that are no longer what the index
+    ``listed`` is all that lies there, ``to_scan`` the files to scan, ``gone`` the tables that are no longer what the index
     says; ``emptied`` files hold nothing but tables to be left out; ``problems`` were met while looking.
     """
 
-    seen: list[SourceTable] = field(default_factory=list)
-    found: list[SourceTable] = field(default_factory=list)
+    listed: list[SourceTable] = field(default_factory=list)
+    to_scan: list[SourceTable] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
@@ -94,7 +105,7 @@ class Changes:
     problems: list[Problem] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.found or self.gone)
+        return bool(self.to_scan or self.gone)
 
     def remove(self, records: Iterable[dict[str, Any]]) -> None:
         """Tables are there no longer, or are wanted no longer."""
@@ -116,17 +127,17 @@ def update(
     """Bring an index up to date; ``add`` more locations, ``remove`` tables, ``retry`` what could not be read."""
     began = time.monotonic()
     stages = Stages("update")
-    with IndexWriter(path) as writer, snapshots.held():
+    with IndexWriter(path) as writer, snapshots.scope():
         with stages.measure("compare"):
             index = Index(path)
             with index.question():
-                given = _given(index, add, remove)
+                given = _inputs_of(index, add, remove)
                 seen, problems = _looked(index, given)
                 again = _wanted_again(given, seen, add)
                 given = _leaving_out(given, {*given.get("left_out", ())} - again)
-                changes = _compare(index, given, Changes(seen=seen, problems=problems), again, retry=retry)
+                changes = _compare(index, given, Changes(listed=seen, problems=problems), again, retry=retry)
         if not changes and given == index.manifest.given:
-            return _told(index, changes, began)
+            return _update_of(index, changes, began)
         with stages.measure("plan") as stage:
             with index.question():
                 plan = _planned(index, changes, given)
@@ -144,18 +155,18 @@ def update(
         named = Inputs.of(list(add)).names() if add else []
         sources = list(dict.fromkeys([*index.manifest.sources, *named]))
         manifest = _publish(writer, index, changes, plan, outcome, given, sources, stages, time.monotonic() - began)
-    told(stages, manifest, changes.problems + plan.problems + outcome.problems)
-    return _told(Index(path), changes, began)
+    log_published(stages, manifest, changes.problems + plan.problems + outcome.problems)
+    return _update_of(Index(path), changes, began)
 
 
-def _told(index: Index, changes: Changes, began: float) -> Update:
+def _update_of(index: Index, changes: Changes, began: float) -> Update:
     segments = index.manifest.segments
     gone = sum(len(index.dead_in(segment)) for segment in segments)
     there = int(index.manifest.summary["tables"])
     advice = None
-    if len(segments) > _MANY_SEGMENTS:
+    if len(segments) > ADVICE.many_segments:
         advice = f"the index has {len(segments)} segments: lakescope compact makes questions faster"
-    elif gone > _MANY_GONE * max(1, there):
+    elif gone > ADVICE.many_gone * max(1, there):
         advice = f"{gone:,} tables that are gone still take room: lakescope compact frees it"
     return Update(
         generation=index.manifest.generation,
@@ -169,7 +180,7 @@ def _told(index: Index, changes: Changes, began: float) -> Update:
     )
 
 
-def _given(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
+def _inputs_of(index: Index, add: Sequence[str], remove: Sequence[str]) -> dict[str, Any]:
     """What is to be indexed from now on."""
     given = index.manifest.given
     if not given:
@@ -211,12 +222,12 @@ def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]
     before = [Problem(**record) for record in index.catalog("problems").to_pylist()]
     # What could not be listed when the index was written has no tables in it.
     new = [each for each in locations if not any(is_unlisted(problem, each) for problem in before)]
-    told = [
+    log_published = [
         problem.detail
         for problem in problems
         if problem.code == "not-found" or any(is_unlisted(problem, location) for location in new)
     ]
-    return told + [f"{files.display(each)} is empty now" for each in emptied]
+    return log_published + [f"{files.display(each)} is empty now" for each in emptied]
 
 
 def _is_in(uri: str, location: str) -> bool:
@@ -251,7 +262,7 @@ def _compare(index: Index, given: dict[str, Any], changes: Changes, again: set[s
     left_out = set(given.get("left_out", ()))
     changes.remove(record for record in records if record["table"] in left_out)
     known = _by_location(records)
-    for each in changes.seen:
+    for each in changes.listed:
         before = known.pop(catalogue_uri(each.uri), [])
         left = [record for record in before if record["table"] not in left_out]
         if each.table in left_out:
@@ -259,7 +270,7 @@ def _compare(index: Index, given: dict[str, Any], changes: Changes, again: set[s
         elif before and not left:
             changes.emptied.add(each.table)
         elif not left or any(_is_of(table, each.table) for table in again) or not _is_known(left, each, retry=retry):
-            changes.found.append(each)
+            changes.to_scan.append(each)
             changes.gone.update(record["table"] for record in left)
             (changes.changed if left else changes.added).append(each.table)
     for left in known.values():
@@ -301,7 +312,7 @@ def _holds_the_same(records: list[dict[str, Any]], found: SourceTable) -> bool:
     return bool(content.startswith(f"{size}-") and content == content_at(uri, found.modified))
 
 
-def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
+def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> ScanPlan:
     """Cut what changed into units. A name that an unchanged table has, too, makes both of them new."""
     plan = _cut(changes, given)
     tables = index.catalog("tables")
@@ -311,14 +322,14 @@ def _planned(index: Index, changes: Changes, given: dict[str, Any]) -> Plan:
         return plan
     places = dict(zip(names, tables["uri"].to_pylist(), strict=True))
     again = {places[name] for name in doubled}
-    changes.found = [each for each in changes.seen if each in changes.found or catalogue_uri(each.uri) in again]
+    changes.to_scan = [each for each in changes.listed if each in changes.to_scan or catalogue_uri(each.uri) in again]
     changes.gone.update(name for name in names if places[name] in again)
     return _cut(changes, given)
 
 
-def _cut(changes: Changes, given: dict[str, Any]) -> Plan:
+def _cut(changes: Changes, given: dict[str, Any]) -> ScanPlan:
     """Units of what is to be scanned, without those of tables that are left out."""
-    every = make_plan(changes.found, given["unit_bytes"])
+    every = make_plan(changes.to_scan, given["unit_bytes"])
     plan = without(every, given.get("left_out", ()))
     left = {found.uri for found in plan.tables.values()}
     changes.emptied.update(found.table for name, found in every.tables.items() if found.uri not in left)
@@ -329,7 +340,7 @@ def _publish(
     writer: IndexWriter,
     index: Index,
     changes: Changes,
-    plan: Plan,
+    plan: ScanPlan,
     outcome: Outcome,
     given: dict[str, Any],
     sources: list[str],
@@ -351,7 +362,7 @@ def _publish(
         *write_problems("problems", plan.problems + outcome.problems, writer.staging),
         *write_problems("notices", changes.problems, writer.staging),
         *write_failures(plan.failed, writer.staging),
-        *_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
+        *write_tombstones({name: tables for name, tables in dead.items() if name not in whole}, writer.staging),
         *_past(index, gone, whole, writer.staging),
     ]
     errors = sum(each.severity == "error" for each in [*changes.problems, *plan.problems, *outcome.problems])
@@ -368,15 +379,6 @@ def _dead(index: Index, gone: Iterable[str]) -> dict[str, set[str]]:
         if tables:
             found[segment] = tables
     return found
-
-
-def _tombstones(dead: dict[str, set[str]], staging: Path) -> list[SegmentFile]:
-    shard = ShardWriter(staging, "tombstones")
-    for segment in sorted(dead):
-        for table in sorted(dead[segment]):
-            shard.add({"segment": segment, "table": table})
-    file = shard.close()
-    return [file] if file else []
 
 
 def _past(index: Index, gone: set[str], whole: list[str], staging: Path) -> list[SegmentFile]:

@@ -76,13 +76,13 @@ def warm() -> None:
 
 def _warm_correlations(cells: Cells) -> None:
     """Sketch a table of two columns that comes in two pieces."""
-    from lakescope.build.correlations import Keyed, TableSketches
+    from lakescope.build.correlations import BuiltSketch, TableSketches
 
     table = TableSketches()
     for order in (0, 3):
         table.add([("key", cells), ("number", cells)], order)
     for keyed in table.finish(whole=False).values():
-        keyed.merge(Keyed.from_bytes(keyed.to_bytes()))
+        keyed.merge(BuiltSketch.from_bytes(keyed.to_bytes()))
 
 
 def _warm_inverted(hashes: U64) -> None:

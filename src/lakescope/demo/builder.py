@@ -101,7 +101,7 @@ class LakeBuilder:
         self.truth.databases[name] = list(tables)
 
     def _tally(self, table: str) -> TableTally:
-        need = self._needs.get(table) or facts.Needs(set(), set())
+        need = self._needs.get(table) or facts.TallyNeeds(set(), set())
         self._tallies[table] = TableTally(need.sets, need.series, need.whole)
         return self._tallies[table]
 
@@ -137,7 +137,7 @@ class LakeBuilder:
             match fact:
                 case facts.Join():
                     truth.joins.append(fact.truth(tallies))
-                case facts.Inclusion():
+                case facts.PlantedInclusion():
                     (truth.foreign_keys if fact.genuine else truth.chance_inclusions).append(fact.truth(tallies))
                 case facts.Correlation():
                     truth.correlations.append(fact.truth(tallies))
@@ -145,9 +145,9 @@ class LakeBuilder:
                     truth.transforms.append(fact.truth(self._entities, tallies))
                 case facts.Lookup():
                     truth.lookups.append(fact.truth(self._entities, tallies))
-                case facts.Dependency():
+                case facts.PlantedDependency():
                     truth.dependencies.append(fact.truth(tallies))
-                case facts.Disguised():
+                case facts.PlantedDisguise():
                     truth.disguised.append(fact.truth(tallies))
         files = sorted(path for path in self.root.rglob("*") if path.is_file())
         truth.files = {path.relative_to(self.root).as_posix(): path.stat().st_size for path in files}

@@ -81,7 +81,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Inclusion:
+class PlantedInclusion:
     """Child values found in a unique parent column: a foreign key, or a coincidence that must not be taken for one."""
 
     child: Ref
@@ -216,7 +216,7 @@ def _examples(left: Ref, right: Ref, pairs: list[list[int]], tallies: Tallies, l
 
 
 @dataclass(frozen=True, slots=True)
-class Dependency:
+class PlantedDependency:
     """A table with functional dependencies, the same table damaged by nulls, and the dependencies planted in it."""
 
     clean: str
@@ -235,7 +235,7 @@ class Dependency:
 
 
 @dataclass(frozen=True, slots=True)
-class Disguised:
+class PlantedDisguise:
     """A value that stands for a missing one."""
 
     where: Ref
@@ -249,11 +249,11 @@ class Disguised:
         return {"table": self.where.table, "column": column, "marker": self.marker, "count": count, "note": self.note}
 
 
-Fact = Join | Inclusion | Correlation | Transform | Lookup | Dependency | Disguised
+Fact = Join | PlantedInclusion | Correlation | Transform | Lookup | PlantedDependency | PlantedDisguise
 
 
 @dataclass(slots=True)
-class Needs:
+class TallyNeeds:
     """What the tally of one table has to keep."""
 
     sets: set[tuple[str, ...]]
@@ -261,16 +261,16 @@ class Needs:
     whole: bool = False
 
 
-def needs(facts: tuple[Fact, ...]) -> dict[str, Needs]:
+def needs(facts: tuple[Fact, ...]) -> dict[str, TallyNeeds]:
     """Per table, what the facts will ask its tally for."""
-    found: dict[str, Needs] = {}
+    found: dict[str, TallyNeeds] = {}
 
-    def at(table: str) -> Needs:
-        return found.setdefault(table, Needs(set(), set()))
+    def at(table: str) -> TallyNeeds:
+        return found.setdefault(table, TallyNeeds(set(), set()))
 
     for fact in facts:
         match fact:
-            case Join(left=a, right=b) | Inclusion(child=a, parent=b):
+            case Join(left=a, right=b) | PlantedInclusion(child=a, parent=b):
                 at(a.table).sets.add(a.columns)
                 at(b.table).sets.add(b.columns)
             case Correlation():
@@ -278,8 +278,8 @@ def needs(facts: tuple[Fact, ...]) -> dict[str, Needs]:
                 at(fact.right.table).series.add((fact.right.columns, fact.right_value))
             case Transform(left=a, right=b) | Lookup(left=a, right=b):
                 at(a.table).whole = at(b.table).whole = True
-            case Dependency():
+            case PlantedDependency():
                 at(fact.clean).whole = at(fact.damaged).whole = True
-            case Disguised():
+            case PlantedDisguise():
                 at(fact.where.table).whole = True
     return found

@@ -41,7 +41,7 @@ class ValueSet:
 
     def __init__(self) -> None:
         self._parts: list[pa.Array] = []
-        self._held = 0
+        self._pending = 0
         self._merged = 0
         self.full = False
 
@@ -50,13 +50,13 @@ class ValueSet:
             return
         fresh = pc.unique(values.drop_null())
         self._parts.append(fresh)
-        self._held += len(fresh)
-        if self._held > 2 * max(self._merged, 50_000):
+        self._pending += len(fresh)
+        if self._pending > 2 * max(self._merged, 50_000):
             self._merge()
 
     def _merge(self) -> None:
         merged = pc.unique(pa.concat_arrays(self._parts)) if self._parts else pa.array([], pa.string())
-        self._parts, self._held, self._merged = [merged], len(merged), len(merged)
+        self._parts, self._pending, self._merged = [merged], len(merged), len(merged)
         if self._merged > CAP:
             self.full, self._parts = True, []
 

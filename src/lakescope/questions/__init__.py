@@ -134,6 +134,60 @@ _PLACES = {
         "drift",
         "What changed in the columns of tables since the version before: types, missing cells, keys, distributions.",
     ),
+    "suggest_headers": Place(
+        "headers",
+        "SuggestHeadersRequest",
+        "headers suggest",
+        "What the columns of a table may be called: headers borrowed from the tables of the lake that have them.",
+    ),
+    "name_columns": Place(
+        "headers",
+        "NameColumnsRequest",
+        "headers write",
+        "Write a table under other headers: those that are given, or the best that are suggested for it.",
+    ),
+    "check_headers": Place(
+        "headers",
+        "CheckHeadersRequest",
+        "headers check",
+        "Which headers of the lake are in doubt: missing, meaning nothing, a value, or contradicted by their values.",
+    ),
+    "evaluate_headers": Place(
+        "headers",
+        "EvaluateHeadersRequest",
+        "headers evaluate",
+        "How well headers of this lake are found: some tables are hidden, and their headers are asked for.",
+    ),
+    "detect_header": Place(
+        "headers",
+        "DetectHeaderRequest",
+        "headers detect",
+        "Has a text file a header, where is it, and where does the data start.",
+    ),
+    "count": Place(
+        "counting",
+        "CountRequest",
+        "count",
+        "How many different values the columns of a table hold, by any of twelve estimators, in one pass.",
+    ),
+    "stored_counts": Place(
+        "counting",
+        "StoredCountsRequest",
+        "count stored",
+        "How many different values the writer of an Iceberg table counted; no data file is opened.",
+    ),
+    "counter_advice": Place(
+        "counting",
+        "CounterAdviceRequest",
+        "count advise",
+        "Which counter of distinct values suits, the best first, with what speaks for and against each.",
+    ),
+    "counter_study": Place(
+        "counting",
+        "CounterStudyRequest",
+        "count study",
+        "How counters compare on columns of growing size, and on tables of one's own.",
+    ),
     "dependencies": Place(
         "dependencies",
         "DependenciesRequest",
@@ -177,6 +231,8 @@ _PLACES = {
         "Which functional dependencies of all tables tell most, found by one job on Spark.",
     ),
 }
+#: Commands that ask nothing themselves, with others below them.
+GROUPS = {"headers": "What columns without a name may be called, which headers are in doubt, whether a file has any."}
 QUESTIONS = tuple(_PLACES)
 COMMANDS = {place.command: name for name, place in _PLACES.items()}
 

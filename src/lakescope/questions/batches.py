@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 def on_spark(spark: SparkSession, batch: Batch) -> DataFrame:
     """The records of a batch as a frame."""
-    from lakescope.build.batch import over_numbers
+    from lakescope.build.batch import over_numbers, over_parts
 
-    return over_numbers(spark, batch.count, batch.task, arrow_schema(batch.record))
+    schema, parts = arrow_schema(batch.record), batch.parts
+    if parts is None:
+        return over_numbers(spark, batch.count, batch.task, schema)
+    read = over_numbers(spark, batch.count, batch.task, parts.asked)
+    return over_parts(read, parts.count, parts.search, parts.found, parts.merge, schema)

@@ -45,6 +45,7 @@ def check_key(key: tuple[str, ...]) -> None:
     ),
     lane="quick",
     group="search",
+    column="target",
     doing="looking for columns that correlate",
     examples=(
         "lakescope correlate lake.idx my.csv",
@@ -65,7 +66,11 @@ class CorrelatedRequest(Request[Results[Correlated]]):
     query: Annotated[
         Table,
         "A table: its path, or the name of one of the lake.",
-        On("cli", names=("QUERY",)),
+        On(
+            "cli",
+            names=("QUERY",),
+            help="A table: its path, or the name of one of the lake, or TABLE.COLUMN: the target.",
+        ),
         NotOn("batch", why="it asks about all tables of the lake"),
     ]
     key: Annotated[

@@ -29,6 +29,7 @@ FOUND = 10
     ),
     lane="quick",
     group="search",
+    column="on",
     doing="comparing its values with the lake",
     examples=(
         "lakescope join lake.idx my.csv --on zip -k 10",
@@ -98,7 +99,7 @@ class JoinableRequest(Request[Results[Joinable]]):
 
     def batch(self, lake: Lake, queries: Sequence[str | tuple[str, str | None]] | None) -> Batch:
         """One question for each of many columns: those that are named, or all plausible ones of the lake."""
-        from lakescope.engines.joins.batch import BatchJoin, SearchColumns, asked_about
+        from lakescope.engines.joins.batch import BatchJoin, SearchColumns, batch_questions
 
-        asked = tuple(asked_about(lake._joins, lake.tables()["table"].to_pylist(), queries))
+        asked = tuple(batch_questions(lake._joins, lake.tables()["table"].to_pylist(), queries))
         return Batch(len(asked), SearchColumns(*lake._published_as, asked, self.criteria, self.own), BatchJoin)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
+from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from numbers import Real
@@ -46,7 +47,7 @@ FACES: Final[tuple[Face, ...]] = get_args(Face)
 #: the line of those that take long.
 Lane: TypeAlias = Literal["catalog", "quick", "long"]
 #: What an answer is: :class:`Results` of records; rows of an Arrow table; one mapping, or a thing with ``to_dict()``;
-#: a text.
+#: a text, or several.
 Gives: TypeAlias = Literal["records", "rows", "record", "text"]
 Answer = TypeVar("Answer")
 _Kind = TypeVar("_Kind", bound="type[Request[Any]]")
@@ -71,12 +72,14 @@ class Meaning(Enum):
     LAKE_TABLE = "a table of the lake"
     COLUMN = "a column of the query"
     COLUMNS = "columns of the query"
+    SIZE = "a number of bytes"
 
 
 Table: TypeAlias = Annotated[Any, Meaning.TABLE]
 LakeTable: TypeAlias = Annotated[str, Meaning.LAKE_TABLE]
 Column: TypeAlias = Annotated[str, Meaning.COLUMN]
 Columns: TypeAlias = Annotated[tuple[str, ...], Meaning.COLUMNS]
+Size: TypeAlias = Annotated[float, Meaning.SIZE]
 
 
 # --- what an annotation may hold --------------------------------------------------------------------------------------
@@ -170,6 +173,11 @@ class Option:
         return self.default is UNSET
 
     @property
+    def called(self) -> str:
+        """What whoever asks calls it: of a command the option as it is written."""
+        return next((name for name in self.names if name.startswith("--")), self.name)
+
+    @property
     def offered(self) -> bool:
         """Whether this face lets one choose."""
         return not self.absent and self.fixed is UNSET
@@ -191,18 +199,20 @@ class Option:
 
     def _of_type(self, value: Any, kind: Any, words: str) -> Any:
         if not isinstance(value, kind):
-            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good())
+            raise BadRequest(f"{self.called} must be {words}, not {value!r}", hint=self._good())
         return value
 
     def _several(self, value: Any) -> tuple[str, ...]:
         items = (value,) if isinstance(value, str) else value
         if not isinstance(items, Sequence) or not all(isinstance(each, str) for each in items):
-            raise BadRequest(f"{self.name} must be one text or several, not {value!r}", hint=self._good())
-        return tuple(items)
+            raise BadRequest(f"{self.called} must be one text or several, not {value!r}", hint=self._good())
+        return tuple(map(self._chosen, items))
 
     def _chosen(self, value: str) -> str:
         if self.choices and value not in self.choices:
-            raise BadRequest(f"{self.name} cannot be {value!r}", hint=self._good())
+            close = get_close_matches(value, self.choices, n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise BadRequest(f"{self.called} cannot be {value!r}", hint=meant + (self._good() or ""))
         return value
 
     def _number(self, value: Any) -> Any:
@@ -211,9 +221,9 @@ class Option:
             # Whole numbers of numpy are some, too; truth values and texts are not.
             value = index(_no_truth(value)) if self.type is int else _real(_no_truth(value))
         except TypeError:
-            raise BadRequest(f"{self.name} must be {words}, not {value!r}", hint=self._good()) from None
+            raise BadRequest(f"{self.called} must be {words}, not {value!r}", hint=self._good()) from None
         if self.range is not None and not self.range.holds(value):
-            raise BadRequest(f"{self.name} must be {self.range}, not {value:g}", hint=self._good())
+            raise BadRequest(f"{self.called} must be {self.range}, not {value:g}", hint=self._good())
         return value
 
     def _good(self) -> str | None:
@@ -294,10 +304,11 @@ def _declaration(field: Field[Any], hint: Any) -> _Declared:
     if len(helps) != 1:
         raise TypeError(f"{field.name} needs one text that says what it is for, and has {len(helps)}")
     kind, nullable = _bare(hint)
-    choices: tuple[str, ...] = get_args(kind) if get_origin(kind) is Literal else ()
+    single = get_args(kind)[0] if get_origin(kind) is tuple else kind
+    choices: tuple[str, ...] = get_args(single) if get_origin(single) is Literal else ()
     return _Declared(
         field.name,
-        str if choices else tuple if get_origin(kind) is tuple else kind,
+        tuple if get_origin(kind) is tuple else str if choices else kind,
         nullable,
         UNSET if field.default is MISSING else field.default,
         helps[0],
@@ -362,6 +373,7 @@ class Question:
     ``shown`` are the fields of rows that a person wants to see first, ``brief`` those for who has room for few,
     ``private`` those that say where things lie: only who runs Python or a command on this machine is told.
     ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
+    ``column`` is the option that takes the column of ``TABLE.COLUMN``, which a command understands as both.
     One that ``reads`` opens tables: a server leaves it to a worker. Of one that is not ``indexed`` any table is asked,
     without a lake. ``method`` is what Python calls it, ``path`` what REST does, ``tool`` what agents do, if otherwise.
     ``absent`` says which faces do not ask it, and why.
@@ -380,6 +392,7 @@ class Question:
     paged: bool = False
     reads: bool = False
     indexed: bool = True
+    column: str = ""
     method: str = ""
     path: str = ""
     tool: str = ""
@@ -411,12 +424,30 @@ def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """How a batch is put to parts of a lake: a task for each part and block of questions, and one that merges.
+
+    ``asked`` is the schema of the rows that the batch's own task makes, ``found`` that of what parts say.
+    """
+
+    count: int
+    search: Any
+    asked: Any
+    merge: Any
+    found: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records."""
+    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records.
+
+    With ``parts`` the task only reads what is asked about, and each part of the lake is asked by itself.
+    """
 
     count: int
     task: Any
     record: type
+    parts: Parts | None = None
 
 
 class Request(Generic[Answer]):

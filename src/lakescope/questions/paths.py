@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     records="paths",
     lane="long",
     group="search",
+    column="on",
     paged=True,
     doing="following joins",
     examples=(

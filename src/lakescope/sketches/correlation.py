@@ -41,7 +41,7 @@ class ValueStates:
         return cls(np.zeros(keys, np.int64), np.zeros((k.STATES, keys)), np.zeros((2, keys), np.int64))
 
     def moved(self, to: I32, keys: int) -> ValueStates:
-        """The same states where their entries now are; negative ones are gone."""
+        """These states in new places: ``to`` has the new place of each entry, a negative one if it is gone."""
         made = ValueStates.of(keys)
         made.cells, made.numbers = self.cells, self.numbers
         k.combine(made.counts, made.floats, made.orders, to, self.counts, self.floats, self.orders)

@@ -47,7 +47,7 @@ class DeletableHyperLogLog(Counter):
             self.remove_hashes(hashes)
 
     def remove_hashes(self, hashes: U64) -> None:
-        """The same by their hashes; nothing is taken out if one was never there."""
+        """Take values out by their hashes; nothing is taken out if one was never there."""
         places, runs = hll_runs(hashes, self.precision)
         taken = np.zeros_like(self.counters)
         np.add.at(taken, (places, runs), 1)

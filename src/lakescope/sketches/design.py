@@ -165,9 +165,9 @@ def _bf(error: float, n: float) -> Design:
     bits = 4.0
     while _bloom_error(bits, n) > error and bits < 1e6:
         bits *= 1.25
-    made = BloomFilter.for_values(n, bits)
+    size = max(64, math.ceil(bits * n))
     return Design(
-        *(BloomFilter, {"bits": made.size, "functions": 3}, _bloom_error(bits, n), math.ceil(made.size / 8)),
+        *(BloomFilter, {"bits": size, "functions": 3}, _bloom_error(bits, n), math.ceil(size / 8)),
         f"for at most {n:,.0f} values",
     )
 

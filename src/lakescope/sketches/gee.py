@@ -50,7 +50,7 @@ class GEE(Counter):
         self.rows += other.rows
         self.sampled += other.sampled
 
-    def _seen(self) -> tuple[int, int]:
+    def _sample_counts(self) -> tuple[int, int]:
         """Distinct values of the sample, and how many of them were seen once."""
         keys, counts = self._sample.values()
         return int(keys.size), int((counts == 1).sum())
@@ -61,7 +61,7 @@ class GEE(Counter):
     def estimate(self) -> float:
         if not self.sampled:
             return 0.0
-        seen, once = self._seen()
+        seen, once = self._sample_counts()
         return math.sqrt(self.rows / self.sampled) * once + (seen - once)
 
     def standard_error(self) -> float:
@@ -72,7 +72,7 @@ class GEE(Counter):
         """Between what was seen and all that values seen once may stand for (Charikar's bounds)."""
         if not self.sampled:
             return 0.0, float(self.rows)
-        seen, once = self._seen()
+        seen, once = self._sample_counts()
         return float(seen), self.rows * once / self.sampled + (seen - once)
 
     def at_least(self) -> float:

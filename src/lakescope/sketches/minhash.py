@@ -68,7 +68,7 @@ class MinHash:
             self._update_plainly(hashes)
 
     def _update_plainly(self, hashes: U64) -> None:
-        """The same by numpy, some hashes at a time."""
+        """Add hashes to a signature by numpy, some at a time: without compiled kernels."""
         first, second = (factors[:, None] for factors in functions(self.permutations))
         for begin in range(0, hashes.size, _AT_ONCE):
             some = hashes[begin : begin + _AT_ONCE]

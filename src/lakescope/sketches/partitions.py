@@ -8,6 +8,7 @@ import numpy as np
 
 from lakescope.array_types import F64, I64
 
+#: Partitions of an index. From the thesis, 2.4.6.
 PARTITIONS = 32
 
 
@@ -31,11 +32,6 @@ def partition(sizes: I64, partitions: int = PARTITIONS) -> list[Partition]:
         Partition(int(distinct[begin]), int(distinct[end]), int(counts[begin : end + 1].sum()))
         for begin, end in zip(begins, ends, strict=True)
     ]
-
-
-def expected_false_positives(distinct: I64, counts: I64) -> float:
-    """Bound of the false positives of one partition of these sizes: each set's distance to the upper bound (2.4)."""
-    return float((counts * (1 - distinct / distinct[-1])).sum())
 
 
 def _best_ends(distinct: I64, counts: I64, partitions: int) -> list[int]:

@@ -47,7 +47,7 @@ def plan(found: SourceTable, target_bytes: int) -> list[Unit]:
     try:
         units: list[Unit] = _module(found.format).plan(found, target_bytes)
     except BaseException as error:
-        told = _told(error, found.table, found.uri)
+        told = _explained(error, found.table, found.uri)
         if told is error:
             raise
         raise told from error
@@ -76,7 +76,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
             # The rows of JSON have their own keys each: its reader fills in what a row lacks.
             yield from batches if unit.reader == "json" else add_constants(batches, unit, report)
     except BaseException as error:
-        told = _told(error, unit.table, unit.uri)
+        told = _explained(error, unit.table, unit.uri)
         if told is error:
             raise
         raise told from error
@@ -95,8 +95,8 @@ def _passes(error: BaseException) -> bool:
     return isinstance(error, LakescopeError) or not isinstance(error, Exception)
 
 
-def _told(error: BaseException, table: str, uri: str) -> BaseException:
-    """The same error, or what a library says as one that names the table and says what to do.
+def _explained(error: BaseException, table: str, uri: str) -> BaseException:
+    """An error of ours as it is; one of a library as one that names the table and says what to do.
 
     A local file is named by its path within the lake: where the lake lies is no business of who only asks.
     """

@@ -43,7 +43,7 @@ class _Root:
     """What one location holds."""
 
     label: str
-    found: list[SourceTable] = field(default_factory=list)
+    tables: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -53,15 +53,15 @@ def discover(locations: Sequence[str]) -> tuple[list[SourceTable], list[Problem]
     seen: set[str] = set()
     for location in locations:
         root = _look(str(location))
-        repeated = [found for found in root.found if found.uri in seen]
+        repeated = [found for found in root.tables if found.uri in seen]
         if repeated:
             detail = f"{len(repeated)} tables were already found under another location, {repeated[0].table!r} for one"
             root.problems.append(Problem(root.label, "info", "found-twice", detail, len(repeated)))
-            root.found = [found for found in root.found if found.uri not in seen]
-        seen.update(found.uri for found in root.found)
+            root.tables = [found for found in root.tables if found.uri not in seen]
+        seen.update(found.uri for found in root.tables)
         roots.append(root)
     _make_names_unique(roots)
-    tables = sorted((found for root in roots for found in root.found), key=lambda found: found.table)
+    tables = sorted((found for root in roots for found in root.tables), key=lambda found: found.table)
     return tables, [problem for root in roots for problem in root.problems]
 
 
@@ -80,7 +80,7 @@ def _look(location: str) -> _Root:
         from lakescope.sources.databases.postgres_tables import look
 
         there = look(location)
-        return _Root(there.label, there.found, there.problems)
+        return _Root(there.label, there.tables, there.problems)
     base, pattern = _split_glob(location)
     label = _label(base)
     root = _Root(label)
@@ -102,7 +102,7 @@ def _look(location: str) -> _Root:
         return root
     if pattern and not listing.files:
         listing.tell("", "error", "not-found", f"nothing matches {files.display(location)}")
-    root.found = _tables(base, listing, pattern, single=entry is not None)
+    root.tables = _tables(base, listing, pattern, single=entry is not None)
     _tell_hidden(listing)
     root.problems = listing.problems
     return root
@@ -194,7 +194,7 @@ def _tables(base: str, listing: Listing, pattern: Sequence[str], *, single: bool
     for folder in sorted(groups):
         found += _one_table(base, folder, groups[folder], judged, listing, documents)
     for folder in sorted(formatted):
-        own = _own(folder, inside[folder], listing)
+        own = _files_of_format(folder, inside[folder], listing)
         if own or matches(folder.split("/"), pattern):
             found += _formatted_table(base, folder, formatted[folder], own, listing)
     _tell_documents(listing, documents)
@@ -350,7 +350,7 @@ def _one_table(
     return [table, *strangers]
 
 
-def _own(folder: str, entries: list[Entry], listing: Listing) -> list[Entry]:
+def _files_of_format(folder: str, entries: list[Entry], listing: Listing) -> list[Entry]:
     """The files of a table of Delta or Iceberg among those in its folder; tells of the others."""
     begin = len(folder) + 1 if folder else 0
     strays = [path for entry in entries if table_formats.is_stray(path := entry.path[begin:])]
@@ -404,11 +404,11 @@ def _some(paths: list[str]) -> str:
 
 def _make_names_unique(roots: list[_Root]) -> None:
     """Tables of the same name in two roots get the root's name in front; what still collides is numbered."""
-    holders = Counter(name for root in roots for name in {found.table for found in root.found})
+    holders = Counter(name for root in roots for name in {found.table for found in root.tables})
     used: set[str] = set()
     for label, root in zip(_numbered([root.label for root in roots]), roots, strict=True):
         renamed: list[tuple[str, str]] = []
-        for index, found in enumerate(root.found):
+        for index, found in enumerate(root.tables):
             wanted = unique = found.table if holders[found.table] == 1 else f"{label}/{found.table}"
             number = 2
             while unique in used or (unique != found.table and holders[unique] == 1):
@@ -416,7 +416,7 @@ def _make_names_unique(roots: list[_Root]) -> None:
             used.add(unique)
             if unique != found.table:
                 renamed.append((found.table, unique))
-                root.found[index] = replace(found, table=unique)
+                root.tables[index] = replace(found, table=unique)
         if renamed:
             old, new = renamed[0]
             detail = f"{len(renamed)} tables share their name with another and were renamed, {old!r} to {new!r} for one"

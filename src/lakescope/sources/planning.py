@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakescope.sources.model import Unit
 
@@ -31,22 +31,32 @@ def plan_pieces(found: SourceTable, target_bytes: int, reader: str, weigh: Weigh
         if found.compression or size <= target_bytes:
             units.append(Unit(found.table, reader, uri, size, options=options))
             continue
-        for first, last, share in runs(weigh(uri), size, target_bytes):
-            units.append(Unit(found.table, reader, uri, share, options={**options, "pieces": [first, last]}))
+        for run in runs(weigh(uri), size, target_bytes):
+            units.append(
+                Unit(found.table, reader, uri, run.bytes, options={**options, "pieces": [run.first, run.last]})
+            )
     return units
 
 
-def runs(weights: list[int], size: int, target_bytes: int) -> list[tuple[int, int, int]]:
-    """Runs ``(first, last, bytes)`` of neighbouring pieces, which share the file's size by weight, near the target."""
+class PieceRun(NamedTuple):
+    """Neighbouring pieces of a file, from ``first`` to before ``last``, and the bytes that they stand for."""
+
+    first: int
+    last: int
+    bytes: int
+
+
+def runs(weights: list[int], size: int, target_bytes: int) -> list[PieceRun]:
+    """Runs of neighbouring pieces, which share the file's size by weight, near the target."""
     total = sum(weights)
     if not weights or total <= 0:
-        return [(0, len(weights), size)]
-    result: list[tuple[int, int, int]] = []
+        return [PieceRun(0, len(weights), size)]
+    result: list[PieceRun] = []
     first = used = weight = 0
     for last, piece in enumerate(weights, start=1):
         weight += piece
         share = size * weight // total - used
         if share >= target_bytes or last == len(weights):
-            result.append((first, last, share))
+            result.append(PieceRun(first, last, share))
             first, used = last, used + share
     return result

@@ -128,7 +128,7 @@ def read_arrays(mapped: Any, name: str) -> Arrays:
 
 
 def located_arrays(mapped: Any, name: str) -> dict[str, tuple[int, Array]]:
-    """The same with the place of each within the file."""
+    """The arrays of a file that lies in memory, each with its place within the file; nothing is copied."""
     view = memoryview(mapped)
     hint = "run `lakescope verify`, then `lakescope repair`"
     if len(view) < _HEAD.size:

@@ -14,15 +14,14 @@ from sys import intern
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from lakescope.array_types import I64
 from lakescope.errors import NotFound
 from lakescope.once import once
 from lakescope.store.index import Index
 from lakescope.store.segment import COLUMN_SCHEMA, chosen
 
-I64 = npt.NDArray[np.int64]
 Record = dict[str, Any]
 
 #: Stands between names that are searched as one text; no name of a table holds it.

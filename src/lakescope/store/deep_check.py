@@ -59,7 +59,7 @@ def deep_check(index: Index, progress: Progress | None = None) -> Results[Findin
     check = _Check(index, progress)
     check.run()
     notes = [f"{check.files:,} files, {check.references:,} references followed"]
-    return Results(Finding, check.found, notes=notes, info={"files": check.files, "references": check.references})
+    return Results(Finding, check.findings, notes=notes, info={"files": check.files, "references": check.references})
 
 
 class _Check:
@@ -67,7 +67,7 @@ class _Check:
 
     def __init__(self, index: Index, progress: Progress | None) -> None:
         self.index = index
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.files = self.references = 0
         self._progress = progress
         self._damaged: set[str] = set()
@@ -90,7 +90,7 @@ class _Check:
 
     def _tell(self, file: str, check: str, detail: str, count: int = 1) -> None:
         if count:
-            self.found.append(Finding(file, check, detail, count))
+            self.findings.append(Finding(file, check, detail, count))
 
     def _guarded(self, where: str, check: Callable[..., None], *arguments: Any) -> None:
         """Follow references; what cannot be read at all is told, unless its bytes were told to be damaged already."""
@@ -316,7 +316,7 @@ class _Check:
 
     def _sizes(self, segment: str, parts: InvertedSegment) -> None:
         """A set has as many values as its groups have tokens."""
-        if self._told(segment, "sets", "postings"):
+        if self._has_finding(segment, "sets", "postings"):
             return
         for file in parts.sets:
             starts, wrong = file["starts"], 0
@@ -329,7 +329,7 @@ class _Check:
 
     def _bitmaps(self, segment: str, parts: InvertedSegment) -> None:
         """A set has a bitmap of each page of which it holds enough groups, and it says which these are."""
-        if self._told(segment, "sets"):
+        if self._has_finding(segment, "sets"):
             return
         for file in parts.sets:
             if "bits" not in file:  # made before there were any
@@ -360,7 +360,7 @@ class _Check:
 
     def _same_pairs(self, segment: str, parts: InvertedSegment) -> None:
         """Groups hold the sets that hold them: the same pairs, as a sum over both says, whatever their order."""
-        if self._told(segment, "sets", "postings"):
+        if self._has_finding(segment, "sets", "postings"):
             return
         sums = [
             sum(_mixed(file, first, name, turned=turned) for file, first in zip(files, bounds.tolist(), strict=False))
@@ -373,7 +373,7 @@ class _Check:
 
     def _widths(self, segment: str, parts: InvertedSegment) -> None:
         """A group has as many tokens as point to it."""
-        if self._told(segment, "tokens", "postings"):
+        if self._has_finding(segment, "tokens", "postings"):
             return
         for file, first in zip(parts.postings, parts.group_bounds.tolist(), strict=False):
             counts = np.zeros(file["widths"].size, np.int64)
@@ -413,9 +413,9 @@ class _Check:
                 wrong += _outside(file["sets"][at : at + _PIECE], int(parts.set_bounds[-1]))
             self._tell(segment, "grams", "out of order, or of no set", wrong)
 
-    def _told(self, segment: str, *checks: str) -> bool:
+    def _has_finding(self, segment: str, *checks: str) -> bool:
         """Whether something was told of a segment that further checks stand on."""
-        return any(each.file == segment and each.check in checks for each in self.found)
+        return any(each.file == segment and each.check in checks for each in self.findings)
 
 
 class _Ordered:

@@ -99,7 +99,7 @@ def remove(path: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """The same of a directory with all that is in it."""
+    """Remove a directory with all that is in it; what stays is removed by the next writer."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -48,7 +48,7 @@ def is_supported() -> bool:
     return known and platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")
 
 
-class Owner:
+class FaultCounter:
     """Whoever has files mapped and asks questions of them: an opened index."""
 
     def __init__(self) -> None:
@@ -86,10 +86,10 @@ class _Handler:
         #: Every table there ever was: the handler may be looking at an old one.
         self._tables: list[Any] = []
         #: The owners of ranges, whose words must live as long.
-        self._owners: dict[int, Owner] = {}
+        self._owners: dict[int, FaultCounter] = {}
         self._native: _Native | None = None
 
-    def add(self, address: int, size: int, owner: Owner) -> None:
+    def add(self, address: int, size: int, owner: FaultCounter) -> None:
         """Watch a range of memory."""
         with self._lock:
             if self._native is None:
@@ -274,7 +274,7 @@ _BLOCKS = ("begin", "next", "compare", "ours", "replace", "note", "other")
 _handler = _Handler()
 
 
-def watch(address: int, size: int, owner: Owner) -> None:
+def watch(address: int, size: int, owner: FaultCounter) -> None:
     """Handle faults in a range of memory that a file is mapped to, while its owner has a question."""
     if is_supported():
         _handler.add(address, size, owner)

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +26,6 @@ from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
 from lakescope.sources.io.files import local_path
 from lakescope.store.arrays import HEAD_BYTES, ArrayFile, Arrays, PartArrays, located_arrays, read_arrays
-from lakescope.store.kept import Kept
 from lakescope.store.manifest import Manifest, SegmentFile, file_checksum
 from lakescope.store.mapped import LocalFiles
 from lakescope.store.segment import (
@@ -35,6 +35,7 @@ from lakescope.store.segment import (
     ROWS_PER_WRITE,
     SCHEMAS,
     chosen,
+    concatenated,
     order_of,
     ordered,
     read_catalog,
@@ -42,21 +43,33 @@ from lakescope.store.segment import (
     read_parts,
     rows_of,
     rows_range,
-    together,
 )
+from lakescope.store.table_cache import TableCache
 from lakescope.untrusted import parsed
 
 if TYPE_CHECKING:
     from lakescope.store.remote import RemoteFiles, Traffic, Uri
 
 
-_TRIES = 5
-#: Records of tables that are kept once they were asked for.
-_KEPT_TABLES = 4_096
-#: Bytes of row groups of columns that are kept; of how many some fields are read before they are read of all, unless
-#: that would take more bytes.
-_KEPT_BYTES = 64 << 20
-_SINGLY, _MOST_BYTES = 64, 512 << 20
+@dataclass(frozen=True, slots=True)
+class CatalogTuning:
+    """How much of the catalog is kept in memory."""
+
+    #: How often the manifest is read again if its files have just been replaced. Not measured: each time a build must
+    #: have ended.
+    tries: int = 5
+    #: Records of tables that are kept once they were asked for. Not measured: some megabytes.
+    tables: int = 4_096
+    #: Bytes of row groups of columns that are kept. Measured: a server of 300,000 columns takes half the memory since.
+    bytes: int = 64 << 20
+    #: Columns of which some fields are read one by one before they are read of all. Not measured: a guess.
+    singly: int = 64
+    #: Bytes that fields of all columns may take to be read of all. Not measured: a bound on memory.
+    most_bytes: int = 512 << 20
+
+
+CATALOG = CatalogTuning()
+
 #: What columns are in order of, and all parts of the catalog.
 _ORDER = ("table", "position")
 _ORDERS = {
@@ -74,7 +87,7 @@ _TELLING = ("tables", "problems", "failures")
 CHECKED_BYTES = 32 * 1024 * 1024
 
 
-class Batch(NamedTuple):
+class LiveRecords(NamedTuple):
     """Records as they lie in memory, and the numbers of those whose table is still there."""
 
     records: pa.RecordBatch
@@ -163,7 +176,7 @@ class Index:
 
         What is mapped stays readable when a later build has replaced and removed it.
         """
-        for _ in range(_TRIES):
+        for _ in range(CATALOG.tries):
             manifest = Manifest.load(path)
             try:
                 return manifest, LocalFiles(path, manifest.files)
@@ -211,7 +224,7 @@ class Index:
     def _columns_of_segment(self, segment: str) -> pa.Table:
         """Tables and positions of all columns of a segment, gone ones too, in order."""
         parts = [self._checked(file, fields=_ORDER) for file in self.manifest.of_kind("columns", segment)]
-        return ordered(together(parts, _schema("columns", _ORDER)), _ORDER)
+        return ordered(concatenated(parts, _schema("columns", _ORDER)), _ORDER)
 
     def names_in(self, segment: str) -> set[str]:
         """Tables that a segment tells of, gone ones too."""
@@ -227,16 +240,16 @@ class Index:
 
     def fields(self, kind: str, names: Sequence[str]) -> pa.Table:
         """Some fields of everything of one kind, in the same order; no others are read."""
-        known = self._known(kind, tuple(names))
+        known = self._in_memory(kind, tuple(names))
         if known is None:
             with self._reading:  # or each of many threads would read them, and all they read would be kept
-                if self._known(kind, tuple(names)) is None:
+                if self._in_memory(kind, tuple(names)) is None:
                     read = list(dict.fromkeys([*_ORDERS[kind], *names]))
                     self._partly.setdefault(kind, []).append(ordered(self._read(kind, fields=read), _ORDERS[kind]))
-            known = self._known(kind, tuple(names))
+            known = self._in_memory(kind, tuple(names))
         return known
 
-    def _known(self, kind: str, names: tuple[str, ...]) -> pa.Table | None:
+    def _in_memory(self, kind: str, names: tuple[str, ...]) -> pa.Table | None:
         """Some fields of everything of one kind, if they are in memory."""
         if (kind, names) not in self._views:
             every = [self._cache[kind]] if kind in self._cache else self._partly.get(kind, [])
@@ -249,7 +262,7 @@ class Index:
     def column(self, number: int, names: Sequence[str]) -> dict[str, Any]:
         """Some fields of the record of a column, by its number: from memory, else of its row group alone."""
         wanted = tuple(names)
-        known = self._known("columns", wanted)
+        known = self._in_memory("columns", wanted)
         if known is None and self._remote is None and self._pays(wanted):
             known = self.fields("columns", wanted)
         if known is None:
@@ -260,10 +273,10 @@ class Index:
     def _pays(self, names: tuple[str, ...]) -> bool:
         """Whether some fields of all columns are better read at once: often asked for, and not too large."""
         read = self._read_singly[names]
-        if read < _SINGLY:
+        if read < CATALOG.singly:
             return False
         groups = sum(self._groups(place)[0].num_row_groups for place in range(len(self.manifest.of_kind("columns"))))
-        return bool(self._read_bytes[names] / max(1, read) * groups <= _MOST_BYTES)
+        return bool(self._read_bytes[names] / max(1, read) * groups <= CATALOG.most_bytes)
 
     @once
     def _rows_of_columns(self) -> tuple[I32, I64]:
@@ -277,7 +290,7 @@ class Index:
             found.append(chosen(records, numbers))
             files.append(np.full(numbers.size, place, np.int32))
             rows.append(numbers)
-        order = order_of(together(found, _schema("columns", _ORDER)), _ORDER)
+        order = order_of(concatenated(found, _schema("columns", _ORDER)), _ORDER)
         return np.concatenate(files)[order], np.concatenate(rows)[order]
 
     def _rows_within(self, numbers: range, names: tuple[str, ...]) -> pa.Table:
@@ -294,7 +307,7 @@ class Index:
             first = int(rows[at] - (ends[group - 1] if group else 0))
             found.append(self._group(int(places[at]), group, names).slice(first, count))
             at += count
-        return together(found, _schema("columns", names))
+        return concatenated(found, _schema("columns", names))
 
     @once
     def _groups(self) -> Callable[[int], tuple[pq.FileMetaData, I64]]:
@@ -313,7 +326,7 @@ class Index:
     @once
     def _group(self) -> Callable[[int, int, tuple[str, ...]], pa.Table]:
         """Reads some fields of a row group of a file of columns; answers have many columns of few tables."""
-        kept = Kept(_KEPT_BYTES)
+        kept = TableCache(CATALOG.bytes)
 
         def read(place: int, group: int, names: tuple[str, ...]) -> pa.Table:
             file = self.manifest.of_kind("columns")[place]
@@ -348,7 +361,7 @@ class Index:
     def _tables(self) -> pa.Table:
         """All tables, in order; where each is gets known."""
         parts = list(self._live_rows("tables"))
-        every = together([rows for _, rows in parts], SCHEMAS["tables"]).drop_columns(list(OF_THE_SCAN))
+        every = concatenated([rows for _, rows in parts], SCHEMAS["tables"]).drop_columns(list(OF_THE_SCAN))
         order = order_of(every, _ORDERS["tables"])
         segments = [name for file, rows in parts for name in [file.segment] * rows.num_rows]
         self._segments = [segments[row] for row in order.tolist()]
@@ -372,20 +385,20 @@ class Index:
         return list(self._read(kind).to_pylist())
 
     def state(self, table: str) -> dict[str, Any] | None:
-        """The same of one table that is there."""
+        """The record of one table, with what tells a later state of its files; None if it is not there."""
         found = self._read("tables", table).to_pylist()
         return dict(found[0]) if found else None
 
     def past(self, kind: str, table: str | None = None) -> pa.Table:
         """Records of versions that are no more (``past``, ``past-columns``): all, or those of one table, in order."""
         found = [self._checked(file, table=table) for file in self.manifest.of_kind(kind)]
-        return ordered(together(found, SCHEMAS[kind]), _ORDERS[kind])
+        return ordered(concatenated(found, SCHEMAS[kind]), _ORDERS[kind])
 
     def columns_of(self, table: str) -> pa.Table:
         """The column records of one table, in column order."""
         if "columns" in self._cache:
             return rows_of(self._cache["columns"], table)
-        names = self._known("columns", ("table",))
+        names = self._in_memory("columns", ("table",))
         if names is None:
             return ordered(self._read("columns", table), ["position"])
         first, end = rows_range(names, table)
@@ -399,12 +412,12 @@ class Index:
 
     def _read(self, kind: str, table: str | None = None, fields: Sequence[str] | None = None) -> pa.Table:
         """All records of one kind, or those of one table, or some fields of all."""
-        return together([rows for _, rows in self._live_rows(kind, table, fields)], _schema(kind, fields))
+        return concatenated([rows for _, rows in self._live_rows(kind, table, fields)], _schema(kind, fields))
 
     def _live_rows(
         self, kind: str, table: str | None = None, fields: Sequence[str] | None = None
     ) -> Iterator[tuple[SegmentFile, pa.Table]]:
-        """The same, a file at a time."""
+        """All records of one kind, or those of one table, or some fields of all; a file at a time."""
         for file in self.manifest.of_kind(kind, None if table is None else self._segment_with(table)):
             rows = self._checked(file, table=table, fields=fields)
             live = self._live(file, rows["table"])
@@ -442,7 +455,7 @@ class Index:
 
     @once
     def _holds(self) -> Callable[[str], bool]:
-        return lru_cache(_KEPT_TABLES)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
+        return lru_cache(CATALOG.tables)(lambda name: rows_of(self.catalog("tables"), name).num_rows > 0)
 
     def table(self, name: str) -> dict[str, Any]:
         """The record of one table."""
@@ -452,7 +465,7 @@ class Index:
     def _table(self) -> Callable[[str], dict[str, Any]]:
         """Finds records of tables; those of answers are asked for again and again."""
 
-        @lru_cache(_KEPT_TABLES)
+        @lru_cache(CATALOG.tables)
         def find(name: str) -> dict[str, Any]:
             tables = self.catalog("tables")
             found = rows_of(tables, name)
@@ -462,13 +475,13 @@ class Index:
 
         return find
 
-    def batches(self, kind: str) -> list[Batch]:
+    def batches(self, kind: str) -> list[LiveRecords]:
         """All records of a kind whose files are mapped, as they lie in memory."""
         found = []
         for file in self.manifest.of_kind(kind):
             for batch in self.records(file):
                 live = self._live(file, batch.column("table"))
-                found.append(Batch(batch, np.arange(batch.num_rows) if live is None else live))
+                found.append(LiveRecords(batch, np.arange(batch.num_rows) if live is None else live))
         return found
 
     def records(self, file: SegmentFile) -> list[pa.RecordBatch]:
@@ -577,7 +590,7 @@ class Index:
         return kept if isinstance(kept, dict) else None
 
     def remember_arrays(self, name: str, arrays: Arrays) -> None:
-        """The same for flat arrays, which are mapped when they are recalled."""
+        """Keep arrays beside the segment, if that can be; they are mapped when they are recalled."""
         target = self._beside(name, "bin")
         file = ArrayFile(target.parent, name, {field: array.dtype for field, array in arrays.items()})
         draft = target.with_name(file.name)
@@ -633,7 +646,7 @@ class Index:
         return None if checksum == file.checksum else "is damaged: its checksum does not match"
 
     def _remote_problem(self, file: SegmentFile) -> str | None:
-        """The same of a file that lies elsewhere, which is fetched again."""
+        """What is wrong with a file of a remote index, which is fetched again."""
         assert self._remote is not None
         cached = self._remote.file(file.path)
         cached.forget()

@@ -26,16 +26,16 @@ class QueryGroups:
     """A query as the index sees it: groups in order, with how many of the query's tokens each holds.
 
     ``size`` counts all of the query's distinct values. ``tokens`` are these where several segments know them, each in
-    groups of its own; ``found`` are the groups of each token in every segment, None where it knows none of them or was
-    not asked: ``held`` then says how many sets of such segments hold each token.
+    groups of its own; ``groups_by_segment`` are the groups of each token in every segment, None where it knows none of
+    them or was not asked: ``sets_by_token`` then says how many sets of such segments hold each token.
     """
 
     groups: I32
     weights: I32
     size: int
     tokens: U64 | None = None
-    found: tuple[I32 | None, ...] = ()
-    held: I32 | None = None
+    groups_by_segment: tuple[I32 | None, ...] = ()
+    sets_by_token: I32 | None = None
 
 
 #: A page is a range of so many groups (as a power of two). A set that holds enough groups of one has a bitmap of it,
@@ -82,7 +82,7 @@ class InvertedSegment:
 
     @staticmethod
     def contradiction(index: Index) -> IndexDamaged:
-        """The same of a whole index."""
+        """What to raise when the inverted index of an index contradicts itself: which files are damaged, if any."""
         wrong = index.verify()
         return IndexDamaged(
             "\n".join(wrong) or f"the inverted index of {index.path} contradicts itself",
@@ -225,7 +225,7 @@ class InvertedSegment:
                 raise self.damaged() from None
         return np.concatenate(found)
 
-    def held(self, groups: I32, number: int) -> npt.NDArray[np.bool_]:
+    def holds_groups(self, groups: I32, number: int) -> npt.NDArray[np.bool_]:
         """Which of some groups a set holds."""
         mine = self.groups_of_set(number)
         if not mine.size:

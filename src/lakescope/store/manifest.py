@@ -92,9 +92,7 @@ class Manifest:
             found = body.pop("format"), body.pop("values")
             whole = checksum == _checksum({"format": found[0], "values": found[1], **body})
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-            raise IndexDamaged(
-                f"{path} is damaged: {error}", hint="run `lakescope repair`, or build the index again"
-            ) from error
+            raise IndexDamaged(f"{path} is damaged: {error}", hint=_MEND) from error
         if found != (FORMAT_VERSION, VALUES_VERSION):
             raise OtherFormat(
                 f"{path} is of format {found[0]} (values {found[1]}); this version reads format {FORMAT_VERSION} "
@@ -104,15 +102,13 @@ class Manifest:
         if not whole:
             raise IndexDamaged(
                 f"{path} is damaged: its checksum does not match",
-                hint="run `lakescope repair`, or build the index again",
+                hint=_MEND,
             )
         try:
             files = [SegmentFile(**file) for file in body.pop("files")]
             return cls(**body, files=files)
         except (KeyError, TypeError) as error:
-            raise IndexDamaged(
-                f"{path} is damaged: {error}", hint="run `lakescope repair`, or build the index again"
-            ) from error
+            raise IndexDamaged(f"{path} is damaged: {error}", hint=_MEND) from error
 
 
 def _checksum(body: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ class MappedFile:
             raise IndexDamaged(self.damage or f"{self.path} is damaged: it changes while it is read", hint=MEND)
         return pa.py_buffer(content)
 
-    def watch(self, owner: faults.Owner) -> None:
+    def watch(self, owner: faults.FaultCounter) -> None:
         """Have faults handled while the owner is reading; before the memory is somebody else's, it is forgotten."""
         if self.size:
             faults.watch(self.buffer.address, self.size, owner)
@@ -94,7 +94,7 @@ class MappedFiles:
     """
 
     def __init__(self) -> None:
-        self._owner = faults.Owner()
+        self._owner = faults.FaultCounter()
         self._used: list[MappedFile] = []
         self._lock = threading.Lock()
         #: What is wrong for good: whatever was made of it may be wrong, too, so that the index must be opened anew.

@@ -34,14 +34,25 @@ from lakescope.store.mapped import MappedFile, MappedFiles, recalled
 
 #: Bytes of a block: what is fetched at least. A look-up of a value reads few bytes, a request takes as long as many.
 BLOCK = 1 << 15
-#: Blocks that nobody asked for, between two that are wanted, that are fetched along instead of asking twice.
-_GAP = 3
-#: Blocks of a request, at most.
-_RUN = 256
-#: Requests on their way at the same time.
-_AT_ONCE = 16
-#: Bytes fetched after which old blocks of others are looked for to be removed.
-_TRIM_EVERY = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTuning:
+    """How files of a remote index are fetched."""
+
+    #: Blocks that nobody asked for, between two that are wanted, that are fetched along instead of asking twice. Not
+    #: measured: a request takes as long as some blocks.
+    gap: int = 3
+    #: Blocks of a request, at most. Not measured: 8 MB.
+    run: int = 256
+    #: Requests on their way at the same time. Not measured: what stores of objects bear easily.
+    at_once: int = 16
+    #: Bytes fetched after which old blocks of others are looked for to be removed. Not measured: a fortieth of the
+    #: cache.
+    trim_every: int = 256 << 20
+
+
+REMOTE = RemoteTuning()
 
 
 class Uri:
@@ -83,7 +94,7 @@ class CachedFile:
         self._lock = threading.Lock()
         self._data = folder / f"{file.checksum}-{file.size}.data"
         blocks = -(-file.size // BLOCK)
-        self._known = np.zeros(blocks, np.bool_)
+        self._present = np.zeros(blocks, np.bool_)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._handle = os.open(self._data, os.O_RDWR | os.O_CREAT, 0o600)
@@ -117,26 +128,26 @@ class CachedFile:
 
     def whole(self) -> pa.Buffer:
         """All of the file."""
-        if not self._known.all():
+        if not self._present.all():
             self.need(np.zeros(1, np.int64), np.array([self.file.size]))
         return self.buffer
 
     def need(self, begins: I64, ends: I64) -> None:
         """Have some ranges of bytes here."""
         wanted = _blocks(begins, ends)
-        wanted = wanted[~self._known[wanted]]
+        wanted = wanted[~self._present[wanted]]
         if not wanted.size:
             return
         with self._lock:
             missing = [number for number in wanted.tolist() if not self._is_here(number)]
             if missing:
                 self._fetch(missing)
-            self._known[wanted] = True
+            self._present[wanted] = True
 
     def forget(self) -> None:
         """Fetch all of it again when it is next needed."""
         os.ftruncate(self._hashes, 0)
-        self._known[:] = False
+        self._present[:] = False
 
     def _bytes(self, number: int) -> memoryview:
         return memoryview(self.buffer)[number * BLOCK : (number + 1) * BLOCK]
@@ -151,7 +162,7 @@ class CachedFile:
             if len(runs) == 1:
                 self._fetch_run(runs[0])
             else:
-                with ThreadPoolExecutor(_AT_ONCE) as threads:
+                with ThreadPoolExecutor(REMOTE.at_once) as threads:
                     list(threads.map(self._fetch_run, runs))
         except LakescopeError:
             raise
@@ -270,7 +281,7 @@ class RemoteFiles(Mapping[str, pa.Buffer]):
         with self._lock:
             self.traffic.requests += 1
             self.traffic.bytes += size
-            due = self.traffic.bytes - self._trimmed > _TRIM_EVERY
+            due = self.traffic.bytes - self._trimmed > REMOTE.trim_every
             if due:
                 self._trimmed = self.traffic.bytes
             names = {each.name for each in self._opened.values()} if due else set[str]()
@@ -307,7 +318,7 @@ def _runs(numbers: list[int]) -> Iterator[range]:
     """Blocks as ranges to ask for at once: neighbours, and what is nearly so."""
     begin = last = numbers[0]
     for number in numbers[1:]:
-        if number - last > _GAP + 1 or number - begin >= _RUN:
+        if number - last > REMOTE.gap + 1 or number - begin >= REMOTE.run:
             yield range(begin, last + 1)
             begin = number
         last = number

@@ -20,7 +20,7 @@ from lakescope.errors import BadRequest, IndexDamaged, IndexLocked, LakescopeErr
 from lakescope.results import Results
 from lakescope.store import disk
 from lakescope.store.manifest import MANIFEST, Manifest, OtherFormat, SegmentFile, file_checksum
-from lakescope.store.segment import ShardWriter
+from lakescope.store.segment import write_tombstones
 from lakescope.store.writer import IndexWriter, is_ours, is_written, segment_folders, staged, unnamed_segments
 
 #: Where damaged files are put.
@@ -56,15 +56,15 @@ def repair(path: str | os.PathLike[str], *, dry_run: bool = False) -> Results[Re
                 f"another process is writing {place}", hint="wait for it to end: what it staged is its own"
             )
         found = _Diagnosis(place)
-        return _told(found.repairs, ["nothing was changed"])
+        return _results(found.repairs, ["nothing was changed"])
     before = [Repair("removed", str(left.relative_to(place)), _DEAD) for left in _debris(place)]
     with IndexWriter(place) as writer:
         found = _Diagnosis(place)
         notes = _mend(found, writer)
-    return _told([*before, *(each for each in found.repairs if each.what != "removed")], notes)
+    return _results([*before, *(each for each in found.repairs if each.what != "removed")], notes)
 
 
-def _told(repairs: list[Repair], notes: list[str]) -> Results[Repair]:
+def _results(repairs: list[Repair], notes: list[str]) -> Results[Repair]:
     dropped = sum(each.what == "dropped" for each in repairs)
     if dropped:
         notes = [*notes, f"{dropped:,} tables are not in the index until `lakescope update` has scanned them again"]
@@ -88,7 +88,7 @@ def _debris(place: Path) -> list[Path]:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Remaining:
     """What remains of an index."""
 
     files: list[SegmentFile] = field(default_factory=list)
@@ -130,10 +130,10 @@ class _Diagnosis:
                 continue
 
     @cached_property
-    def kept(self) -> _Kept:
+    def remaining(self) -> _Remaining:
         """Files that stay, and those that go: a segment with a damaged file goes whole, unless it can do without."""
         broken = {file.segment for file in self.manifest.files if file.path in self.wrong and file.kind not in _ALONE}
-        kept = _Kept()
+        kept = _Remaining()
         for file in self.manifest.files:
             # What was met while looking, and which tables are gone, is told of the whole index.
             stays = file.path not in self.wrong and (file.segment not in broken or file.kind in _OF_ALL)
@@ -143,17 +143,17 @@ class _Diagnosis:
     @property
     def broken(self) -> list[str]:
         """Segments that are taken out."""
-        there = {file.segment for file in self.kept.files if file.kind not in _ALONE}
+        there = {file.segment for file in self.remaining.files if file.kind not in _ALONE}
         return [name for name in self.manifest.segments if name not in there and self._had_tables(name)]
 
     def _had_tables(self, segment: str) -> bool:
         return any(file.segment == segment and file.kind not in _ALONE for file in self.manifest.files)
 
     def _tell(self) -> None:
-        for file in self.kept.lost:
+        for file in self.remaining.lost:
             why = self.wrong.get(file.path, "is no use without the damaged files of its segment")
             self.repairs.append(Repair("set aside", file.path, why))
-        if any(file.kind == "tombstones" for file in self.kept.lost):
+        if any(file.kind == "tombstones" for file in self.remaining.lost):
             detail = "of tables that are in several segments the newest counts; run `lakescope update`"
             self.repairs.append(Repair("rewritten", "tombstones", detail))
         for table, uri in sorted(self._lost_tables().items()):
@@ -165,7 +165,7 @@ class _Diagnosis:
     def _lost_tables(self) -> dict[str, str | None]:
         """Tables of the segments that are taken out, and where they lay, as far as a file that is whole tells."""
         lost: dict[str, str | None] = {}
-        dead = _dead(self.place, [file for file in self.kept.files if file.kind == "tombstones"])
+        dead = _dead(self.place, [file for file in self.remaining.files if file.kind == "tombstones"])
         for file in self.manifest.files:
             if file.segment in self.broken and file.path not in self.wrong and file.kind in ("tables", "columns"):
                 for row in _rows(self.place, file):
@@ -219,17 +219,17 @@ def _mend(found: _Diagnosis, writer: IndexWriter) -> list[str]:
             _set_aside(place, aside, MANIFEST)
             notes.append(f"what was damaged lies in {aside}")
         writer.restore(found.manifest)
-    if not found.kept.lost:
+    if not found.remaining.lost:
         return notes
-    for file in found.kept.lost:
+    for file in found.remaining.lost:
         if (place / file.path).exists():
             _set_aside(place, aside, file.path)
-    keep = [file for file in found.kept.files if file.kind != "tombstones"]
+    keep = [file for file in found.remaining.files if file.kind != "tombstones"]
     made = _tombstones(found, keep, writer.staging)
     before = found.manifest
     summary = {**before.summary, **_figures(place, keep, made, writer.staging)}
     writer.publish(made, version=__version__, sources=before.sources, summary=summary, given=before.given, keep=keep)
-    for file in found.kept.lost:
+    for file in found.remaining.lost:
         disk.remove(place / file.path)
     return [f"what was damaged lies in {aside}"]
 
@@ -248,9 +248,9 @@ def _tombstones(found: _Diagnosis, keep: list[SegmentFile], staging: Path) -> li
     """Which tables are gone from the segments that stay; if that was lost, all but the newest of each."""
     # Of a segment that is taken out, what is told of the whole index may stay: none of its tables do.
     segments = list(dict.fromkeys(file.segment for file in keep if file.kind not in _OF_ALL))
-    whole = [file for file in found.kept.files if file.kind == "tombstones"]
+    whole = [file for file in found.remaining.files if file.kind == "tombstones"]
     dead = {name: tables for name, tables in _dead(found.place, whole).items() if name in segments}
-    if any(file.kind == "tombstones" for file in found.kept.lost):
+    if any(file.kind == "tombstones" for file in found.remaining.lost):
         later: set[str] = set(found.manifest.given.get("left_out", ()))
         for segment in reversed(segments):
             names = {
@@ -261,12 +261,7 @@ def _tombstones(found: _Diagnosis, keep: list[SegmentFile], staging: Path) -> li
             }
             dead[segment] = names & later
             later |= names
-    shard = ShardWriter(staging, "tombstones")
-    for segment in sorted(dead):
-        for table in sorted(dead[segment]):
-            shard.add({"segment": segment, "table": table})
-    file = shard.close()
-    return [file] if file else []
+    return write_tombstones(dead, staging)
 
 
 def _figures(place: Path, keep: list[SegmentFile], made: list[SegmentFile], staging: Path) -> dict[str, int]:

@@ -10,7 +10,7 @@ import bisect
 import contextlib
 import os
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -208,8 +208,8 @@ class ShardWriter:
         if self._writer is None:
             self._writer = self._open()
         # A table is found by bisection of a row group.
-        together = ordered(pa.Table.from_batches(batches), ["table"]).to_batches() if len(batches) > 1 else batches
-        for batch in together:
+        concatenated = ordered(pa.Table.from_batches(batches), ["table"]).to_batches() if len(batches) > 1 else batches
+        for batch in concatenated:
             self._writer.write_batch(batch)
             self._rows += batch.num_rows
 
@@ -230,6 +230,21 @@ class ShardWriter:
             self._writer.close()
             disk.sync(stream)
         return SegmentFile(self.name, self.kind, self._rows, self._path.stat().st_size, file_checksum(self._path))
+
+
+def write_records(staging: str | os.PathLike[str], kind: str, records: Iterable[dict[str, Any]]) -> list[SegmentFile]:
+    """Write records of one kind to one new file; none if there are no records."""
+    shard = ShardWriter(staging, kind)
+    for record in records:
+        shard.add(record)
+    file = shard.close()
+    return [file] if file else []
+
+
+def write_tombstones(dead: Mapping[str, Collection[str]], staging: str | os.PathLike[str]) -> list[SegmentFile]:
+    """Write which tables of each segment are gone."""
+    gone = ({"segment": segment, "table": table} for segment in sorted(dead) for table in sorted(dead[segment]))
+    return write_records(staging, "tombstones", gone)
 
 
 def read_catalog(
@@ -263,7 +278,7 @@ def read_parts(
         groups = [
             rows_of(source.read_row_group(number, use_threads=False), table) for number in _groups_with(source, table)
         ]
-        return together(groups, source.schema_arrow)
+        return concatenated(groups, source.schema_arrow)
 
 
 def read_group(opened: Any, metadata: pq.FileMetaData, group: int, fields: Sequence[str]) -> pa.Table:
@@ -294,7 +309,7 @@ def _rows_of_tables(source: pq.ParquetFile, tables: Collection[str]) -> pa.Table
         rows = [row for row, name in enumerate(names) if name in tables]
         if rows:
             found.append(chosen(source.read_row_group(number, use_threads=False), rows))
-    return together(found, source.schema_arrow)
+    return concatenated(found, source.schema_arrow)
 
 
 def _groups_with(source: pq.ParquetFile, table: str) -> list[int]:
@@ -328,7 +343,7 @@ def rows_range(catalog: Rows, table: str) -> tuple[int, int]:
     return first, bisect.bisect_right(rows, table, lo=first, key=name_at)
 
 
-def together(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
+def concatenated(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     """Records that were read from several places, or none (not by Schema.empty_table, which would import pandas)."""
     return pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema)
 

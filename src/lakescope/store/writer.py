@@ -46,14 +46,14 @@ class IndexWriter:
         self.build = f"{int(time.time()):x}-{uuid.uuid4().hex[:8]}"
         self.staging = self.path / _STAGING / self.build
         self._lock: int | None = None
-        self._made = False
+        self._made_folder = False
         self._published = False
 
     def __enter__(self) -> IndexWriter:
         _check_target(self.path)
         try:
-            self._made = not self.path.exists()
-            fresh = self._made or not is_ours(self.path)
+            self._made_folder = not self.path.exists()
+            fresh = self._made_folder or not is_ours(self.path)
             disk.make_folder(self.path)
             self._take_lock()
             if self._share:
@@ -89,7 +89,7 @@ class IndexWriter:
     def _leave(self) -> None:
         """Remove what was not published, and let others write."""
         if self._lock is None:
-            if self._made:
+            if self._made_folder:
                 disk.remove_empty(self.path)
             return
         disk.remove_tree(self.path / _STAGING)
@@ -100,7 +100,7 @@ class IndexWriter:
             # Nothing was ever published here: leave no trace of the attempt.
             disk.remove_empty(self.path / _SEGMENTS)
             disk.remove(self.path / _LOCK)
-            if self._made:
+            if self._made_folder:
                 disk.remove_empty(self.path)
         os.close(self._lock)
         self._lock = None

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from lakescope.array_types import U64
-from lakescope.engines.counting.count import Count
+from lakescope.engines.counting.answers import Count, Trial
 from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.show.charts import line_chart
@@ -35,26 +35,6 @@ _FUNCTION_SECONDS = 0.7e-9
 #: Columns of so many values are not for what would keep them whole.
 _LARGE = 100_000_000
 _RATES = (0.2, 0.4, 0.6, 0.8, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """An estimator on columns of one size: mean and largest relative error, mean signed error, and what it cost.
-
-    ``coverage`` is the share of 95% intervals that held the truth, ``nanoseconds`` the CPU time a value, hashing apart.
-    """
-
-    counter: str
-    values: int
-    seeds: int
-    error: float | None
-    worst: float | None
-    bias: float | None
-    coverage: float | None
-    nanoseconds: float | None
-    bytes: int
-    parameters: str
-    note: str
 
 
 def study(
@@ -105,7 +85,7 @@ class _Run:
         self._name, self._size = name, size
         self._design = design(name, error=error, n_max=size)
         self._errors: list[float] = []
-        self._held = 0
+        self._covered = 0
         self._seconds = 0.0
         self._bytes = self._design.bytes
         self._note = self._left_out()
@@ -131,7 +111,7 @@ class _Run:
         estimate = counter.estimate()
         self._seconds += time.process_time() - began
         low, high = counter.interval()
-        self._held += low <= self._size <= high
+        self._covered += low <= self._size <= high
         self._errors.append(estimate / self._size - 1)
         used = -(-counter.memory_bits // 8)
         self._bytes = max(self._bytes, used) if len(self._errors) > 1 else used
@@ -146,13 +126,21 @@ class _Run:
         errors = np.array(self._errors)
         return Trial(
             *(self._name, self._size, n, float(np.abs(errors).mean()), float(np.abs(errors).max())),
-            *(float(errors.mean()), self._held / n, 1e9 * self._seconds / n / self._size),
+            *(float(errors.mean()), self._covered / n, 1e9 * self._seconds / n / self._size),
             *(self._bytes, parameters, self._note),
         )
 
 
-def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float, float]]:
+class SamplingError(NamedTuple):
     """Sampling rate, mean relative error of GEE on distinct values, and what the formula gives: 1 - sqrt(rate)."""
+
+    rate: float
+    error: float
+    expected: float
+
+
+def gee_errors(size: int = 100_000, seeds: int = 10) -> list[SamplingError]:
+    """Errors of GEE on columns of distinct values, by sampling rate."""
     rows = []
     for rate in _RATES:
         errors = []
@@ -160,13 +148,13 @@ def gee_errors(size: int = 100_000, seeds: int = 10) -> list[tuple[float, float,
             counter = GEE(rate, seed)
             counter.update_hashes(column(size, seed))
             errors.append(abs(counter.estimate() / size - 1))
-        rows.append((rate, float(np.mean(errors)), 1 - rate**0.5))
+        rows.append(SamplingError(rate, float(np.mean(errors)), 1 - rate**0.5))
     return rows
 
 
 def write_report(folder: str | Path, trials: Results[Trial], own: Results[Count] | None = None) -> Path:
     """Write ``study.html`` with charts, and the numbers as CSV and JSON; returns the page."""
-    sampled = ((f"{rate:.0%}", round(found, 3), round(expected, 3)) for rate, found, expected in gee_errors())
+    sampled = ((f"{each.rate:.0%}", round(each.error, 3), round(each.expected, 3)) for each in gee_errors())
     sections = {
         "Sampling (GEE), 100,000 distinct values": html_table(("rate", "mean error", "1 - sqrt(rate)"), sampled)
     }

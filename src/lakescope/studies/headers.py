@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lakescope.engines.headers.answers import MODES, Evaluation
 from lakescope.engines.headers.coherence import SchemaStatistics
 from lakescope.engines.headers.corpus import HeadedColumns
 from lakescope.engines.headers.names import MATCHES, match, normalised
 from lakescope.engines.headers.similar import propose
-from lakescope.engines.headers.suggest import MODES, HeaderRequest, HeaderSearch
+from lakescope.engines.headers.suggest import HeaderCriteria, HeaderSearch
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.errors import BadRequest
 from lakescope.results import Results
@@ -31,46 +32,6 @@ _SHOWN = ("method", "precision", "recall", "f1", "columns_suggested", "tables_su
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """How well one method rediscovers headers.
-
-    ``precision`` counts headers that were suggested, ``recall`` all columns that have one. ``columns_suggested`` and
-    ``tables_suggested`` are the shares that got any. ``exact_m``: of the tables with a suggestion, those of which one
-    of the first m schemata has no wrong header; ``complete_m``: nor a missing one; ``all_m``: these as a share of all
-    tables. ``ceiling`` is the share of columns whose header the rest of the lake has at all. The last fields are the
-    shares of suggested headers by how they relate to the true one.
-    """
-
-    method: str
-    tables: int
-    columns: int
-    corpus_tables: int
-    ceiling: float
-    precision: float
-    recall: float
-    f1: float
-    columns_suggested: float
-    tables_suggested: float
-    exact_1: float
-    exact_5: float
-    exact_10: float
-    complete_1: float
-    complete_5: float
-    complete_10: float
-    all_1: float
-    all_5: float
-    all_10: float
-    exact: float
-    spacing: float
-    word_form: float
-    shorter_form: float
-    granularity: float
-    synonym: float
-    incorrect: float
-    milliseconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Rediscovered:
     """One hidden table: its true headers, and the schemata that were suggested, best first."""
 
@@ -78,12 +39,20 @@ class Rediscovered:
     schemata: Sequence[Headers]
 
 
-def precision_recall(truth: Headers, found: Headers) -> tuple[int, int, int]:
+class HeaderCounts(NamedTuple):
     """Right headers, suggested headers, and columns that have one; only these count."""
+
+    right: int
+    suggested: int
+    columns: int
+
+
+def precision_recall(truth: Headers, found: Headers) -> HeaderCounts:
+    """What precision and recall of a table's headers are made of."""
     pairs = [(true, header) for true, header in zip(truth, found, strict=True) if true is not None]
     suggested = [(true, header) for true, header in pairs if header is not None]
     right = sum(normalised(true) == normalised(header) for true, header in suggested)
-    return right, len(suggested), len(pairs)
+    return HeaderCounts(right, len(suggested), len(pairs))
 
 
 def measured(
@@ -96,16 +65,16 @@ def measured(
     with_any = 0
     for each in tables:
         best = each.schemata[0] if each.schemata else [None] * len(each.truth)
-        r, s, c = precision_recall(each.truth, best)
-        right, suggested, columns = right + r, suggested + s, columns + c
+        first = precision_recall(each.truth, best)
+        right, suggested, columns = right + first.right, suggested + first.suggested, columns + first.columns
         for true, header in zip(each.truth, best, strict=True):
             if true is not None and header is not None:
                 classes[match(header, true)] += 1
-        with_any += s > 0
-        for depth in DEPTHS if s else ():
+        with_any += first.suggested > 0
+        for depth in DEPTHS if first.suggested else ():
             counts = [precision_recall(each.truth, schema) for schema in each.schemata[:depth]]
-            exact = any(r == s > 0 for r, s, _ in counts)
-            complete = any(r == c for r, _, c in counts)
+            exact = any(one.right == one.suggested > 0 for one in counts)
+            complete = any(one.right == one.columns for one in counts)
             for name, holds in (("exact", exact), ("complete", complete)):
                 depths[name, depth] = depths.get((name, depth), 0) + holds
     precision, recall = right / max(1, suggested), right / max(1, columns)
@@ -167,7 +136,7 @@ class HiddenTables:
         return mean(known) if known else 0.0
 
     def rediscovered(
-        self, method: str, request: HeaderRequest | None, statistics: SchemaStatistics | None = None
+        self, method: str, request: HeaderCriteria | None, statistics: SchemaStatistics | None = None
     ) -> Evaluation:
         """Ask for all hidden tables by one request; None: by the simple rule."""
         if request is not None and request.method == "ours":
@@ -208,7 +177,7 @@ def evaluate(
     inverted: InvertedIndex,
     share: float,
     seed: int,
-    request: HeaderRequest,
+    request: HeaderCriteria,
     progress: Callable[[int, int], None] | None = None,
 ) -> Results[Evaluation]:
     """How well each mode rediscovers the headers of some tables, beside the thesis' method and a simple rule."""

@@ -38,7 +38,7 @@ def reference(
         scorers[method] = Scorer(imputed(table, method, seed=seed, bins=bins).under("equal"))
         made = discover(scorers[method].codes, max_lhs, time.part(1 / (len(methods) - place)))
         complete = complete and made.complete
-        found.append({(lhs, rhs) for rhs, sides in enumerate(made.found) for lhs in sides})
+        found.append({(lhs, rhs) for rhs, sides in enumerate(made.left_sides) for lhs in sides})
     first = next(iter(scorers.values()))
     different = first.different_rows()
     records = []

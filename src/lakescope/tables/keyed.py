@@ -22,15 +22,28 @@ from lakescope.values.hashing import hash_text
 if TYPE_CHECKING:
     from lakescope.engines.correlations.keysketches import KeySketches
 
+#: A sketch of so many keys holds all of a table's, and one up to the largest hash does.
 _ALL_KEYS = 2**31 - 1
 _LAST_HASH = np.uint64(2**64 - 1)
 _NUMERIC = (Kind.INTEGER, Kind.DECIMAL)
-#: Share of the cells of a column that must be numbers for it to be a target.
-_MOSTLY = 0.9
-#: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years.
-_LONGEST_RANGE = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTuning:
+    """What may be a target, and which keys are told from their hashes."""
+
+    #: Share of the cells of a column that must be numbers for it to be a target. Not measured.
+    mostly: float = 0.9
+    #: Longest range of whole numbers or days that is hashed to learn which of them a sketch holds: 137 years. Not
+    #: measured: a bound of time.
+    longest_range: int = 50_000
+
+
+KEYED = KeyedTuning()
+
+
 #: What a key's own values are called where they are numbers or days.
-OWN = ""
+KEY_ITSELF = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +51,7 @@ class KeyedQuery:
     """Values of a key in order of their hashes, the rows of each, and the target's number for each.
 
     Keys up to ``threshold`` are all there. ``parts`` are the hashes of the values of each column of the key. ``given``
-    are numbers of other columns by which correlations may be corrected, among them the key's own (``OWN``).
+    are numbers of other columns by which correlations may be corrected, among them the key's own (``KEY_ITSELF``).
     ``swapped`` is the same query with the columns of its key in the other order.
     """
 
@@ -102,7 +115,7 @@ def numbers_of_keys(hashes: U64, kind: str, span: ValueRange | None) -> F64 | No
 
     None if there are others, or too many to try.
     """
-    if kind not in ("integer", "date") or span is None or span.high - span.low > _LONGEST_RANGE:
+    if kind not in ("integer", "date") or span is None or span.high - span.low > KEYED.longest_range:
         return None
     known, numbers = _hashed_range(kind, int(span.low), int(span.high))
     at = np.minimum(np.searchsorted(known, hashes), known.size - 1)
@@ -143,7 +156,7 @@ def read_keyed(
         numbers = {column: (columns[column].places, _numbers(columns[column])) for column in (target, *given)}
         keyed = [columns[column] for column in key]
         if len(key) == 1:
-            numbers[OWN] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
+            numbers[KEY_ITSELF] = keyed[0].places, np.where(_ordered(keyed[0].kinds), keyed[0].numbers, np.nan)
         for sketch, cells_of_key in zip(sketches, (keyed, keyed[::-1]), strict=False):
             hashes = [np.maximum(each.hashes, np.uint64(1)) for each in cells_of_key]
             sketch.update(*key_rows([each.places for each in cells_of_key], hashes), numbers, order)
@@ -160,9 +173,9 @@ def read_keyed(
         list(zip(sketches, (tuple(key), tuple(key)[::-1]), (united, united[::-1]), strict=False))
     ):
         others = {each: states.aggregate("mean") for each, states in sketch.values.items() if each != target}
-        if OWN not in others or np.isnan(others[OWN]).any():
+        if KEY_ITSELF not in others or np.isnan(others[KEY_ITSELF]).any():
             # Keys that are no numbers or days: what their rows are in order of, if anything.
-            others[OWN] = sketch.values[target].orders[0].astype(np.float64)
+            others[KEY_ITSELF] = sketch.values[target].orders[0].astype(np.float64)
         made = KeyedQuery(
             *(name, order_of_key, target, sketch.hashes, sketch.rows, sketch.values[target].aggregate(aggregate)),
             *(_LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),
@@ -183,7 +196,9 @@ def check_columns(
     key: Sequence[str], target: str, given: Sequence[str], seen: dict[str, npt.NDArray[np.int64]]
 ) -> None:
     """Refuse targets that are no numbers and keys that are no keys."""
-    numeric = [name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= _MOSTLY * max(1, kinds.sum())]
+    numeric = [
+        name for name, kinds in seen.items() if kinds[list(_NUMERIC)].sum() >= KEYED.mostly * max(1, kinds.sum())
+    ]
     _check_apart(key, target, given)
     for name in (target, *given):
         if name not in numeric or not seen[name].sum():

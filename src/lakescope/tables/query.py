@@ -18,18 +18,27 @@ from lakescope.tables.value_range import ValueRange
 from lakescope.values.hashing import hash_text
 
 if TYPE_CHECKING:
-    from lakescope.engines.joins.inverted import InvertedIndex, LookedUp
+    from lakescope.engines.joins.inverted import InvertedIndex, TokenLookup
 
 #: Kinds of values that join by accident at best.
 _MEASURES = ("decimal",)
-#: A column of fewer different values is no key to anything.
-_FEWEST = 3
-#: Share of its values that must be of a column's type to be judged by it.
-_MOSTLY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTuning:
+    """Which columns are worth joining on, and by what they are judged."""
+
+    #: A column of fewer different values is no key to anything. Not measured.
+    fewest: int = 3
+    #: Share of its values that must be of a column's type to be judged by it. Not measured.
+    mostly: float = 0.9
+
+
+QUERIES = QueryTuning()
 
 
 #: Some values of a column, and these to ask which sets hold them.
-Sample: TypeAlias = "tuple[list[str], LookedUp]"
+Sample: TypeAlias = "tuple[list[str], TokenLookup]"
 
 
 @dataclass(slots=True)
@@ -82,7 +91,7 @@ class QueryColumn:
 
 def is_plausible(size: int, kind: str) -> bool:
     """Whether it makes sense to join on a column of so many values of a kind: some, and no measurements."""
-    return size >= _FEWEST and kind not in _MEASURES
+    return size >= QUERIES.fewest and kind not in _MEASURES
 
 
 def lake_column(
@@ -94,7 +103,7 @@ def lake_column(
     @cache
     def sample() -> Sample:
         texts = list(dict.fromkeys(values()))
-        return texts, index.looked_up(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
+        return texts, index.token_lookup(np.array([max(1, hash_text(text)) for text in texts], np.uint64))
 
     return QueryColumn(
         *(record["column"], record["type"], record["rows"], record["nulls"], groups, None),
@@ -105,7 +114,7 @@ def lake_column(
 def range_of(record: dict[str, Any], distinct: int) -> ValueRange | None:
     """The whole numbers or days that a column of the lake fills; None for other kinds."""
     low, high = record["minimum"], record["maximum"]
-    if record["type_share"] < _MOSTLY or low is None or high is None:
+    if record["type_share"] < QUERIES.mostly or low is None or high is None:
         return None
     try:
         # Among decimals whole numbers are no rarer than elsewhere: as if all of them were.

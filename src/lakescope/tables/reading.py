@@ -30,9 +30,22 @@ if TYPE_CHECKING:
     from lakescope.engines.joins.inverted import InvertedIndex
     from lakescope.engines.joins.overlaps import OverlapSearch
 
-#: Distinct values of a query column whose text is remembered, to show which match and which do not.
-_TEXTS = 10_000
+
+@dataclass(frozen=True, slots=True)
+class ReadingTuning:
+    """What is remembered of a table that is read as a query."""
+
+    #: Distinct values of a column whose text is remembered, to show which match and which do not. Not measured: a bound
+    #: of memory.
+    texts: int = 10_000
+
+
+READING = ReadingTuning()
+
+
+#: A size that no file reaches: files are read whole.
 _WHOLE = 1 << 62
+#: Seconds of a day.
 _DAY = 86_400.0
 
 
@@ -56,7 +69,7 @@ class _Growing:
         self.tokens.append(tokens)
         self.counts.append(cells.counts.copy())
         self.numbers.append(_whole_numbers(cells))
-        for place in range(min(tokens.size, _TEXTS - len(self.texts))):
+        for place in range(min(tokens.size, READING.texts - len(self.texts))):
             self.texts.setdefault(int(tokens[place]), cells.canonical_at(place).decode("utf-8", "replace"))
 
     def finished(self, name: str, rows: int, search: OverlapSearch, index: InvertedIndex) -> QueryColumn:
@@ -76,7 +89,9 @@ class _Growing:
             group_rows=index.rows_of_groups(groups, tokens, counts),
             whole=whole if whole.size == tokens.size else None,
             popularity=index.popularity(groups),
-            sample=cache(lambda: (list(self.texts.values()), index.looked_up(np.array(list(self.texts), np.uint64)))),
+            sample=cache(
+                lambda: (list(self.texts.values()), index.token_lookup(np.array(list(self.texts), np.uint64)))
+            ),
             sign=lambda: _signed(tokens),
         )
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]]:
-    """A table with plain types, and the hash of the key of each row, in both orders of its columns; 0 where none is."""
+def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
+    """A table with plain types, and the hash of each row's key, for each order of its columns; 0 where none is."""
     import pyarrow as pa
 
     from lakescope.sketches.correlation_kernels import pair_hash
@@ -50,8 +50,7 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, U64, list[U64]
                 mixed = [int(pair_hash(x, y)) if ok else 0 for x, y, ok in zip(a, b, both, strict=True)]
                 into.append(np.array(mixed, np.uint64))
     columns = {name: typed(column, kinds[name]) for name, column in texts.items()}
-    joined = [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
-    return pa.table(columns), joined[0], joined
+    return pa.table(columns), [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
 
 
 def row_hashes(cells: Any) -> U64:

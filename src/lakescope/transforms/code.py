@@ -25,7 +25,7 @@ from lakescope.engines.transforms.steps import (
     Month,
     Run,
     Slice,
-    Split,
+    SplitPiece,
     Step,
 )
 from lakescope.errors import BadRequest
@@ -156,7 +156,7 @@ def _sql_step(step: Step, text: str, dialect: str) -> str:
     def translated(of: str, from_: str, to: str) -> str:
         return f"TRANSLATE({of}, {_literal(from_, dialect)}, {_literal(to, dialect)})"
 
-    if isinstance(step, Split):
+    if isinstance(step, SplitPiece):
         index = step.index + 1 if step.index >= 0 else step.index
         return f"SPLIT_PART({text}, {_literal(step.separator, dialect)}, {index})"
     if isinstance(step, Run):
@@ -366,7 +366,7 @@ def _polars_step(step: Step, text: str) -> str:
         return f"{small}.replace_strict({forms!r}, default=None, return_dtype=pl.String)"
     if isinstance(step, Digits):
         return f"pl.concat_str([pl.lit({_zeros(step)!r}), {text}]).str.extract({_padded(step)!r}, 1)"
-    if isinstance(step, Split):
+    if isinstance(step, SplitPiece):
         return f"{text}.str.split({step.separator!r}).list.get({step.index}, null_on_oob=True)"
     if isinstance(step, Run):
         return f"{text}.str.extract_all({RUNS[step.kind]!r}).list.get({step.index}, null_on_oob=True)"
@@ -468,7 +468,7 @@ def _python_cell(column: str) -> str:
 
 
 def _python_step(step: Step, text: str) -> str:
-    if isinstance(step, Split):
+    if isinstance(step, SplitPiece):
         return f"split({text}, {step.separator!r}, {step.index})"
     if isinstance(step, Run):
         return f"run({text}, {RUNS[step.kind]!r}, {step.index})"

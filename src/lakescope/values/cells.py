@@ -142,7 +142,7 @@ def _ask_reference(cells: Cells, slow: npt.NDArray[np.intp], fallback: str) -> N
 
 
 def _without_nulls(cells: Cells) -> Cells:
-    """The same cells without the null ones, which are only counted."""
+    """Cells without the null ones, which are only counted."""
     from lakescope.values import kernels
 
     arrays = [getattr(cells, name) for name in _PER_CELL]

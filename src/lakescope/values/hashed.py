@@ -19,7 +19,7 @@ from lakescope.values.canonical import Kind, canonical, decode
 from lakescope.values.characters import character_table
 from lakescope.values.hashing import hash_text
 from lakescope.values.text import read_only
-from lakescope.values.typed import Cells, cells, integers
+from lakescope.values.typed import CellSlices, cells, integers
 
 
 def hashes_of(values: Any) -> Iterator[U64]:
@@ -46,7 +46,7 @@ def hash_array(array: Any) -> tuple[U64, npt.NDArray[np.bool_]]:
     return kernels.hash_integers(numbers[0]), numbers[1]
 
 
-def hash_cells(found: Cells, fallback: str = "cp1252") -> tuple[U64, npt.NDArray[np.bool_]]:
+def hash_cells(found: CellSlices, fallback: str = "cp1252") -> tuple[U64, npt.NDArray[np.bool_]]:
     """The hash of every cell, and which of them hold a value."""
     n = found.starts.size
     data = read_only(found.data)

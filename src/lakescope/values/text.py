@@ -16,7 +16,7 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 def read_only(data: npt.NDArray[Item]) -> npt.NDArray[Item]:
-    """The same items as an array that cannot be written to.
+    """A view of an array that cannot be written to.
 
     Buffers of Arrow are read-only, those of files are not; kernels would be compiled once for either.
     """

@@ -31,7 +31,7 @@ _UUID_PLACES = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 _TOO_LONG = "more than 2 GB of text in one cell"
 
 
-class Cells(NamedTuple):
+class CellSlices(NamedTuple):
     """Cells as slices of one buffer, as in :class:`TextColumn`."""
 
     data: npt.NDArray[np.uint8]
@@ -39,7 +39,7 @@ class Cells(NamedTuple):
     ends: npt.NDArray[np.int32]
 
 
-def cells(array: Any) -> Cells:
+def cells(array: Any) -> CellSlices:
     """Text cells of one array."""
     kind = array.type
     if pt.is_null(kind):
@@ -63,7 +63,7 @@ def integers(array: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]] 
     return _fixed(array, kind.to_pandas_dtype()).astype(np.int64), _valid(array)
 
 
-def from_texts(texts: Sequence[bytes | None]) -> Cells:
+def from_texts(texts: Sequence[bytes | None]) -> CellSlices:
     """Cells from byte strings, where None is missing."""
     return _slices(_string_array(texts))
 
@@ -88,8 +88,8 @@ def _is_list(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _all_missing(rows: int) -> Cells:
-    return Cells(np.empty(0, np.uint8), np.zeros(rows, np.int32), np.full(rows, MISSING, np.int32))
+def _all_missing(rows: int) -> CellSlices:
+    return CellSlices(np.empty(0, np.uint8), np.zeros(rows, np.int32), np.full(rows, MISSING, np.int32))
 
 
 def _valid(array: Any) -> npt.NDArray[np.bool_]:
@@ -121,7 +121,7 @@ def _fixed(array: Any, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(buffer, kind, count=len(array), offset=array.offset * kind.itemsize)
 
 
-def _slices(array: Any) -> Cells:
+def _slices(array: Any) -> CellSlices:
     """Cells of a string or binary array, pointing into its own buffer."""
     rows = len(array)
     wide = pt.is_large_string(array.type) or pt.is_large_binary(array.type)
@@ -136,10 +136,10 @@ def _slices(array: Any) -> Cells:
     data = np.frombuffer(data_buffer, np.uint8)[first:last] if last > first else np.empty(0, np.uint8)
     places = (offsets - first).astype(np.int32)
     ends = places[1:] if array.null_count == 0 else np.where(_valid(array), places[1:], np.int32(MISSING))
-    return Cells(data, places[:-1], ends)
+    return CellSlices(data, places[:-1], ends)
 
 
-def _looked_up(values: Cells, indices: Any) -> Cells:
+def _looked_up(values: CellSlices, indices: Any) -> CellSlices:
     """Cells that point into the cells of a dictionary."""
     if len(values.starts) == 0:
         return _all_missing(len(indices))
@@ -147,10 +147,10 @@ def _looked_up(values: Cells, indices: Any) -> Cells:
     places = np.where(valid, _fixed(indices, indices.type.to_pandas_dtype()), 0).astype(np.int64)
     ends = values.ends[places]
     ends[~valid] = MISSING
-    return Cells(values.data, values.starts[places], ends)
+    return CellSlices(values.data, values.starts[places], ends)
 
 
-def _extension_cells(array: Any) -> Cells:
+def _extension_cells(array: Any) -> CellSlices:
     name = array.type.extension_name
     if name == "arrow.uuid":
         return _slices(_uuid_text(array.storage))

@@ -6,7 +6,7 @@ import numpy as np
 
 from lakescope.demo.builder import LakeBuilder
 from lakescope.demo.chance import days_between, decimals, pick
-from lakescope.demo.facts import Fact, Inclusion, Join, ref
+from lakescope.demo.facts import Fact, Join, PlantedInclusion, ref
 from lakescope.demo.frames import blank, frame, joined
 from lakescope.demo.tables.world import COUNTRY_TABLE
 from lakescope.demo.words import trade
@@ -17,10 +17,10 @@ _FILE = "crm/crm.sqlite"
 ACCOUNTS, CONTACTS, DEALS, ACTIVITIES = (f"{_FILE}::{name}" for name in ("accounts", "contacts", "deals", "activities"))
 
 FACTS: tuple[Fact, ...] = (
-    Inclusion(ref(CONTACTS, "company"), ref(ACCOUNTS, "account_no"), "crm", note="names nothing alike"),
-    Inclusion(ref(DEALS, "account_no"), ref(ACCOUNTS, "account_no"), "crm", note="same name"),
-    Inclusion(ref(ACTIVITIES, "who"), ref(CONTACTS, "contact_id"), "crm", note="names nothing alike"),
-    Inclusion(ref(ACTIVITIES, "deal"), ref(DEALS, "deal_id"), "crm", note="nullable"),
+    PlantedInclusion(ref(CONTACTS, "company"), ref(ACCOUNTS, "account_no"), "crm", note="names nothing alike"),
+    PlantedInclusion(ref(DEALS, "account_no"), ref(ACCOUNTS, "account_no"), "crm", note="same name"),
+    PlantedInclusion(ref(ACTIVITIES, "who"), ref(CONTACTS, "contact_id"), "crm", note="names nothing alike"),
+    PlantedInclusion(ref(ACTIVITIES, "deal"), ref(DEALS, "deal_id"), "crm", note="nullable"),
     Join(ref(ACCOUNTS, "country"), ref(COUNTRY_TABLE, "country"), "exact"),
 )
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lakescope.demo.builder import LakeBuilder
 from lakescope.demo.chance import days_between, decimals, pick
-from lakescope.demo.facts import Dependency, Disguised, Fact, ref
+from lakescope.demo.facts import Fact, PlantedDependency, PlantedDisguise, ref
 from lakescope.demo.frames import blank, frame
 from lakescope.demo.tables.places import cities, places
 from lakescope.demo.words.trade import AIRCRAFT, AIRLINES, STREET_KINDS, STREETS
@@ -17,7 +17,7 @@ FLIGHTS, FLIGHTS_CLEAN = "quality/flights.csv", "quality/flights_clean.csv"
 PATIENTS = "quality/patients.csv"
 
 FACTS: tuple[Fact, ...] = (
-    Dependency(
+    PlantedDependency(
         ADDRESSES_CLEAN,
         ADDRESSES,
         (
@@ -31,7 +31,7 @@ FACTS: tuple[Fact, ...] = (
         ),
         "each cell of the right sides missing with 8%",
     ),
-    Dependency(
+    PlantedDependency(
         FLIGHTS_CLEAN,
         FLIGHTS,
         (
@@ -45,10 +45,10 @@ FACTS: tuple[Fact, ...] = (
         ),
         "few rows hold most of the nulls (Pareto)",
     ),
-    Disguised(ref(PATIENTS, "age"), "999", "no age given"),
-    Disguised(ref(PATIENTS, "smoker"), "unknown", "not asked"),
-    Disguised(ref(PATIENTS, "born"), "1900-01-01", "date filled in by the form"),
-    Disguised(ref(PATIENTS, "weight_kg"), "-1", "scale was out of order"),
+    PlantedDisguise(ref(PATIENTS, "age"), "999", "no age given"),
+    PlantedDisguise(ref(PATIENTS, "smoker"), "unknown", "not asked"),
+    PlantedDisguise(ref(PATIENTS, "born"), "1900-01-01", "date filled in by the form"),
+    PlantedDisguise(ref(PATIENTS, "weight_kg"), "-1", "scale was out of order"),
 )
 
 

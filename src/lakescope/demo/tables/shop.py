@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakescope.demo.builder import LakeBuilder, OpenTable
 from lakescope.demo.chance import Rng, days_between, decimals, pick, some
-from lakescope.demo.facts import Fact, Inclusion, Join, ref
+from lakescope.demo.facts import Fact, Join, PlantedInclusion, ref
 from lakescope.demo.formats import Style
 from lakescope.demo.frames import blank, chunks, frame, holes, joined
 from lakescope.demo.tables.places import places
@@ -57,12 +57,14 @@ _N_CUSTOMERS, _N_PRODUCTS, _N_SUPPLIERS, _N_WAREHOUSES, _N_STAFF, _N_PROMOTIONS 
 _FIRST_ORDER = 500_001
 
 
-def _key(child: tuple[str, ...], parent: tuple[str, ...], note: str = "", implied: bool = False) -> Inclusion:
-    return Inclusion(ref(*child), ref(*parent), "shop", implied=implied, note=note)
+def _key(child: tuple[str, ...], parent: tuple[str, ...], note: str = "", implied: bool = False) -> PlantedInclusion:
+    return PlantedInclusion(ref(*child), ref(*parent), "shop", implied=implied, note=note)
 
 
-def _chance(child: tuple[str, ...], parent: tuple[str, ...]) -> Inclusion:
-    return Inclusion(ref(*child), ref(*parent), "shop", genuine=False, note="sequential ids that coincide by chance")
+def _chance(child: tuple[str, ...], parent: tuple[str, ...]) -> PlantedInclusion:
+    return PlantedInclusion(
+        ref(*child), ref(*parent), "shop", genuine=False, note="sequential ids that coincide by chance"
+    )
 
 
 FACTS: tuple[Fact, ...] = (

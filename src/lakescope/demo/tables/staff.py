@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from lakescope.demo.builder import LakeBuilder
 from lakescope.demo.chance import Rng, days_between, decimals, pick, some
-from lakescope.demo.facts import Fact, Inclusion, Join, Transform, ref
+from lakescope.demo.facts import Fact, Join, PlantedInclusion, Transform, ref
 from lakescope.demo.frames import frame, holes
 from lakescope.demo.words.people import FIRST, LAST
 from lakescope.demo.words.trade import DEPARTMENTS, ROLES
@@ -21,9 +21,11 @@ _BOOK = "hr/people.xlsx"
 TRAINING, TRAVEL = f"{_BOOK}::Training", f"{_BOOK}::Travel"
 
 FACTS: tuple[Fact, ...] = (
-    Inclusion(ref(EMPLOYEES, "dept"), ref(DEPARTMENT_TABLE, "department_code"), "hr", note="abbreviated name"),
-    Inclusion(ref(TRAINING, "employee_id"), ref(EMPLOYEES, "employee_id"), "hr", note="sheet of a workbook"),
-    Inclusion(ref(TRAVEL, "traveller"), ref(EMPLOYEES, "employee_id"), "hr", note="sheet of a workbook, other name"),
+    PlantedInclusion(ref(EMPLOYEES, "dept"), ref(DEPARTMENT_TABLE, "department_code"), "hr", note="abbreviated name"),
+    PlantedInclusion(ref(TRAINING, "employee_id"), ref(EMPLOYEES, "employee_id"), "hr", note="sheet of a workbook"),
+    PlantedInclusion(
+        ref(TRAVEL, "traveller"), ref(EMPLOYEES, "employee_id"), "hr", note="sheet of a workbook, other name"
+    ),
     Join(ref(TRAINING, "employee_id"), ref(EMPLOYEES, "employee_id"), "exact"),
     Transform(ref(EMPLOYEES, "full_name"), ref(PAYROLL, "payee"), "name order", "'First Last' -> 'Last, First'"),
     Transform(

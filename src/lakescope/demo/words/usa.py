@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class State(NamedTuple):
+class UsState(NamedTuple):
     """One state; ``zip3`` is the lowest three-digit ZIP prefix used there (leading zeros matter)."""
 
     name: str
@@ -73,12 +73,12 @@ Wyoming|WY|Cheyenne|West|820|Casper,Laramie,Cody
 """
 
 
-def _states() -> tuple[State, ...]:
+def _states() -> tuple[UsState, ...]:
     rows = (line.split("|") for line in _LINES.split("\n") if line)
     return tuple(
-        State(name, code, capital, region, zip3, tuple(cities.split(",")))
+        UsState(name, code, capital, region, zip3, tuple(cities.split(",")))
         for name, code, capital, region, zip3, cities in rows
     )
 
 
-STATES: tuple[State, ...] = _states()
+STATES: tuple[UsState, ...] = _states()

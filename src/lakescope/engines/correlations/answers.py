@@ -1,4 +1,4 @@
-"""What answers say of correlations: the record and the choices, light to import."""
+"""Answers about correlations: their record, and the choices that a question may make. Light to import."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from lakescope.array_types import F64, I32, I64, U64
 from lakescope.engines.correlations import estimators, intervals
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.engines.correlations.estimators import Samples
+from lakescope.engines.correlations.frames import PairCounts
 from lakescope.engines.correlations.keysketches import KeySketches
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.josie import kernels_are_loaded
@@ -30,26 +31,49 @@ from lakescope.results import Results, maker
 from lakescope.sketches.aggregates import AGGREGATES, Aggregate
 from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_cut
 from lakescope.store.index import Index
-from lakescope.tables.keyed import OWN, KeyedQuery, query_of_pair
+from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, query_of_pair
 from lakescope.threads import in_parts
 
 Counts = npt.NDArray[np.signedinteger[Any]]
 
-#: Fewest joined keys that are told of, and those that are worth believing.
-FEWEST, RELIABLE = 5, 20
-#: Pairs whose sketches are joined, at least, and for each that is criteria.
-_JOINED, _JOINED_PER_HIT = 100, 2
+
+@dataclass(frozen=True, slots=True)
+class CorrelationTuning:
+    """How many sketches are looked at and joined, and what is said of a coefficient."""
+
+    #: Fewest joined keys that are told of. Not measured.
+    fewest: int = 5
+    #: Joined keys from which on a coefficient is worth believing: fewer are told as a doubt. Not measured.
+    reliable: int = 20
+    #: Pairs whose sketches are joined, at least. Not measured by itself:
+    #: ``benchmarks/results/correlations.md`` has what is found, and how long it takes, with this many.
+    joined: int = 100
+    #: Pairs whose sketches are joined, for each one that is wanted. Not measured by itself.
+    joined_per_hit: int = 2
+    #: Smallest hashes of the query that find keys of the lake: as many as a sketch holds. Not measured.
+    probes: int = 1024
+    #: Keys of a query up to which its numbers are put in order once, and not in each sample again. Not measured:
+    #: answers do not depend on it.
+    coded: int = 4096
+    #: Excess kurtosis from which on a tail is heavy, so that the coefficient of ranks stands for Pearson's. Not
+    #: measured by itself: ``benchmarks/correlations.py`` measures how often intervals cover with it.
+    kurtosis: float = 10.0
+    #: Share of the squares in one point from which on that point makes most of the spread. Not measured by itself: the
+    #: coverage of intervals is measured with it, as above.
+    one_point: float = 0.2
+    #: Fewest joined keys of which it is said that one point makes most of the spread. Not measured.
+    fewest_for_points: int = 10
+    #: A correlation of which so much is left when a third column is taken out is not explained by it. Not measured.
+    left: float = 0.5
+    #: Weaker correlations need no explanation. Not measured.
+    weak: float = 0.2
+
+
+CORRELATIONS = CorrelationTuning()
+
+
+#: The largest hash: a sketch with this threshold holds all keys.
 _LAST_HASH = np.uint64(2**64 - 1)
-#: Smallest hashes of the query that find keys of the lake.
-_PROBES = 1024
-#: Keys of a query up to which its numbers are put in order once, and not in each sample again.
-_CODED = 4096
-#: Excess kurtosis, or share of the squares in one point, from which on a tail is heavy.
-_KURTOSIS, _ONE_POINT = 10.0, 0.2
-#: A correlation of which so much is left when a third column is taken out is not explained by it.
-_LEFT = 0.5
-#: Weaker correlations need no explanation.
-_WEAK = 0.2
 _SHOWN = (
     "table",
     "key",
@@ -71,7 +95,15 @@ _SHOWN = (
 _correlated = maker(Correlated)
 
 
-class Rows(NamedTuple):
+class ScreenedPairs(NamedTuple):
+    """What the first stage leaves for one order of a query's key: pairs by number, and the score of each."""
+
+    query: KeyedQuery
+    pairs: I64
+    scores: F64
+
+
+class JoinRows(NamedTuple):
     """Rows of the joins of the keys that were seen: all, the sum of the squares of each key's, and the most of one."""
 
     total: I64
@@ -79,17 +111,17 @@ class Rows(NamedTuple):
     most: I64
 
     @classmethod
-    def of(cls, joins: int) -> Rows:
+    def of(cls, joins: int) -> JoinRows:
         """None yet, of so many joins."""
         return cls(np.zeros(joins, np.int64), np.zeros(joins), np.zeros(joins, np.int64))
 
-    def take(self, some: npt.NDArray[np.intp]) -> Rows:
-        """Those of some joins."""
-        return Rows(self.total[some], self.squares[some], self.most[some])
+    def take(self, some: npt.NDArray[np.intp]) -> JoinRows:
+        """The rows of some of the joins."""
+        return JoinRows(self.total[some], self.squares[some], self.most[some])
 
 
 @dataclass(slots=True)
-class _Joined:
+class _JoinedSketches:
     """Sketches joined with the query: numbers of the pairs, their samples, what is known of each join.
 
     ``share`` of all hashes were compared: of the query's keys ``counted``, of which ``common`` were found.
@@ -101,7 +133,7 @@ class _Joined:
     share: F64
     counted: I64
     common: I64
-    rows: Rows
+    rows: JoinRows
 
     @property
     def keys(self) -> F64:
@@ -189,10 +221,10 @@ class CorrelationSearch:
     def _hits(self, hashes: U64, least: int) -> npt.NDArray[np.bool_]:
         """Which sets hold so many of the smallest hashes: no fewer than their sketches do."""
         found = np.zeros(self._inverted.count, np.bool_)
-        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[:_PROBES]), least).sets] = True
+        found[self._overlaps.at_least(self._overlaps.query(np.sort(hashes)[: CORRELATIONS.probes]), least).sets] = True
         return found
 
-    def _framed(self, retrieval: Retrieval) -> bool:
+    def _counts_by_frames(self, retrieval: Retrieval) -> bool:
         """Whether pairs are counted by frames, which need not be told the keys that share values with a query."""
         return retrieval == "z" and kernels_are_loaded()
 
@@ -204,7 +236,7 @@ class CorrelationSearch:
         if len(query.key) == 1:
             if framed:
                 return [(query, None)]
-            keys = self._key_of_set[self._hits(query.hashes, FEWEST)]
+            keys = self._key_of_set[self._hits(query.hashes, CORRELATIONS.fewest)]
             return [(query, np.sort(keys[keys >= 0]))]
         pairs = self._pairs_of_columns
         if not query.parts:
@@ -215,15 +247,15 @@ class CorrelationSearch:
             found.append((query.swapped, pairs[right[pairs[:, 1]] & left[pairs[:, 2]], 0]))
         return found
 
-    def counted(
-        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
-    ) -> tuple[I64, Counts, Counts]:
-        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it.
+    def count_pairs(
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
+    ) -> PairCounts:
+        """The pairs of some keys that share enough with a query, and how often each goes with it.
 
-        Those of the table ``own`` are left out. No keys stand for all of one column, if they are counted by frames.
+        Those of the table ``excluded_table`` are left out. No keys stand for all of one column, if frames count them.
         """
-        number = self.sketches.table_number(own)
-        if self._framed(retrieval):
+        number = self.sketches.table_number(excluded_table)
+        if self._counts_by_frames(retrieval):
             allowed = self._single
             if keys is not None:
                 allowed = np.zeros(self.sketches.count, np.uint8)
@@ -232,13 +264,13 @@ class CorrelationSearch:
                 allowed = allowed * (self.sketches.table_numbers != number)
             above, below = _query_sides(values, retrieval)
             signs = above + 2 * below.astype(np.uint8)
-            return self.sketches.frames.counted(hashes, signs, allowed, FEWEST)
+            return self.sketches.frames.count_pairs(hashes, signs, allowed, CORRELATIONS.fewest)
         if keys is None:
             keys = np.flatnonzero(self._single)
         keys = keys[self.sketches.table_numbers[keys] != number]
         same, other = self.quadrants(hashes, values, keys, retrieval)
-        enough = same + other >= FEWEST
-        return self.sketches.pairs_of(keys)[enough], same[enough], other[enough]
+        enough = same + other >= CORRELATIONS.fewest
+        return PairCounts(self.sketches.pairs_of(keys)[enough], same[enough], other[enough])
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys, which are in order, goes with a query and how often against it."""
@@ -278,7 +310,7 @@ class CorrelationSearch:
         same: I64,
         other: I64,
     ) -> None:
-        """The same by numpy alone."""
+        """Count, by numpy alone, how often the pairs of a key go with a query and how often against it."""
         theirs = self.sketches.hashes_of(key)
         common, mine, at = np.intersect1d(hashes, theirs, assume_unique=True, return_indices=True)
         if not common.size:
@@ -292,20 +324,21 @@ class CorrelationSearch:
             same[place] = int((above[mine] & up).sum() + (below[mine] & down).sum())
             other[place] = int((above[mine] & down).sum() + (below[mine] & up).sum())
 
-    def screened(
-        self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None
-    ) -> list[tuple[KeyedQuery, I64, F64]]:
+    def screen(
+        self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
+    ) -> list[ScreenedPairs]:
         """The first stage: pairs that share enough keys with the query (or with its key swapped), and their scores."""
-        found: list[tuple[KeyedQuery, I64, F64]] = []
-        for variant, keys in self._candidates(query, framed=self._framed(criteria.retrieval)):
-            probes = variant.hashes[:_PROBES], variant.values[:_PROBES]
-            pairs, same, other = self.counted(*probes, keys, criteria.retrieval, own)
-            found.append((variant, pairs, _first_score(same, other, criteria, variant)))
+        found: list[ScreenedPairs] = []
+        for variant, keys in self._candidates(query, framed=self._counts_by_frames(criteria.retrieval)):
+            probes = variant.hashes[: CORRELATIONS.probes], variant.values[: CORRELATIONS.probes]
+            counts = self.count_pairs(*probes, keys, criteria.retrieval, excluded_table)
+            scores = _first_score(counts.same, counts.other, criteria, variant)
+            found.append(ScreenedPairs(variant, counts.pairs, scores))
         return found
 
     # --- second stage -------------------------------------------------------------------------------------------------
 
-    def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _Joined:
+    def join(self, query: KeyedQuery, pairs: I64, aggregate: str) -> _JoinedSketches:
         """Join the sketches of some pairs with the query."""
         owners = self.sketches.owners[pairs]
         bounds = np.minimum(query.threshold, self.sketches.thresholds[owners])
@@ -314,11 +347,11 @@ class CorrelationSearch:
         samples, places, common, rows = join(query, pairs, bounds, aggregate)
         counted = np.searchsorted(query.hashes, bounds, "right")
         given = {name: np.where(samples.present, numbers[places], np.nan) for name, numbers in query.given.items()}
-        return _Joined(pairs, samples, given, share, counted, common, rows)
+        return _JoinedSketches(pairs, samples, given, share, counted, common, rows)
 
     def _join_compiled(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, Rows]:
+    ) -> tuple[Samples, I32, I64, JoinRows]:
         from lakescope.engines.correlations import sample_kernels
 
         sketches = self.sketches
@@ -333,19 +366,19 @@ class CorrelationSearch:
         samples = Samples(x, y, n)
         if aggregate == "count":
             y[samples.present & (sketches.aggregates[pairs] == 1)[:, None]] = 1.0
-        if within <= _CODED:
+        if within <= CORRELATIONS.coded:
             codes = np.empty(within, np.int32)
             sample_kernels.coded(asked[1], np.argsort(asked[1]), codes)
             samples = Samples(x, y, n, places, codes)
-        return samples, places, common, Rows(*rows)
+        return samples, places, common, JoinRows(*rows)
 
     def _join_plainly(
         self, query: KeyedQuery, pairs: I64, bounds: U64, aggregate: str
-    ) -> tuple[Samples, I32, I64, Rows]:
-        """The same by numpy alone."""
+    ) -> tuple[Samples, I32, I64, JoinRows]:
+        """Join the sketches of some pairs with a query by numpy alone."""
         met: dict[int, tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]] = {}
         samples, chosen = [], []
-        common, rows = np.zeros(pairs.size, np.int64), Rows.of(pairs.size)
+        common, rows = np.zeros(pairs.size, np.int64), JoinRows.of(pairs.size)
         for at, pair in enumerate(pairs.tolist()):
             owner = int(self.sketches.owners[pair])
             if owner not in met:
@@ -388,25 +421,27 @@ class CorrelationSearch:
                         return max(zip(variants, joined, strict=True), key=lambda each: int(each[1].n[0]))
         raise BadRequest(f"{found.table} has no sketch of {found.column!r} by {found.key!r}", hint="ask again")
 
-    def search(self, query: KeyedQuery, criteria: CorrelationCriteria, own: str | None = None) -> Results[Correlated]:
+    def search(
+        self, query: KeyedQuery, criteria: CorrelationCriteria, excluded_table: str | None = None
+    ) -> Results[Correlated]:
         """The columns that correlate best with the query."""
         usable = np.isfinite(query.values)
-        if usable.sum() < FEWEST or query.values[usable].min() == query.values[usable].max():
+        if usable.sum() < CORRELATIONS.fewest or query.values[usable].min() == query.values[usable].max():
             return self._nothing(_why_nothing(query))
-        found = self.screened(query, criteria, own)
-        looked_at = sum(int(pairs.size) for _, pairs, _ in found)
-        chosen = _best(found, max(_JOINED, _JOINED_PER_HIT * criteria.k))
+        found = self.screen(query, criteria, excluded_table)
+        looked_at = sum(int(each.pairs.size) for each in found)
+        chosen = _best_pairs(found, max(CORRELATIONS.joined, CORRELATIONS.joined_per_hit * criteria.k))
         records: list[Correlated] = []
         for variant, pairs in chosen:
             if pairs.size:
-                records += self._judged(variant, self.join(variant, pairs, criteria.aggregate), criteria, looked_at)
+                records += self._records_of(variant, self.join(variant, pairs, criteria.aggregate), criteria, looked_at)
         if any(one.score <= next_one.score for one, next_one in pairwise(records)):
             records.sort(key=lambda each: (-each.score, -abs(each.correlation), -each.sample, each.table, each.column))
         # What is left without a column that was named is what was asked for.
         shown = _SHOWN if criteria.given is None else (*_SHOWN[:6], "partial", *_SHOWN[6:])
         info = {"looked_at": looked_at, "joined": sum(int(pairs.size) for _, pairs in chosen)}
         if not looked_at:
-            note = f"no sketch of the lake shares {FEWEST} keys with {' and '.join(query.key)!r}"
+            note = f"no sketch of the lake shares {CORRELATIONS.fewest} keys with {' and '.join(query.key)!r}"
             return Results(Correlated, [], shown=_SHOWN, notes=[note], info=info)
         notes = []
         false = sum(each.q for each in records[: criteria.k])
@@ -417,8 +452,8 @@ class CorrelationSearch:
     def _nothing(self, why: str) -> Results[Correlated]:
         return Results(Correlated, [], shown=_SHOWN, notes=[why], info={"looked_at": 0, "joined": 0})
 
-    def _judged(
-        self, query: KeyedQuery, joined: _Joined, criteria: CorrelationCriteria, looked_at: int
+    def _records_of(
+        self, query: KeyedQuery, joined: _JoinedSketches, criteria: CorrelationCriteria, looked_at: int
     ) -> list[Correlated]:
         """Records of the best of the pairs that were joined."""
         samples = joined.samples
@@ -428,7 +463,7 @@ class CorrelationSearch:
         q = intervals.q_values(p, looked_at)
         risk = _scores(samples, estimates, criteria.rank)
         weighted = _weighted(joined.containment, risk, criteria)
-        known = np.flatnonzero((samples.n >= FEWEST) & ~np.isnan(r))
+        known = np.flatnonzero((samples.n >= CORRELATIONS.fewest) & ~np.isnan(r))
         # Of equal ones the first by name, whichever segments they lie in.
         tables = self.sketches.table_numbers[self.sketches.owners[joined.pairs[known]]]
         order = np.lexsort((tables, -samples.n[known], -np.abs(r[known]), -weighted[known]))
@@ -440,9 +475,11 @@ class CorrelationSearch:
         what = repr(criteria.given) if criteria.given else f"a trend in {query.key[0]!r}"
         told = [
             (*reasons, f"{what} explains most of it: {left:+.2f} is left")
-            if left is not None and abs(left) < _LEFT * abs(coefficient) and abs(coefficient) > _WEAK
+            if left is not None
+            and abs(left) < CORRELATIONS.left * abs(coefficient)
+            and abs(coefficient) > CORRELATIONS.weak
             else reasons
-            for reasons, coefficient, left in zip(estimates.told(shown), r[shown].tolist(), partials, strict=True)
+            for reasons, coefficient, left in zip(estimates.reasons_of(shown), r[shown].tolist(), partials, strict=True)
         ]
         sketches = self.sketches
         owners = sketches.owners[joined.pairs[shown]].tolist()
@@ -467,9 +504,11 @@ class CorrelationSearch:
         return list(map(_correlated, *fields))
 
     @staticmethod
-    def _partials(joined: _Joined, rows: npt.NDArray[np.intp], criteria: CorrelationCriteria) -> Sequence[float | None]:
-        """What is left of each correlation without a column that was named, or the trend of the key."""
-        numbers = joined.given.get(OWN if criteria.given is None else criteria.given)
+    def _partials(
+        joined: _JoinedSketches, rows: npt.NDArray[np.intp], criteria: CorrelationCriteria
+    ) -> Sequence[float | None]:
+        """Partial correlations: without a column that was named, or without the trend of the key."""
+        numbers = joined.given.get(KEY_ITSELF if criteria.given is None else criteria.given)
         if numbers is None:
             return [None] * rows.size
         samples = joined.samples.take(rows)
@@ -477,7 +516,7 @@ class CorrelationSearch:
         return [None if np.isnan(each) else float(each) for each in found.tolist()]
 
 
-def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
+def _sizes(joined: _JoinedSketches, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
     """Rows of some joins and the share of the query's keys in them, each with its limits."""
     share = joined.share[shown]
     rows = joined.rows.take(shown)
@@ -486,19 +525,19 @@ def _sizes(joined: _Joined, shown: npt.NDArray[np.intp]) -> tuple[F64, ...]:
 
         found = sample_kernels.join_sizes(*rows, joined.common[shown], joined.counted[shown], share, intervals.Z)
         return tuple(found)
-    few, many = intervals.of_total(*rows, share)
-    least, most = intervals.of_share(joined.common[shown], joined.counted[shown], share)
+    few, many = intervals.total_limits(*rows, share)
+    least, most = intervals.share_limits(joined.common[shown], joined.counted[shown], share)
     return np.round(rows.total / share), np.floor(few), np.ceil(many), joined.containment[shown], least, most
 
 
-def _best(found: Sequence[tuple[KeyedQuery, I64, F64]], wanted: int) -> list[tuple[KeyedQuery, I64]]:
+def _best_pairs(found: Sequence[ScreenedPairs], wanted: int) -> list[tuple[KeyedQuery, I64]]:
     """The most promising pairs of all variants together, in order."""
-    every = np.concatenate([score for _, _, score in found])
+    every = np.concatenate([each.scores for each in found])
     least = np.partition(every, every.size - wanted)[every.size - wanted] if every.size > wanted else -np.inf
-    return [(variant, np.sort(pairs[score >= least])) for variant, pairs, score in found]
+    return [(each.query, np.sort(each.pairs[each.scores >= least])) for each in found]
 
 
-def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
+def verify_by_join(query: KeyedQuery, place: str, found: Correlated) -> Correlated:
     """A find with the coefficient and the rows of the real join of a query with its table, which is read."""
     from lakescope.tables.keyed import read_keyed
 
@@ -516,8 +555,8 @@ def really_joined(query: KeyedQuery, place: str, found: Correlated) -> Correlate
 
 def _why_nothing(query: KeyedQuery) -> str:
     filled = query.values[np.isfinite(query.values)]
-    if filled.size < FEWEST:
-        return f"{query.target!r} has a number for {filled.size} keys only: at least {FEWEST} are needed"
+    if filled.size < CORRELATIONS.fewest:
+        return f"{query.target!r} has a number for {filled.size} keys only: at least {CORRELATIONS.fewest} are needed"
     return f"{query.target!r} is the same for every key: nothing can correlate with it"
 
 
@@ -535,7 +574,7 @@ def _query_sides(values: F64, retrieval: Retrieval) -> tuple[npt.NDArray[np.bool
 
 
 def _first_score(same: Counts, other: Counts, criteria: CorrelationCriteria, query: KeyedQuery) -> F64:
-    """What pairs are chosen by: how surely they go together, the larger side (the paper's QCR), or overlap (CSK)."""
+    """The score that pairs are chosen by: how surely they go together, the larger side (QCR), or overlap (CSK)."""
     if criteria.retrieval == "z" and not criteria.weight_join and kernels_are_loaded():
         from lakescope.engines.correlations import frame_kernels
 
@@ -551,7 +590,7 @@ def _first_score(same: Counts, other: Counts, criteria: CorrelationCriteria, que
         return z
     # Agreement of signs as a coefficient of normal data: r = sin(pi / 2 * qcr).
     r = np.sin(np.pi / 2 * np.abs(same - other) / np.maximum(together, 1))
-    return _weighted(together / max(1, min(query.size, _PROBES)), r * z / (1 + z), criteria)
+    return _weighted(together / max(1, min(query.size, CORRELATIONS.probes)), r * z / (1 + z), criteria)
 
 
 def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
@@ -561,7 +600,7 @@ def heavy_tailed(samples: Samples) -> npt.NDArray[np.bool_]:
 
 
 def scores(samples: Samples, keys: F64, rank: CorrelationRank) -> F64:
-    """What samples are ranked by; ``keys`` are those of their whole joins."""
+    """The scores samples are ranked by; ``keys`` are those of their whole joins."""
     return _scores(samples, _estimated(samples, keys, "pearson"), rank)
 
 
@@ -569,9 +608,9 @@ def _heavy(samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool
     """Samples of which a column has a heavy tail, and those in which one point makes a fifth of the spread."""
     n = np.maximum(samples.n, 1)
     with np.errstate(invalid="ignore"):
-        tails = samples.moments.fourth - 3 > _KURTOSIS
-        points = samples.moments.most > np.maximum(_ONE_POINT, 5 / n)
-    return tails & (samples.n >= RELIABLE), points & (samples.n >= 10)
+        tails = samples.moments.fourth - 3 > CORRELATIONS.kurtosis
+        points = samples.moments.most > np.maximum(CORRELATIONS.one_point, 5 / n)
+    return tails & (samples.n >= CORRELATIONS.reliable), points & (samples.n >= CORRELATIONS.fewest_for_points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -598,15 +637,15 @@ class _Estimates:
         """Where the coefficient is that of ranks."""
         return (self.tails | self.points) | (self.measure == "spearman")
 
-    def told(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
-        """What is to be said of some coefficients."""
+    def reasons_of(self, shown: npt.NDArray[np.intp]) -> list[tuple[str, ...]]:
+        """Reasons to doubt some coefficients, or to take another one."""
         found = []
         for tail, point, n in zip(*(each[shown].tolist() for each in (self.tails, self.points, self.n)), strict=True):
             reasons: tuple[str, ...] = ()
             if tail or point:
                 what = "a heavy tail" if tail else "one point makes most of the spread"
                 reasons = (f"{what}: the coefficient is that of ranks",)
-            found.append((*reasons, f"only {n} keys in common") if n < RELIABLE else reasons)
+            found.append((*reasons, f"only {n} keys in common") if n < CORRELATIONS.reliable else reasons)
         return found
 
 
@@ -628,7 +667,7 @@ def _estimated(samples: Samples, keys: F64, measure: Measure) -> _Estimates:
         error = 1 / np.sqrt(np.maximum(n, 1))
     else:
         error = intervals.rank_error(samples, r)
-    shrunk = intervals.finite(n, keys)
+    shrunk = intervals.shrinkage(n, keys)
     asked = np.full(n.size, np.inf)
     if measure == "pearson":
         tails, points = _heavy(samples)
@@ -650,7 +689,7 @@ def _estimated(samples: Samples, keys: F64, measure: Measure) -> _Estimates:
 
 
 def _scores(samples: Samples, estimates: _Estimates, rank: CorrelationRank) -> F64:
-    """What candidates are ranked by: the paper's scores, or how strong a correlation is at least (2.7)."""
+    """The scores candidates are ranked by: the paper's, or how strong a correlation is at least (2.7)."""
     size = np.abs(np.nan_to_num(estimates.r))
     if rank == "lower":
         return estimates.floor + 1e-6 * size

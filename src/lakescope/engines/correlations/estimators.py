@@ -19,13 +19,23 @@ from lakescope.engines.correlations.answers import Measure
 from lakescope.engines.joins.josie import kernels_are_loaded
 from lakescope.sketches.quadrants import balanced_cut
 
-#: Re-samples of the bootstrap, and its seed: the same question gets the same answer.
-RESAMPLES = 599
-_SEED = 599
-#: A column whose spread is this small beside its size is constant.
-_CONSTANT = 1e-12
-#: Values of a sample up to which ranks are counted rather than sorted.
-_COUNTED = 48
+
+@dataclass(frozen=True, slots=True)
+class EstimatorTuning:
+    """How coefficients are computed."""
+
+    #: Re-samples of the bootstrap: those of the paper, by which the order statistics of its interval are given.
+    resamples: int = 599
+    #: Seed of the bootstrap: the same question gets the same answer. Any number would do.
+    seed: int = 599
+    #: A column whose spread is this small beside its size is constant. Not measured: some thousand roundings of a
+    #: double.
+    constant: float = 1e-12
+    #: Values of a sample up to which ranks are counted rather than sorted. Not measured: answers do not depend on it.
+    counted: int = 48
+
+
+ESTIMATION = EstimatorTuning()
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,7 @@ class Samples:
 
     @functools.cached_property
     def ranked(self) -> Samples:
-        """The same samples with ranks for values."""
+        """These samples with ranks for values."""
         if self.codes is None or self.places is None or not kernels_are_loaded():
             return _transformed(self, lambda values: ranks(values, self.n))
         from lakescope.engines.correlations import sample_kernels
@@ -87,18 +97,22 @@ class Samples:
         from lakescope.engines.correlations import sample_kernels
 
         found = np.empty(self.n.size)
-        sample_kernels.pearson(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        sample_kernels.pearson(
+            np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, ESTIMATION.constant, found
+        )
         return found
 
     @functools.cached_property
     def moments(self) -> Moments:
-        """What coefficients, errors and doubts rest on."""
+        """The moments that coefficients, their errors and their doubts rest on."""
         if not kernels_are_loaded():
             return _moments_plainly(self)
         from lakescope.engines.correlations import sample_kernels
 
         found = np.empty((self.n.size, 4))
-        sample_kernels.moments(np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, _CONSTANT, found)
+        sample_kernels.moments(
+            np.ascontiguousarray(self.x), np.ascontiguousarray(self.y), self.n, ESTIMATION.constant, found
+        )
         return Moments(*found.T)
 
 
@@ -117,7 +131,7 @@ class Moments:
 
 
 def _moments_plainly(samples: Samples) -> Moments:
-    """The same by numpy alone."""
+    """Moments of samples by numpy alone: what the kernel answers before it is loaded."""
     x, y = samples.standard
     n = samples.n
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -137,7 +151,7 @@ def _standardised(values: F64, present: Bools, n: I64) -> F64:
         scaled = np.where(present, values / np.where(largest > 0, largest, 1.0), 0.0)
         centred = np.where(present, scaled - scaled.sum(axis=1, keepdims=True) / count, 0.0)
         spread = np.sqrt((centred**2).sum(axis=1, keepdims=True) / count)
-        return np.where(spread > _CONSTANT, centred / spread, np.nan * centred)
+        return np.where(spread > ESTIMATION.constant, centred / spread, np.nan * centred)
 
 
 def pearson(samples: Samples) -> F64:
@@ -170,8 +184,8 @@ def _ranks_compiled(values: F64, n: I64) -> F64:
     from lakescope.engines.correlations import sample_kernels
 
     found = np.empty(values.shape)
-    sample_kernels.counted_ranks(values, n, _COUNTED, found)
-    rows = np.flatnonzero(n > _COUNTED)
+    sample_kernels.counted_ranks(values, n, ESTIMATION.counted, found)
+    rows = np.flatnonzero(n > ESTIMATION.counted)
     if rows.size:
         keys, low = sample_kernels.sort_keys(values, n, rows)
         keys.sort(axis=1)
@@ -189,8 +203,8 @@ def spearman(samples: Samples) -> F64:
     return np.where(samples.n > 1, samples.ranked.r, np.nan)
 
 
-def scored(samples: Samples) -> Samples:
-    """The same samples with normal scores for values (rankit)."""
+def normal_scores(samples: Samples) -> Samples:
+    """Samples with normal scores (rankit) for values."""
     n = np.maximum(samples.n, 1)[:, None]
 
     def scores(values: F64) -> F64:
@@ -202,7 +216,7 @@ def scored(samples: Samples) -> Samples:
 
 def rin(samples: Samples) -> F64:
     """The coefficient of rank-based normal scores."""
-    return pearson(scored(samples))
+    return pearson(normal_scores(samples))
 
 
 def qn(samples: Samples) -> F64:
@@ -240,11 +254,11 @@ def qn_scale(values: F64) -> float:
 @functools.lru_cache(maxsize=64)
 def _resample_weights(n: int, resamples: int) -> F64:
     """How often each of ``n`` rows is drawn in each re-sample: the same for all samples of this size."""
-    dice = np.random.default_rng([_SEED, n])
+    dice = np.random.default_rng([ESTIMATION.seed, n])
     return dice.multinomial(n, np.full(n, 1 / n), resamples).astype(np.float64)
 
 
-def bootstrap(samples: Samples, resamples: int = RESAMPLES) -> F64:
+def bootstrap(samples: Samples, resamples: int = ESTIMATION.resamples) -> F64:
     """Pearson's r of re-samples, in order; a constant re-sample counts as 0 (PM1)."""
     found = np.zeros((samples.n.size, resamples))
     x, y = samples.standard

@@ -6,6 +6,7 @@ there. A query is laid over a frame once, and then compared with every sketch of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,32 @@ from numba.extending import intrinsic
 from lakescope.engines.joins.kernels import _prefetch, _u64
 from lakescope.sketches.quadrants import ABOVE, PRESENT
 
-#: Smallest hashes of a key by which its frame is found, and one of how many of them must be there.
-_VOTES, _AGREE = 32, 8
-#: Places of a frame that a sketch may need for each of its hashes, and some more: it is as long in memory.
-_ROOM, _MORE = 4, 64
-#: Pairs whose words lie side by side, at most: those that are compared at once.
-BLOCK = 256
+
+@dataclass(frozen=True, slots=True)
+class FrameTuning:
+    """Which sketches lie on one frame, and how words of pairs lie in memory. Answers do not depend on it.
+
+    ``benchmarks/results/correlations.md`` has how long questions take with all of it; no record compares other values.
+    """
+
+    #: Smallest hashes of a key by which its frame is found. Not measured by itself.
+    votes: int = 32
+    #: One of so many of these hashes must be on the frame. Not measured by itself.
+    agree: int = 8
+    #: Places of a frame that a sketch may need for each of its hashes: it is as long in memory. Not measured by itself.
+    room: int = 4
+    #: Places of a frame that a sketch may need beyond these. Not measured by itself.
+    more: int = 64
+    #: Pairs whose words lie side by side, at most: those that are compared at once. Not measured by itself.
+    block: int = 256
+
+
+FRAMES = FrameTuning()
+
+# Kernels take numbers of their module for constants, which they are compiled with; the fields above say what each is.
+_VOTES, _AGREE, _ROOM, _MORE, BLOCK = FRAMES.votes, FRAMES.agree, FRAMES.room, FRAMES.more, FRAMES.block
+
+
 #: A key whose sketch is on no frame (yet).
 NOWHERE = -1
 
@@ -307,7 +328,7 @@ def _count(at, count, width, words, offset, above, there, shared, differ):
 
 @njit(nogil=True, cache=True)
 def _compare_alone(key, offset, used, above, there, sketched, least, out, n):
-    """The same of a key that is alone on its frame: the places of the frame are those of the sketch."""
+    """Compare a query with a key that is alone on its frame: the places of the frame are those of the sketch."""
     pairs, sides, sizes = sketched
     own = (sizes[key] + 63) >> 6
     for pair in range(pairs[key], pairs[key + 1]):

@@ -8,9 +8,11 @@ own: the words of its sketch as they are on disk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lakescope.array_types import I32, I64, U8, U32, U64
 from lakescope.once import once
@@ -21,8 +23,24 @@ if TYPE_CHECKING:
     from lakescope.engines.correlations.keysketches import KeySketches, NumberedHashes
 
 
-#: How often keys that do not fit on a frame are put on others; what is left then is alone.
-_ROUNDS = 3
+@dataclass(frozen=True, slots=True)
+class FrameAssignment:
+    """How keys are put on frames."""
+
+    #: How often keys that do not fit on a frame are put on others; what is left then is alone. Not measured: answers do
+    #: not depend on it.
+    rounds: int = 3
+
+
+ASSIGNMENT = FrameAssignment()
+
+
+class PairCounts(NamedTuple):
+    """Pairs by number, how often each is on the same side as a query, and how often on the other."""
+
+    pairs: I64
+    same: npt.NDArray[np.signedinteger[Any]]
+    other: npt.NDArray[np.signedinteger[Any]]
 
 
 class Frames:
@@ -43,13 +61,13 @@ class Frames:
         single = members[counts[frame_of[members]] == 1]
         self._alone[frame_of[single]] = single
         self._sketched = sketches.pair_starts, sketches.sides, sketches.sizes
-        self._blocks = _Blocks(sketches, frame_of, widths, counts)
+        self._blocks = _FrameBlocks(sketches, frame_of, widths, counts)
         self._hashes: U64 = np.repeat(numbered.known, used)
         entries = np.cumsum(used) - used
         self._frames, self._spots = np.empty(self._hashes.size, np.int32), np.empty(self._hashes.size, np.int32)
         kernels.lay_out(
             *(*of_keys, entries, self._frames, self._spots, sketches.pair_starts, sketches.sides),
-            *self._blocks.filled(),
+            *self._blocks.arrays_to_fill(),
         )
         # A few hashes for each place of the directory, so that it is small: memory is what looking up waits for.
         bits = max(1, self._hashes.size.bit_length() - 2)
@@ -68,8 +86,8 @@ class Frames:
         every = *vars(self).values(), *vars(self._blocks).values()
         return sum(each.nbytes for each in every if isinstance(each, np.ndarray))
 
-    def counted(self, hashes: U64, signs: U8, allowed: U8, least: int) -> tuple[I64, I32, I32]:
-        """Pairs with enough values on a side where a query has one: their numbers, how often the same, how often not.
+    def count_pairs(self, hashes: U64, signs: U8, allowed: U8, least: int) -> PairCounts:
+        """Pairs with enough values on a side where a query has one, and how often they are on the same.
 
         ``signs`` says of every value of the query whether it is above its cut (1), below (2) or neither. Only keys
         that are ``allowed`` are looked at.
@@ -87,7 +105,7 @@ class Frames:
         found: dict[int, int] = {}
 
         def compare(begin: int, end: int) -> None:
-            given = tuple(listed), tuple(laid), stored.compared, self._sketched, allowed, least, out
+            given = tuple(listed), tuple(laid), stored.arrays_to_compare, self._sketched, allowed, least, out
             found[begin] = kernels.compare(begin, end, *given)
 
         # Eight words take about a step's time.
@@ -95,12 +113,13 @@ class Frames:
         parts = [(int(firsts[begin]), n) for begin, n in sorted(found.items())]
         if len(parts) == 1:
             begin, n = parts[0]
-            return out[0][begin : begin + n], out[1][begin : begin + n], out[2][begin : begin + n]
-        kept = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in parts)])
-        return out[0][kept], out[1][kept], out[2][kept]
+            some: slice | I64 = slice(begin, begin + n)
+        else:
+            some = np.concatenate([np.empty(0, np.int64), *(begin + np.arange(n) for begin, n in parts)])
+        return PairCounts(out[0][some], out[1][some], out[2][some])
 
 
-class _Blocks:
+class _FrameBlocks:
     """Pairs whose words lie side by side: those on the same frame, as long as each other, a block for so many.
 
     A pair has a slot. ``bounds`` says which blocks are each frame's.
@@ -127,15 +146,15 @@ class _Blocks:
         self._slots: I64 = np.full(sketches.count, kernels.NOWHERE, np.int64)
         self._slots[keys] = np.cumsum(pairs) - pairs
 
-    def filled(self) -> tuple[I64, tuple[I64, I64, I64, I64], U64]:
-        """What is needed to fill them, once: the first slot of every key, the block of every slot, the blocks."""
+    def arrays_to_fill(self) -> tuple[I64, tuple[I64, I64, I64, I64], U64]:
+        """The arrays that filling the blocks takes, once: each key's first slot, each slot's block, the blocks."""
         slots, self._slots = self._slots, np.empty(0, np.int64)
         of_slot = np.repeat(np.arange(self.counts.size), self.counts)
         return slots, (of_slot, self.firsts, self.counts, self.begins), self.words
 
     @once
-    def compared(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
-        """What is needed to compare them with a query."""
+    def arrays_to_compare(self) -> tuple[I32, I32, I64, I64, I64, I64, U64]:
+        """The arrays that comparing the blocks with a query takes."""
         return self.pairs, self.keys, self.firsts, self.counts, self.begins, self.widths, self.words
 
 
@@ -147,7 +166,7 @@ def _assigned(numbers: U32, starts: I64, places: I32, room: U32) -> I64:
     claimed = np.empty(places.size, np.int32)
     left = np.flatnonzero(np.diff(starts) > 0)
     made = 0
-    for _ in range(_ROUNDS):
+    for _ in range(ASSIGNMENT.rounds):
         claimed[:] = kernels.NOWHERE
         before = made
         made = int(kernels.assign(left, numbers, starts, claimed, frame_of, made))

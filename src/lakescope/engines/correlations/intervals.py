@@ -1,4 +1,4 @@
-"""Intervals of a coefficient of correlation: of the papers, and those that keep what they promise (spec 2.6).
+"""Intervals of a coefficient of correlation that keep what they promise (spec 2.6).
 
 Every interval is one of the coefficient of the whole join, of which the sample is a part: ``share`` of the rows were
 seen, and nothing is uncertain about a join that was seen whole.
@@ -11,17 +11,18 @@ import math
 import numpy as np
 
 from lakescope.array_types import F64, I64
-from lakescope.engines.correlations.estimators import RESAMPLES, Samples, bootstrap, normal_cdf, scored
+from lakescope.engines.correlations.estimators import ESTIMATION, Samples, bootstrap, normal_cdf, normal_scores
 
-#: Default level: 95% intervals.
+#: Level of all intervals: 95%, by convention.
 ALPHA = 0.05
+#: The point of the normal distribution that belongs to it.
 Z = 1.959963984540054
 #: Order statistics of 599 re-samples that bound the interval, by size of the sample (Wilcox 1996).
 _PM1 = ((40, 7, 593), (80, 8, 592), (180, 11, 588), (250, 14, 585), (1 << 60, 15, 584))
 
 
-def finite(n: I64, rows: F64) -> F64:
-    """What sampling without replacement leaves of a standard error: 0 if all rows were seen."""
+def shrinkage(n: I64, rows: F64) -> F64:
+    """The factor by which sampling without replacement shrinks a standard error: 0 if all rows were seen."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.sqrt(np.clip(1 - n / np.maximum(rows, 1.0), 0.0, 1.0))
 
@@ -51,24 +52,9 @@ def z_error(samples: Samples, r: F64) -> F64:
     return np.fmax(fisher_error(samples.n), adf_error(samples, r))
 
 
-def fisher(r: F64, n: I64, rows: F64) -> tuple[F64, F64]:
-    """Fisher's interval."""
-    return limits(r, fisher_error(n) * finite(n, rows))
-
-
-def default(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
-    """The interval shown with Pearson's r."""
-    return limits(r, z_error(samples, r) * finite(samples.n, rows))
-
-
 def bonett_wright_error(r: F64, n: I64) -> F64:
     """The standard error of z of Spearman's coefficient."""
     return np.sqrt(1 + r**2 / 2) * fisher_error(n)
-
-
-def bonett_wright(r: F64, n: I64, rows: F64) -> tuple[F64, F64]:
-    """The interval of Spearman's coefficient by Bonett and Wright."""
-    return limits(r, bonett_wright_error(r, n) * finite(n, rows))
 
 
 def rank_error(samples: Samples, r: F64) -> F64:
@@ -79,19 +65,9 @@ def rank_error(samples: Samples, r: F64) -> F64:
     return np.fmax(bonett_wright_error(r, samples.n), adf_error(samples.ranked, r))
 
 
-def of_ranks(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
-    """The interval shown with Spearman's coefficient."""
-    return limits(r, rank_error(samples, r) * finite(samples.n, rows))
-
-
 def score_error(samples: Samples, r: F64) -> F64:
-    """The same for the coefficient of normal scores."""
-    return np.fmax(fisher_error(samples.n), adf_error(scored(samples), r))
-
-
-def of_scores(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
-    """The interval shown with the coefficient of normal scores."""
-    return limits(r, score_error(samples, r) * finite(samples.n, rows))
+    """The default standard error of z of the coefficient of normal scores: the larger of Fisher's and the free one."""
+    return np.fmax(fisher_error(samples.n), adf_error(normal_scores(samples), r))
 
 
 def kendall_error(samples: Samples) -> F64:
@@ -101,17 +77,7 @@ def kendall_error(samples: Samples) -> F64:
         return np.where(n > 4, np.sqrt(0.437 / np.maximum(n - 4, 1e-9)), np.inf)
 
 
-def kendall(samples: Samples, r: F64, rows: F64) -> tuple[F64, F64]:
-    """The interval of Kendall's tau."""
-    return limits(r, kendall_error(samples) * finite(samples.n, rows))
-
-
-def kendall_bound(n: I64) -> F64:
-    """Half of an interval of tau that holds whatever the distribution (Hoeffding's bound of a U-statistic)."""
-    return np.sqrt(2 * math.log(2 / ALPHA) / np.maximum(n // 2, 1))
-
-
-def of_share(hits: I64, n: I64, seen: F64) -> tuple[F64, F64]:
+def share_limits(hits: I64, n: I64, seen: F64) -> tuple[F64, F64]:
     """Limits of the share of hits among all, of which ``n`` are a sample, ``seen`` of them (Wilson's, exact of all)."""
     trials = n / np.maximum(1 - seen, 1e-15)
     share = hits / np.maximum(n, 1)
@@ -126,7 +92,7 @@ def of_share(hits: I64, n: I64, seen: F64) -> tuple[F64, F64]:
     return np.where(whole, share, np.minimum(low, share)), np.where(whole, share, np.maximum(high, share))
 
 
-def of_total(total: I64, squares: F64, most: I64, seen: F64) -> tuple[F64, F64]:
+def total_limits(total: I64, squares: F64, most: I64, seen: F64) -> tuple[F64, F64]:
     """Limits of a sum of which terms were seen with the chance ``seen``: their sum, that of their squares, the largest.
 
     A weighted sum of Poisson counts (Fay and Feuer 1997): the lower limit takes the sum as it was seen, the upper one
@@ -154,48 +120,27 @@ def pm1(samples: Samples) -> tuple[F64, F64]:
 
 
 def pm1_of(resampled: F64, n: I64) -> tuple[F64, F64]:
-    """The same from re-samples that are there already, in order."""
+    """The bootstrap interval modified for small samples, from re-samples that are there already, in order."""
     count = resampled.shape[1]
     low, high = np.empty(n.size), np.empty(n.size)
     for row, size in enumerate(n.tolist()):
         _, first, last = next(each for each in _PM1 if size < each[0])
         low[row], high[row] = (
-            resampled[row, min(count, math.ceil(count / RESAMPLES * at)) - 1] for at in (first, last)
+            resampled[row, min(count, math.ceil(count / ESTIMATION.resamples * at)) - 1] for at in (first, last)
         )
     return low, high
 
 
-def hoeffding(samples: Samples, low: F64, high: F64) -> tuple[F64, F64]:
-    """The distribution-free interval of the paper; ``low`` and ``high`` bound both columns (2.6)."""
-    mean_a, mean_b, square_a, square_b, product = _shifted(samples, low, high)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        t = np.sqrt(math.log(10 / ALPHA) / (2 * np.maximum(samples.n, 1)))
-        tops = product + t - (mean_a - t) * (mean_b - t)
-        bottoms = product - t - (mean_a + t) * (mean_b + t)
-        least = np.sqrt(
-            np.maximum(0, square_a - t - (mean_a + t) ** 2) * np.maximum(0, square_b - t - (mean_b + t) ** 2)
-        )
-        most = np.sqrt(
-            np.maximum(0, square_a + t - (mean_a - t) ** 2) * np.maximum(0, square_b + t - (mean_b - t) ** 2)
-        )
-        below = np.where(bottoms >= 0, bottoms / most, bottoms / least)
-        above = np.where(tops >= 0, tops / least, tops / most)
-    return (
-        np.clip(np.nan_to_num(below, nan=-1.0, neginf=-1.0, posinf=1.0), -1, 1),
-        np.clip(np.nan_to_num(above, nan=1.0, neginf=-1.0, posinf=1.0), -1, 1),
-    )
-
-
 def hfd_length(samples: Samples, low: F64, high: F64) -> F64:
     """The length of the paper's small-sample variant of Hoeffding's interval: a risk, not a probability (2.6)."""
-    mean_a, mean_b, square_a, square_b, _ = _shifted(samples, low, high)
+    mean_a, mean_b, square_a, square_b, _ = unit_moments(samples, low, high)
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.sqrt(math.log(10 / ALPHA) / (2 * np.maximum(samples.n, 1)))
         spread = np.sqrt(np.maximum(0, square_a - mean_a**2) * np.maximum(0, square_b - mean_b**2))
         return np.where(spread > 0, 2 * t * (1 + mean_a + mean_b) / spread, np.inf)
 
 
-def _shifted(samples: Samples, low: F64, high: F64) -> tuple[F64, ...]:
+def unit_moments(samples: Samples, low: F64, high: F64) -> tuple[F64, ...]:
     """Moments of both columns moved and scaled into [0, 1]."""
     width = np.where(high > low, high - low, 1.0)[:, None]
     count = np.maximum(samples.n, 1)

@@ -20,23 +20,33 @@ from lakescope.errors import IndexDamaged
 from lakescope.once import once
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.quadrants import ROWS
-from lakescope.store.index import Batch, Index
+from lakescope.store.index import Index, LiveRecords
 from lakescope.store.inverted import ranges
 
+#: The largest hash: a sketch with this threshold holds all keys.
 _LAST_HASH = np.uint64(2**64 - 1)
-#: Bytes of sketches that are read beforehand, at most: 1 GB.
-_TOUCHED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class _Blocks:
+class SketchTuning:
+    """What is read of sketches before it is needed."""
+
+    #: Bytes of sketches that are read beforehand, at most: 1 GB. Not measured: a bound of memory and of time.
+    touched: int = 1 << 30
+
+
+SKETCHES = SketchTuning()
+
+
+@dataclass(frozen=True, slots=True)
+class _BinaryField:
     """A binary field of every record: where in memory it lies, and how long it is."""
 
     places: U64
     sizes: I64
 
     @classmethod
-    def of(cls, batches: list[Batch], name: str) -> _Blocks:
+    def of(cls, batches: list[LiveRecords], name: str) -> _BinaryField:
         places, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
         for batch, live in batches:
             column = batch.column(name)
@@ -89,12 +99,12 @@ class KeySketches:
     def __init__(self, index: Index) -> None:
         #: The keys whose hashes are numbered; None: all.
         self.within: range | None = None
-        self._keys = _Batches(index.batches("keys"))
-        self._pairs = _Batches(index.batches("pairs"))
-        self.hashes = _Blocks.of(self._keys.batches, "hashes")
-        self._rows = _Blocks.of(self._keys.batches, "rows")
-        self._values = _Blocks.of(self._pairs.batches, "values")
-        self._sides = _Blocks.of(self._pairs.batches, "sides")
+        self._keys = _RecordBatches(index.batches("keys"))
+        self._pairs = _RecordBatches(index.batches("pairs"))
+        self.hashes = _BinaryField.of(self._keys.batches, "hashes")
+        self._rows = _BinaryField.of(self._keys.batches, "rows")
+        self._values = _BinaryField.of(self._pairs.batches, "values")
+        self._sides = _BinaryField.of(self._pairs.batches, "sides")
         self.count = int(self.hashes.sizes.size)
         self.sizes = self.hashes.sizes // 8
         #: Keys of which it is known that each of their values has one row.
@@ -175,7 +185,7 @@ class KeySketches:
         from lakescope.engines.correlations import sample_kernels
 
         blocks = self._rows, self._values
-        if sum(int(each.sizes.sum()) for each in blocks) <= _TOUCHED:
+        if sum(int(each.sizes.sum()) for each in blocks) <= SKETCHES.touched:
             for each in blocks:
                 sample_kernels.touch(each.places, each.sizes)
             self.once = sample_kernels.all_ones(self._rows.places, self._rows.sizes)
@@ -187,7 +197,7 @@ class KeySketches:
 
     @once
     def sets(self) -> list[tuple[int, ...]]:
-        """What the columns of every key are known by."""
+        """The ids of the columns of every key."""
         return [tuple(each) for each in self._keys.all_of("sets")]
 
     @once
@@ -295,15 +305,15 @@ class KeySketches:
         return np.frombuffer(batch.column("sides")[row].as_buffer(), np.uint64).reshape(ROWS, -1)
 
     @staticmethod
-    def _block(batches: _Batches, number: int, name: str) -> pa.Buffer:
+    def _block(batches: _RecordBatches, number: int, name: str) -> pa.Buffer:
         batch, row = batches.locate(number)
         return batch.column(name)[row].as_buffer()
 
 
-class _Batches:
+class _RecordBatches:
     """Record batches one after the other, read by the number of a record."""
 
-    def __init__(self, batches: list[Batch]) -> None:
+    def __init__(self, batches: list[LiveRecords]) -> None:
         self.batches = batches
         self._starts = [0, *itertools.accumulate(batch.live.size for batch in batches)]
 
@@ -344,7 +354,7 @@ class _Batches:
         return self.batches[at].records, int(self.batches[at].live[number - self._starts[at]])
 
 
-def _numbers(batches: list[Batch], name: str) -> U64:
+def _numbers(batches: list[LiveRecords], name: str) -> U64:
     found = [np.empty(0, np.uint64)]
     for batch, live in batches:
         column = batch.column(name)

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
 from lakescope.engines.joins.kernels import _f64, _i64, _prefetch, _u64
 
-#: Sketches that are fetched ahead, and bytes that come at a time.
-_AHEAD, _LINE = 2, 64
-_PAGE = 4096
-#: Places to look a hash up for each hash of a query, if these are few.
-_BUCKETS, _SMALL = 8, 4096
+
+@dataclass(frozen=True, slots=True)
+class SampleTuning:
+    """How sketches are fetched and looked up. Answers do not depend on it.
+
+    ``benchmarks/results/correlations.md`` has how long questions take with all of it; no record compares other values.
+    """
+
+    #: Sketches that are fetched ahead. Not measured by itself.
+    ahead: int = 2
+    #: Places to look a hash up for each hash of a query ... Not measured by itself.
+    buckets: int = 8
+    #: ... of so many hashes at most. Not measured by itself.
+    small: int = 4096
+
+
+SAMPLES = SampleTuning()
+
+# Kernels take numbers of their module for constants, which they are compiled with; the fields above say what each is.
+_AHEAD, _BUCKETS, _SMALL = SAMPLES.ahead, SAMPLES.buckets, SAMPLES.small
+#: Bytes that come from memory at a time, and bytes of a page: those of the machine.
+_LINE, _PAGE = 64, 4096
 
 
 @njit(nogil=True, cache=True)
@@ -156,7 +174,7 @@ def join(query, values, rows, bounds, pairs, owners, hashes, sizes, counts, once
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def moments(x, y, n, constant, out):
-    """What coefficients, their errors and their doubts rest on, of samples that are rows of padded arrays.
+    """The moments that coefficients, their errors and doubts rest on, of samples that are rows of padded arrays.
 
     Fills a row of ``out`` for each: Pearson's r; the mean square of its influence function; the larger of the fourth
     moments; the largest share of a column's squares in one point. NaN where a column is constant. Sums are made in
@@ -297,7 +315,7 @@ def sorted_ranks(values, n, rows, keys, low, out):
 
 @njit(nogil=True, cache=True)
 def counted_ranks(values, n, most, out):
-    """The same of samples of at most so many values, each compared with all others."""
+    """Ranks of samples of at most so many values, each compared with all others."""
     for row in range(n.size):
         size = n[row]
         if size > most:
@@ -313,7 +331,7 @@ def counted_ranks(values, n, most, out):
 
 @njit(nogil=True, cache=True)
 def coded_ranks(places, codes, n, out):
-    """The same of samples that take their values from the same numbers, of which the order is known: they are counted.
+    """Ranks of samples that take their values from the same numbers, of which the order is known: they are counted.
 
     ``places`` says which of the numbers are in each sample, ``codes`` what each number is in their order, from 0 on.
     """
@@ -357,9 +375,9 @@ def tails(values, out):
 def join_sizes(total, squares, most, common, counted, seen, z):
     """Rows of joins and the share of a query's keys in them, each with its limits: six rows.
 
-    They are those of ``intervals.of_total`` and ``of_share``. Of each join ``total`` rows were seen, ``squares`` is the
-    sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were found; ``seen`` of all
-    hashes were compared.
+    They are those of ``intervals.total_limits`` and ``share_limits``. Of each join ``total`` rows were seen,
+    ``squares`` is the sum of the squares of a key's and ``most`` the largest; ``common`` of ``counted`` keys were
+    found; ``seen`` of all hashes were compared.
     """
     out = np.empty((6, total.size))
     for at in range(total.size):

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakescope import sources
 from lakescope.build.plan import make_plan
+from lakescope.engines.counting.answers import Count
 from lakescope.errors import BadRequest, NotFound, SourceError
 from lakescope.results import Results
 from lakescope.sketches.counter import Counter
@@ -20,7 +21,7 @@ from lakescope.sources.frames import as_batches
 from lakescope.sources.io.files import display
 from lakescope.sources.model import Batch, Problem
 from lakescope.values.hashed import hash_cells
-from lakescope.values.typed import Cells
+from lakescope.values.typed import CellSlices
 
 #: Files are read from end to end by one process: never cut.
 _WHOLE = 1 << 62
@@ -35,31 +36,6 @@ _SHOWN = ("table", "column", "counter", "estimate", "low", "high", "truth", "err
 Listener = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
-    """How many distinct values a column holds, by one counter.
-
-    ``low`` and ``high`` hold the truth with 95% confidence; ``truth`` and ``error`` (relative) are there if the exact
-    count was asked for. ``bytes`` is the synopsis, ``seconds`` the CPU time of updating and estimating, hashing apart.
-    """
-
-    table: str
-    column: str
-    counter: str
-    estimate: float
-    low: float
-    high: float
-    exact: bool
-    truth: int | None
-    error: float | None
-    rows: int
-    nulls: int
-    bytes: int
-    seconds: float
-    parameters: str
-    warning: str | None
-
-
 @dataclass(slots=True)
 class _Column:
     """One column on its way through the counters."""
@@ -69,7 +45,7 @@ class _Column:
     nulls: int = 0
     seconds: list[float] = field(default_factory=list)
 
-    def add(self, cells: Cells, fallback: str) -> None:
+    def add(self, cells: CellSlices, fallback: str) -> None:
         hashes, valid = hash_cells(cells, fallback)
         self.rows += hashes.size
         self.nulls += hashes.size - int(valid.sum())
@@ -193,7 +169,7 @@ class _Tables:
             if known is None:
                 known = self.columns[table, column.name] = _Column(self._counters(table))
             known.pad(self.rows.get(table, 0))
-            known.add(Cells(column.data, column.starts, column.ends), batch.fallback)
+            known.add(CellSlices(column.data, column.starts, column.ends), batch.fallback)
         self.rows[table] = self.rows.get(table, 0) + batch.rows
 
     def _note(self, problems: Sequence[Problem]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from lakescope.engines.counting.answers import StoredCount
 from lakescope.errors import BadRequest, SourceError
 from lakescope.results import Results
 from lakescope.sketches.theta import CompactTheta
@@ -15,36 +14,13 @@ from lakescope.sources.source_table import SourceTable
 _SHOWN = ("table", "column", "estimate", "low", "high", "exact", "current", "writer")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCount:
-    """How many distinct values a column held at a snapshot, by the Theta sketch its writer has left.
-
-    ``low`` and ``high`` hold the truth with 95% confidence; ``exact`` if the sketch kept every value. ``ndv`` is the
-    figure the writer noted beside it. ``current`` says whether the snapshot is the table's current one. Values are
-    those of the writer: typed, neither trimmed nor rid of null markers.
-    """
-
-    table: str
-    column: str
-    estimate: float
-    low: float
-    high: float
-    exact: bool
-    ndv: int | None
-    retained: int
-    bytes: int
-    snapshot: int
-    current: bool
-    writer: str | None
-
-
 def stored_counts(location: str, columns: list[str] | None = None) -> Results[StoredCount]:
     """What the statistics of Iceberg tables say about their columns; no data file is opened."""
     found, problems = discover([location])
     tables = [each for each in found if each.format == "iceberg"]
     if not tables:
         detail = "; ".join(problem.detail for problem in problems if problem.severity == "error")
-        hint = "only Iceberg keeps such counts: leave --stored out to count"
+        hint = "only Iceberg keeps such counts: `lakescope count` counts"
         raise BadRequest(detail or f"there is no Iceberg table at {display(location)}", hint=hint)
     records: list[StoredCount] = []
     notes: list[str] = []
@@ -62,7 +38,7 @@ def stored_counts(location: str, columns: list[str] | None = None) -> Results[St
             notes.append(f"{each.table} has changed since its statistics were made")
         records += made
     if len(failures) == len(tables):
-        hint = "leave --stored out to count, or let its writer make them again (ANALYZE)"
+        hint = "`lakescope count` counts, or let its writer make them again (ANALYZE)"
         raise SourceError("; ".join(notes), hint=hint, code="damaged") from failures[0]
     return Results(StoredCount, records, shown=_SHOWN, notes=notes)
 

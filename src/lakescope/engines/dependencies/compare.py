@@ -109,7 +109,7 @@ def _candidates(
     for scorer, share in ((before, 0.5), (after, 1.0)):
         made = discover(scorer.codes, most, budget.part(share))
         complete = complete and made.complete
-        found |= {(lhs, rhs) for rhs, sides in enumerate(made.found) for lhs in sides}
+        found |= {(lhs, rhs) for rhs, sides in enumerate(made.left_sides) for lhs in sides}
     return sorted(found, key=lambda each: (len(each[0]), each)), complete
 
 

@@ -21,20 +21,44 @@ from lakescope.engines.dependencies.budget import Budget
 
 Side = tuple[int, ...]
 
-#: Rows up to which all pairs are compared at once, and columns of which all sets can be ticked off.
-_ALL_PAIRS, _FEW_COLUMNS = 600, 12
-#: Neighbours that are compared within groups, at most, and the share of new agreements that is worth another round.
-_WINDOWS = 12
-_WORTH = 0.01
-#: Agreements that are sampled, about; words of the difference sets that are taken of them for a column.
-_SAMPLED, _EDGES = 1 << 17, 1 << 14
-#: Violations of a dependency that are learnt from at once.
-_LEARNT = 16
-#: Left sides that are kept, of one column and of all.
-_ROOM, _MOST_FOUND = 1 << 18, 1 << 20
-#: Sizes of left sides after which all smaller ones are complete: when time ends, the short ones have been found.
-#: Each costs time of its own, so few for tables of few columns.
-_WIDE, _LEVELS, _FEW_LEVELS = 24, (1, 2, 3, 4, 6), (2,)
+
+@dataclass(frozen=True, slots=True)
+class DependencySearchTuning:
+    """How a search for dependencies shares its time between sampling, deriving and checking.
+
+    Measured all together: at most 1.3 times the time of HyFD on eight sets, mostly half of it
+    (benchmarks/results/dependencies.md, miners).
+    """
+
+    #: Rows up to which all pairs are compared at once. Measured by the small sets of
+    #: benchmarks/results/dependencies.md: iris, bridges and hepatitis validate nothing.
+    all_pairs: int = 600
+    #: Columns of which all sets can be ticked off. Not measured: 4,096 sets fit in a cache.
+    few_columns: int = 12
+    #: Neighbours that are compared within groups, at most. Not measured: a bound on time.
+    windows: int = 12
+    #: Share of new agreements that is worth another round of neighbours. Not measured: a guess.
+    worth: float = 0.01
+    #: Agreements that are sampled, about. Not measured: a bound on time and memory.
+    sampled: int = 1 << 17
+    #: Words of the difference sets that are taken of them for a column. Not measured: a bound on time.
+    edges: int = 1 << 14
+    #: Violations of a dependency that are learnt from at once. Not measured: a guess.
+    learnt: int = 16
+    #: Left sides that are kept of one column. Not measured: a bound on memory.
+    room: int = 1 << 18
+    #: Left sides that are kept of all columns. Not measured: a bound on memory.
+    most_found: int = 1 << 20
+    #: Columns from which on a table has many sizes of left sides in ``levels``. Not measured: a guess.
+    wide: int = 24
+    #: Sizes of left sides after which all smaller ones are complete: when time ends, the short ones have been found.
+    #: Each costs time of its own. Not measured: a guess.
+    levels: tuple[int, ...] = (1, 2, 3, 4, 6)
+    #: What ``levels`` is for tables of few columns. Not measured: a guess.
+    few_levels: tuple[int, ...] = (2,)
+
+
+SEARCH = DependencySearchTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +69,7 @@ class Discovered:
     many to keep rather than too little time.
     """
 
-    found: list[list[Side]]
+    left_sides: list[list[Side]]
     complete: bool
     whole: int
     full: bool
@@ -81,7 +105,7 @@ class Discovery:
         while size < 2 * self.rows:
             size *= 2
         self.slots = np.empty(size, np.int32)
-        self.known: dict[Side, set[int]] = {}
+        self.confirmed: dict[Side, set[int]] = {}
 
     def _mask(self, columns: range | tuple[int, ...] | list[int]) -> U64:
         mask = np.zeros(self.words, np.uint64)
@@ -101,7 +125,7 @@ class Discovery:
     # --- sampling -----------------------------------------------------------------------------------------------------
 
     def _sample(self) -> None:
-        if self.rows <= _ALL_PAIRS:
+        if self.rows <= SEARCH.all_pairs:
             masks = np.empty((self.rows * (self.rows - 1) // 2, self.words), np.uint64)
             masks = masks[: kernels.all_agreements(self.codes, 0, self.rows, masks)]
             self.agreements = _smallest_first(masks, self.columns)[::-1].copy()
@@ -119,29 +143,29 @@ class Discovery:
             orders.append((order, np.ascontiguousarray(self.codes[column][order])))
         room = np.empty((self.rows, self.words), np.uint64)
         active = set(range(self.columns))
-        for distance in range(1, _WINDOWS + 1):
+        for distance in range(1, SEARCH.windows + 1):
             for column in sorted(active):
                 order, ordered = orders[column]
                 count = kernels.neighbours(self.codes, order, ordered, distance, room)
                 before = found.shape[0]
                 found = _unique(np.concatenate([found, room[:count]]))
-                if found.shape[0] - before < _WORTH * count:
+                if found.shape[0] - before < SEARCH.worth * count:
                     active.discard(column)
-                if found.shape[0] > _SAMPLED or self.budget.late:
+                if found.shape[0] > SEARCH.sampled or self.budget.late:
                     return found
         return found
 
     # --- induction and validation -------------------------------------------------------------------------------------
 
     def run(self) -> Discovered:
-        if self.whole_table and self.rows <= _ALL_PAIRS and self.columns <= _WIDE:
+        if self.whole_table and self.rows <= SEARCH.all_pairs and self.columns <= SEARCH.wide:
             self._sample()
-            if self.agreements.shape[0] <= _EDGES // self.words:
+            if self.agreements.shape[0] <= SEARCH.edges // self.words:
                 # All pairs of rows are known: what they leave possible holds.
                 found = self._nothing()
                 complete = self._induce(found, list(range(self.columns)), self.most)
                 return Discovered(found, complete, self.most if complete else -1, self.full, 1, 0)
-        whole, sure = self._single_columns() if self.columns > _WIDE and self.rows > 1 else (-1, self._nothing())
+        whole, sure = self._single_columns() if self.columns > SEARCH.wide and self.rows > 1 else (-1, self._nothing())
         if not self.agreements.size:
             self._sample()
         # No pair of rows is known to agree in anything: the empty agreement is always possible.
@@ -150,7 +174,7 @@ class Discovery:
             self.learnt = _unique(np.concatenate([self.learnt, empty]))
         rounds = validated = 0
         found = self._nothing()
-        levels = _LEVELS if self.columns > _WIDE else _FEW_LEVELS
+        levels = SEARCH.levels if self.columns > SEARCH.wide else SEARCH.few_levels
         for most in (*(level for level in levels if whole < level < self.most), self.most):
             stale = set(range(self.columns))
             while stale:
@@ -200,7 +224,7 @@ class Discovery:
         # The rest of the time is for validation: what has not been validated is not told.
         with self.budget.part(0.5).flag() as late:
             for column in columns:
-                sides, all_there = self._induced(column, most, min(_ROOM, _MOST_FOUND - kept), late)
+                sides, all_there = self._induced(column, most, min(SEARCH.room, SEARCH.most_found - kept), late)
                 found[column] = sides
                 kept += len(sides)
                 if not all_there:
@@ -236,7 +260,7 @@ class Discovery:
         """
         edges = np.empty_like(agreements)
         edges = edges[: kernels.differences(agreements, column, self.everything, edges)]
-        edges = _smallest_first(edges) if agreements is self.learnt else edges[: _EDGES // self.words]
+        edges = _smallest_first(edges) if agreements is self.learnt else edges[: SEARCH.edges // self.words]
         kept = np.empty_like(edges)
         return kept[: kernels.minimal(edges, kept)]
 
@@ -251,7 +275,7 @@ class Discovery:
         learnt: list[U64] = []
         checked = 0
         for side, held, masks in self._checked(wanted):
-            self.known.setdefault(side, set()).update(held)
+            self.confirmed.setdefault(side, set()).update(held)
             failed.update(column for column in wanted[side] if column not in held)
             learnt.append(masks)
             checked += 1
@@ -261,11 +285,11 @@ class Discovery:
 
     def _checked(self, wanted: dict[Side, list[int]]) -> Iterator[tuple[Side, list[int], U64]]:
         """Check left sides until the time is up: columns they determine, agreements of pairs of rows that break one."""
-        pairs = np.empty((_LEARNT * self.columns, 3), np.int64)
+        pairs = np.empty((SEARCH.learnt * self.columns, 3), np.int64)
         for side, columns in sorted(wanted.items(), key=lambda item: _by_size(item[0])):
             rhs = np.array(columns, np.int64)
             count = kernels.violations(
-                self.codes, self.single, np.array(side, np.int64), rhs, self.slots, _LEARNT, pairs
+                self.codes, self.single, np.array(side, np.int64), rhs, self.slots, SEARCH.learnt, pairs
             )
             broken = set(pairs[:count, 2].tolist())
             masks = np.empty((count, self.words), np.uint64)
@@ -276,7 +300,7 @@ class Discovery:
                 break
 
     def _holds(self, side: Side, column: int) -> bool:
-        return column in self.known.get(side, ())
+        return column in self.confirmed.get(side, ())
 
 
 def _by_size(side: Side) -> tuple[int, tuple[int, ...]]:
@@ -285,7 +309,7 @@ def _by_size(side: Side) -> tuple[int, tuple[int, ...]]:
 
 def _unique(masks: U64, columns: int = 64) -> U64:
     """Sets of so many columns, each once, in order."""
-    if columns <= _FEW_COLUMNS:
+    if columns <= SEARCH.few_columns:
         met = np.zeros(1 << columns, np.bool_)
         met[masks[:, 0].view(np.int64)] = True
         return np.flatnonzero(met).astype(np.uint64)[:, None]

@@ -22,11 +22,22 @@ from lakescope.values.standins import (
     is_word_for_nothing,
 )
 
-#: Rows that must share a value, at least, and how often an ordinary one occurs at most, in comparison.
-_FEWEST, _OFTEN = 3, 3.0
-#: How far beyond all others a number lies, in spans of them.
-_BEYOND = 0.5
-_MOSTLY = 0.9
+
+@dataclass(frozen=True, slots=True)
+class DisguiseTuning:
+    """When a value may stand for a missing one."""
+
+    #: Rows that must share a value, at least. Not measured: fewer say nothing.
+    fewest: int = 3
+    #: How often it must occur, as a multiple of its like. Not measured: a guess.
+    often: float = 3.0
+    #: How far beyond all others a number must lie, in spans of them. Not measured: a half.
+    beyond: float = 0.5
+    #: Share of the cells that must be numbers for a column to be numeric. Not measured: nearly all.
+    mostly: float = 0.9
+
+
+DISGUISES = DisguiseTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ def disguised(query: Any, missing: tuple[str, ...] = ()) -> Results[Disguised]:
 
 
 def disguised_in(table: CodedTable) -> list[Disguised]:
-    """The same of a table that has been read, with its texts."""
+    """Values that may stand for missing ones, the most frequent first, of a table that was read with its texts."""
     found = [each for column in range(table.columns) for each in _of_column(table, column)]
     return sorted(found, key=lambda each: (-each.count, each.column, each.value))
 
@@ -58,12 +69,12 @@ def _of_column(table: CodedTable, column: int) -> list[Disguised]:
     if counts.size < 2:
         return []
     numbers = np.array([_number(text) for text in texts], np.float64)
-    numeric = counts[~np.isnan(numbers)].sum() >= _MOSTLY * counts.sum()
+    numeric = counts[~np.isnan(numbers)].sum() >= DISGUISES.mostly * counts.sum()
     reasons = {code: "a word for nothing" for code, text in enumerate(texts) if is_word_for_nothing(text)}
     reasons = {code: why for code, why in reasons.items() if counts[code] > 1}
     for code, why in _extremes(texts, numbers) if numeric else _days_and_codes(texts):
         # More often than its like.
-        if counts[code] >= max(_FEWEST, _OFTEN * float(np.median(np.delete(counts, code)))):
+        if counts[code] >= max(DISGUISES.fewest, DISGUISES.often * float(np.median(np.delete(counts, code)))):
             reasons.setdefault(code, why)
     return [
         Disguised(table.names[column], texts[code], int(counts[code]), int(counts[code]) / table.rows, why)
@@ -82,7 +93,7 @@ def _extremes(texts: list[str], numbers: F64) -> Iterator[tuple[int, str]]:
         beyond = max(low - numbers[code], numbers[code] - high)
         if is_number_for_nothing(texts[code]):
             yield code, "a number people write for nothing, beyond all others"
-        elif beyond > _BEYOND * (high - low) > 0:
+        elif beyond > DISGUISES.beyond * (high - low) > 0:
             yield code, "beyond all others, and again and again"
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from lakescope.array_types import I32, U64
 from lakescope.build.dependencies import (
+    GroupSums,
     HashedRows,
     broken,
     different_rows,
@@ -27,7 +29,7 @@ from lakescope.build.dependencies import (
 from lakescope.engines.dependencies.answers import NULLS, Dependency, Nulls, Order
 from lakescope.engines.dependencies.budget import Budget
 from lakescope.engines.dependencies.discover import Discovered, Discovery, Side
-from lakescope.engines.dependencies.find import Judge
+from lakescope.engines.dependencies.find import DependencyRanker
 from lakescope.engines.dependencies.scores import Likelihood, Scorer
 from lakescope.engines.dependencies.table import CodedTable, marked
 from lakescope.errors import BadRequest
@@ -39,12 +41,24 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-#: Cells of the sample that the driver holds, and its rows at most.
-_CELLS, _ROWS = 4_000_000, 200_000
-#: Candidates that are checked or scored by one aggregation.
-_TOGETHER = 200
-#: Chance of dropping an approximate dependency by its degree in the sample alone.
-_RISK = 1e-9
+
+@dataclass(frozen=True, slots=True)
+class SparkSearchTuning:
+    """How a table that is larger than memory is looked at."""
+
+    #: Cells of the sample that the driver holds. Not measured: a bound on its memory: 16 MB of codes under each
+    #: semantics.
+    cells: int = 4_000_000
+    #: Rows of the sample, at most. Not measured: more break few candidates more.
+    rows: int = 200_000
+    #: Candidates that are checked or scored by one aggregation. Not measured: a job costs about as much as these.
+    per_aggregation: int = 200
+    #: Chance of dropping an approximate dependency by its degree in the sample alone. Not measured: far below one in
+    #: the number of candidates.
+    risk: float = 1e-9
+
+
+SPARK = SparkSearchTuning()
 
 
 def dependencies_on(
@@ -61,7 +75,7 @@ def dependencies_on(
     """Minimal dependencies of a table of any size, as :func:`lakescope.dependencies` finds them in memory."""
     time = Budget(budget)
     table = _hashed(spark, query, tuple(marked(missing)))
-    sampled = _coded(sample(table, min(_ROWS, max(1, _CELLS // len(table.names)))), table.names).under(nulls)
+    sampled = _coded(sample(table, min(SPARK.rows, max(1, SPARK.cells // len(table.names)))), table.names).under(nulls)
     most = len(table.names) - 1 if max_lhs is None else max_lhs
     if error:
         found = _approximate(table, sampled, most, error, nulls, time)
@@ -70,7 +84,9 @@ def dependencies_on(
     scores = _scores(table, found, time)
     different = different_rows(table, nulls)
     notes = [f"on Spark, with a sample of {sampled.shape[1]:,} of {table.rows:,} rows; genuineness is not worked out"]
-    return Judge(table.names, nulls, scores, table.missing, different).results(found, by, 0, Budget(None), notes)
+    return DependencyRanker(table.names, nulls, scores, table.missing, different).results(
+        found, by, 0, Budget(None), notes
+    )
 
 
 def _hashed(spark: SparkSession, query: Any, missing: Sequence[int]) -> HashedRows:
@@ -93,9 +109,9 @@ def _coded(rows: U64, names: tuple[str, ...]) -> CodedTable:
     return CodedTable(names, codes)
 
 
-def _together(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+def _in_batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
     """Items, as many at a time as one aggregation serves."""
-    return (items[begin : begin + _TOGETHER] for begin in range(0, len(items), _TOGETHER))
+    return (items[begin : begin + SPARK.per_aggregation] for begin in range(0, len(items), SPARK.per_aggregation))
 
 
 class _OnSpark(Discovery):
@@ -115,7 +131,7 @@ class _OnSpark(Discovery):
                 left[side] = held
             else:
                 yield side, [], masks
-        for sides in _together(sorted(left)):
+        for sides in _in_batches(sorted(left)):
             asked = [(side, tuple(left[side])) for side in sides]
             for (side, columns), pairs in zip(asked, broken(self.table, asked, self.nulls), strict=True):
                 # A column that no pair shows broken may still be: it is asked again, without those that are.
@@ -135,7 +151,7 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
     """Level by level: candidates whose degree in the sample is not too large to be chance are counted in the table."""
     columns = len(table.names)
     scorer = Scorer(sampled)
-    slack = math.sqrt(math.log(1 / _RISK) / (2 * max(1, scorer.rows))) if scorer.rows < table.rows else 0.0
+    slack = math.sqrt(math.log(1 / SPARK.risk) / (2 * max(1, scorer.rows))) if scorer.rows < table.rows else 0.0
     found: list[list[Side]] = [[] for _ in range(columns)]
     validated = 0
     for size in range(min(most, columns - 1) + 1):
@@ -147,51 +163,52 @@ def _approximate(table: HashedRows, sampled: I32, most: int, error: float, nulls
             and not any(set(lhs).issuperset(known) for known in found[rhs])
             and scorer.score(lhs, rhs).degree <= (error + slack) * scorer.rows + 1e-9
         ]
-        for together in _together(asked):
+        for batch in _in_batches(asked):
             if budget.late:
                 return Discovered(found, False, size - 1, False, size, validated, exact=False)
-            for (lhs, rhs, _), sums in zip(together, likelihoods(table, together), strict=True):
+            for (lhs, rhs, _), sums in zip(batch, likelihoods(table, batch), strict=True):
                 validated += 1
-                if sums[4] - sums[0] <= int(error * sums[4] + 1e-9):
+                if sums.rows - sums.kept <= int(error * sums.rows + 1e-9):
                     found[rhs].append(lhs)
     return Discovered(found, True, most, False, most, validated, exact=False)
 
 
-class _Known:
+class _SparkScores:
     """Likelihoods that were worked out on Spark."""
 
-    def __init__(self, rows: int, known: dict[tuple[Side, int], Likelihood]) -> None:
-        self.rows, self._known = rows, known
+    def __init__(self, rows: int, likelihoods: dict[tuple[Side, int], Likelihood]) -> None:
+        self.rows, self._likelihoods = rows, likelihoods
 
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
-        return self._known[tuple(lhs), rhs]
+        return self._likelihoods[tuple(lhs), rhs]
 
     def knows(self, lhs: Sequence[int], rhs: int) -> bool:
         """Whether it was worked out before time was up."""
-        return (tuple(lhs), rhs) in self._known
+        return (tuple(lhs), rhs) in self._likelihoods
 
 
-def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls, _Known]:
+def _scores(table: HashedRows, found: Discovered, budget: Budget) -> dict[Nulls, _SparkScores]:
     """Scores of what was found, and of empty left sides, under every semantics; those that are the same once."""
     fds: list[tuple[Side, int]] = [((), rhs) for rhs in range(len(table.names))]
-    fds += [(lhs, rhs) for rhs, sides in enumerate(found.found) for lhs in sides]
+    fds += [(lhs, rhs) for rhs, sides in enumerate(found.left_sides) for lhs in sides]
     different = NULLS if any(table.missing) else ("equal",)
     # Empty left sides first: without them nothing else can be told.
     asked = [(lhs, rhs, each) for lhs, rhs in dict.fromkeys(fds) for each in different]
     known: dict[str, dict[tuple[Side, int], Likelihood]] = {each: {} for each in different}
     rows = dict.fromkeys(different, 0)
-    for together in _together(asked):
+    for batch in _in_batches(asked):
         if budget.late and all(rows.values()):
             break
-        for (lhs, rhs, each), sums in zip(together, likelihoods(table, together), strict=True):
-            known[each][lhs, rhs] = _likelihood(*sums)
-            rows[each] = max(rows[each], sums[4])
-    made = {each: _Known(rows[each], known[each]) for each in different}
+        for (lhs, rhs, each), sums in zip(batch, likelihoods(table, batch), strict=True):
+            known[each][lhs, rhs] = _likelihood(sums)
+            rows[each] = max(rows[each], sums.rows)
+    made = {each: _SparkScores(rows[each], known[each]) for each in different}
     return {each: made.get(each, made["equal"]) for each in NULLS}
 
 
-def _likelihood(kept: int, shares: float, concentrated: float, groups: int, rows: int) -> Likelihood:
+def _likelihood(sums: GroupSums) -> Likelihood:
+    rows, kept, groups = sums.rows, sums.kept, sums.groups
     if not rows:
         return Likelihood(0, math.nan, math.nan, math.nan, 0)
-    return Likelihood(rows - kept, shares / groups, kept / rows, concentrated / rows, groups)
+    return Likelihood(rows - kept, sums.shares / groups, kept / rows, sums.concentrated / rows, groups)

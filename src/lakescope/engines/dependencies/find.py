@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isnan
 from typing import Any, Protocol
@@ -20,14 +20,27 @@ from lakescope.engines.dependencies.scores import Likelihood, Scorer, beyond_cha
 from lakescope.engines.dependencies.table import CodedTable, read
 from lakescope.results import Results
 
-#: Share of rows with a left side of their own from which on it is nearly a key, and of rows that share a right side.
-_NEARLY = 0.9
-#: Dependencies whose genuineness is worked out unless more is asked for.
-_SCORED = 200
-#: Shares of the time: for finding, of what is left then for scoring, and of the rest for genuineness.
-_FINDING, _SCORING = 0.6, 0.6
-#: Values that may stand for missing ones that are told.
-_SUSPECTS = 5
+
+@dataclass(frozen=True, slots=True)
+class RankingTuning:
+    """How answers are put in order, and how time is shared."""
+
+    #: Share of rows with a left side of their own from which on it is nearly a key, and of rows that share a right side
+    #: from which on that hardly changes. Not measured: nearly all.
+    nearly: float = 0.9
+    #: Dependencies whose genuineness is worked out unless more is asked for. Not measured: more than a page shows; a
+    #: bound on time.
+    scored: int = 200
+    #: Share of the time that is for finding. Not measured: a guess.
+    finding: float = 0.6
+    #: Share of what is left then that is for scoring; the rest is for genuineness. Not measured: a guess.
+    scoring: float = 0.6
+    #: Values that may stand for missing ones that a note names. Not measured: a matter of room.
+    suspects: int = 5
+
+
+RANKING = RankingTuning()
+
 _SHOWN = ("lhs", "rhs", "degree", "score", "pv", "pt", "gs", "strength", "holds", "flags", "reasons")
 
 
@@ -39,7 +52,7 @@ def dependencies(
     error: float = 0.0,
     missing: Sequence[str] | str = (),
     model: Model | Custom = "frequency",
-    scored: int = _SCORED,
+    scored: int = RANKING.scored,
     budget: float | None = 60.0,
     by: Order = "score",
 ) -> Results[Dependency]:
@@ -55,11 +68,11 @@ def dependencies(
         _ready()
     time = Budget(budget)
     scorers = {each: Scorer(table.under(each)) for each in NULLS}
-    found = _found(scorers[nulls], table.columns, max_lhs, error, time.part(_FINDING))
+    found = _discovered(scorers[nulls], table.columns, max_lhs, error, time.part(RANKING.finding))
     different = scorers[nulls].different_rows()
     genuineness = GenuinenessScorer(table, model)
     genuineness.budget = time
-    judge = Judge(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
+    judge = DependencyRanker(table.names, nulls, scorers, table.missing().tolist(), different, genuineness)
     return judge.results(found, by, scored, time, notes_on_missing(table))
 
 
@@ -72,7 +85,7 @@ def _ready() -> None:
     scorer.score((1,), 0)
 
 
-def _found(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
+def _discovered(scorer: Scorer, columns: int, most: int | None, error: float, budget: Budget) -> Discovered:
     if error:
         return discover_approximate(scorer, columns, columns if most is None else most, error, budget)
     return discover(scorer.codes, most, budget)
@@ -93,7 +106,7 @@ def _suspicions(table: CodedTable) -> list[str]:
     suspects = disguised_in(table)
     if not suspects:
         return []
-    shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[:_SUSPECTS])
+    shown = ", ".join(f"{each.value!r} in {each.column} ({each.count:,} rows)" for each in suspects[: RANKING.suspects])
     return [f"may stand for missing values: {shown}; if so, name them as missing"]
 
 
@@ -112,7 +125,7 @@ class Scores(Protocol):
         """Whether the score can be told."""
 
 
-class Judge:
+class DependencyRanker:
     """Puts what was found in order, with scores and doubts."""
 
     def __init__(
@@ -133,7 +146,7 @@ class Judge:
         self, found: Discovered, by: Order, scored: int, budget: Budget, notes: Sequence[str] = ()
     ) -> Results[Dependency]:
         """What was found as records."""
-        judged = self._all_judged(found, budget.part(_SCORING), by)
+        judged = self._all_judged(found, budget.part(RANKING.scoring), by)
         scored = len(judged) if by == "gs" else scored
         records = [
             self._with_genuineness(record, lhs, rhs) if place < scored and not budget.late else record
@@ -147,9 +160,9 @@ class Judge:
     def _all_judged(self, found: Discovered, budget: Budget, by: Order) -> list[Judged]:
         """What was found with its scores, in order; what time does not suffice for comes last."""
         # In order of left sides: rows are grouped by each once.
-        sides = sorted((lhs, rhs) for rhs, each in enumerate(found.found) for lhs in each)
+        sides = sorted((lhs, rhs) for rhs, each in enumerate(found.left_sides) for lhs in each)
         judged = [
-            self._unscored(lhs, rhs, found) if budget.late or not self._known(lhs, rhs) else self._judged(lhs, rhs)
+            self._unscored(lhs, rhs, found) if budget.late or not self._has_scores(lhs, rhs) else self._judged(lhs, rhs)
             for lhs, rhs in sides
         ]
 
@@ -160,7 +173,7 @@ class Judge:
 
         return sorted(judged, key=order)
 
-    def _known(self, lhs: tuple[int, ...], rhs: int) -> bool:
+    def _has_scores(self, lhs: tuple[int, ...], rhs: int) -> bool:
         return all(each.knows(lhs, rhs) for each in self.scores.values())
 
     def _unscored(self, lhs: tuple[int, ...], rhs: int, found: Discovered) -> Judged:
@@ -203,12 +216,12 @@ class Judge:
             reasons.append(f"{rows} rows were left to compare")
         elif is_key(score.groups, len(lhs), rows, self.different, len(self.names)):
             flags.append("key")
-        elif score.groups > _NEARLY * rows:
+        elif score.groups > RANKING.nearly * rows:
             reasons.append(f"nearly a key: {score.groups:,} different left sides in {rows:,} rows")
         most = self.scores[self.nulls].score((), rhs).pt
         if rows and most == 1:
             flags.append("constant")
-        elif rows and most > _NEARLY:
+        elif rows and most > RANKING.nearly:
             reasons.append("the right side hardly changes")
         lacking = sum(int(self.missing[each]) for each in (*lhs, rhs))
         if lacking:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,17 +28,32 @@ from lakescope.errors import BadRequest
 #: The chance of every value of a column (by its code) for a row that lacks it.
 Custom = Callable[[int, int], F64]
 
-#: Ways to fill in one row, and states of a part, that are gone through one by one: beyond, drawing is sooner done.
-_OPTIONS, _STATES = 500, 400
-#: Cells that are drawn at a time, about.
-_DRAWN = 2_000_000
-#: Worlds of a first look, and incomplete rows of it, if there are more; the chance that an interval is wrong, one in
-#: twenty, is divided among such a look at some rows, one at all, and the rest.
-_SCREENING, _SCREENED, _RISK = 256, 1_000, 0.05 / 3
-#: What a value never seen beside a predictor weighs, in rows.
-_SMOOTHING = 0.5
-#: Rows after which it is asked whether time is up.
-_LOOK = 256
+
+@dataclass(frozen=True, slots=True)
+class GenuinenessTuning:
+    """When genuineness is worked out exactly, and how it is drawn else."""
+
+    #: Ways to fill in one row that are gone through one by one: beyond, drawing is sooner done. Not measured: a bound
+    #: on time.
+    options: int = 500
+    #: States of a part that are gone through one by one. Not measured: a bound on time.
+    states: int = 400
+    #: Cells that are drawn at a time, about. Not measured: 8 MB of codes.
+    drawn: int = 2_000_000
+    #: Worlds of a first look. Not measured: a bound on time; what holds in none of them holds in less than 2%.
+    screening: int = 256
+    #: Incomplete rows of a first look, if there are more. Not measured: a bound on time.
+    screened: int = 1_000
+    #: Chance that an interval is wrong: one in twenty, divided among a first look at some rows, one at all, and the
+    #: rest. A matter of mathematics, not measured.
+    risk: float = 0.05 / 3
+    #: What a value never seen beside a predictor weighs, in rows. Not measured: the usual half.
+    smoothing: float = 0.5
+    #: Rows after which it is asked whether time is up. Not measured: some milliseconds.
+    look: int = 256
+
+
+GENUINENESS = GenuinenessTuning()
 
 
 class Row(NamedTuple):
@@ -127,7 +143,9 @@ class Imputation:
         if wanted not in self._beside:
             codes = self.table.codes
             beside = codes[column][(codes[predictor] == value) & (codes[column] >= 0)]
-            counts = np.bincount(beside, minlength=self.domain(column)) + _SMOOTHING * self._frequency(column)
+            counts = np.bincount(beside, minlength=self.domain(column)) + GENUINENESS.smoothing * self._frequency(
+                column
+            )
             self._beside[wanted] = counts / counts.sum()
         return self._beside[wanted]
 
@@ -170,12 +188,12 @@ class GenuinenessScorer:
             return Genuineness(0.0, 0.0, 0.0, possible=False)
         if not lacking.size:
             return Genuineness(1.0, 1.0, 1.0, possible=True)
-        if lacking.size > _SCREENED:
-            few = np.sort(np.random.default_rng(self.seed).choice(lacking, _SCREENED, replace=False))
-            held, drawn = self._held(sides, codes[:, few], few, certain, _SCREENING)
+        if lacking.size > GENUINENESS.screened:
+            few = np.sort(np.random.default_rng(self.seed).choice(lacking, GENUINENESS.screened, replace=False))
+            held, drawn = self._count_holding(sides, codes[:, few], few, certain, GENUINENESS.screening)
             if not held:
                 # What breaks with some of the rows filled in breaks with all.
-                return Genuineness(0.0, 0.0, 1 - _RISK ** (1 / drawn), possible=None)
+                return Genuineness(0.0, 0.0, 1 - GENUINENESS.risk ** (1 / drawn), possible=None)
         found, possible = self._exactly(sides, codes[:, lacking], lacking, _fixed(certain, codes[:, lacking]))
         if found is not None:
             value = min(1.0, found)
@@ -191,7 +209,7 @@ class GenuinenessScorer:
         total = 1.0
         left: list[Row] = []
         for at, number in enumerate(numbers.tolist()):
-            if at % _LOOK == 0 and self.budget.late:
+            if at % GENUINENESS.look == 0 and self.budget.late:
                 return None, True
             options = self._options(sides, rows[:, at].tolist(), number)
             if options is None:
@@ -226,7 +244,7 @@ class GenuinenessScorer:
     ) -> Iterator[tuple[tuple[int, ...], int, float]] | None:
         """All ways to fill in a row, with their chances."""
         missing = [place for place, code in enumerate(row) if code < 0]
-        if math.prod(self.imputation.domain(sides[place]) for place in missing) > _OPTIONS:
+        if math.prod(self.imputation.domain(sides[place]) for place in missing) > GENUINENESS.options:
             return None
         chances = [self.imputation.distribution(sides[place], number).tolist() for place in missing]
 
@@ -245,19 +263,21 @@ class GenuinenessScorer:
 
     def _drawn(self, sides: list[int], rows: I32, numbers: I64, certain: I32) -> Genuineness:
         """The share of worlds in which it holds, with Hoeffding's bound, after a first look whether it ever does."""
-        held, drawn = self._held(sides, rows, numbers, certain, _SCREENING)
+        held, drawn = self._count_holding(sides, rows, numbers, certain, GENUINENESS.screening)
         if held in (0, drawn):
-            bound = 1 - _RISK ** (1 / drawn)
+            bound = 1 - GENUINENESS.risk ** (1 / drawn)
             return Genuineness(float(held > 0), 1 - bound if held else 0.0, 1.0 if held else bound, bool(held) or None)
-        held, drawn = self._held(sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - _RISK))
+        held, drawn = self._count_holding(
+            sides, rows, numbers, certain, hoeffding_worlds(self.error, 1 - GENUINENESS.risk)
+        )
         share = held / drawn
-        bound = math.sqrt(math.log(2 / _RISK) / (2 * drawn))
+        bound = math.sqrt(math.log(2 / GENUINENESS.risk) / (2 * drawn))
         return Genuineness(share, max(0.0, share - bound), min(1.0, share + bound), bool(held) or None)
 
-    def _held(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
+    def _count_holding(self, sides: list[int], rows: I32, numbers: I64, certain: I32, wanted: int) -> tuple[int, int]:
         """In how many worlds it holds, of how many that were drawn."""
         dice = np.random.default_rng([self.seed, wanted, *sides])
-        batch = max(1, min(wanted, _DRAWN // max(1, rows.size)))
+        batch = max(1, min(wanted, GENUINENESS.drawn // max(1, rows.size)))
         held = drawn = 0
         while drawn < wanted:
             worlds = np.repeat(rows[None, :, :], batch, axis=0)
@@ -343,7 +363,7 @@ def _sum_over_worlds(rows: list[Row]) -> float | None:
                 kept = state if value < 0 or side in given else state | {(side, value)}
                 kept = frozenset(each for each in kept if last[each[0]] > at)
                 reached[kept] = reached.get(kept, 0.0) + chance * option
-        if len(reached) > _STATES:
+        if len(reached) > GENUINENESS.states:
             return None
         states = reached
     # Where nothing was refused, everything holds, whatever the chances add up to by rounding.

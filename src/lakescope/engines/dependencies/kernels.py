@@ -433,7 +433,7 @@ def _paired(order, begin, stop, values):
 
 @njit(nogil=True, inline="always", cache=True)
 def _counted(order, begin, stop, values, counts):
-    """The same of a few more rows."""
+    """The largest count of a value, and the sum of squares of the counts, of rows that are counted one by one."""
     most = 0
     squares = 0
     for i in range(begin, stop):
@@ -457,9 +457,10 @@ def _counted(order, begin, stop, values, counts):
 
 @njit(nogil=True, inline="always", cache=True)
 def _tallied(order, begin, stop, values, domain, counts, more):
-    """The same of many more rows than values: these are gone through once, at the end.
+    """The largest count of a value, and the sum of squares of the counts, of many more rows than values.
 
-    Two rows are counted at a time, apart, so that the second need not wait for the first.
+    Values are gone through once, at the end. Two rows are counted at a time, apart, so that the second need not wait
+    for the first.
     """
     lacking = 0
     i = begin

@@ -33,7 +33,7 @@ class Likelihood(NamedTuple):
     groups: int
 
 
-class Partition(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows by the values of some columns, without those that share them with no other: the groups lie together.
 
     ``order`` are the rows, ``bounds`` where each group begins and the last ends; ``alone`` rows are in none.
@@ -57,7 +57,7 @@ class _Prefix(NamedTuple):
     """The first columns of a left side: the last of them, the rows by all, and the scores known so far."""
 
     column: int
-    by: Partition
+    by: RowGroups
     scores: dict[int, Likelihood]
 
 
@@ -86,7 +86,7 @@ class Scorer:
         self._counts, self._places, self._more = (np.zeros(max(1, *self._domains), np.int32) for _ in range(3))
         self._met = np.empty(self.rows, np.int32)
         whole = np.array([0, self.rows] if self.rows > 1 else [0], np.int32)
-        everything = Partition(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
+        everything = RowGroups(np.arange(self.rows, dtype=np.int32), whole, self.rows if self.rows < 2 else 0)
         # Of the last left side, from no columns to all: the next one often begins alike.
         self._prefixes = [_Prefix(-1, everything, {})]
 
@@ -96,7 +96,7 @@ class Scorer:
         other._prepare()
         return other
 
-    def partition(self, lhs: Sequence[int]) -> Partition:
+    def partition(self, lhs: Sequence[int]) -> RowGroups:
         """Rows by some columns."""
         return self._prefix(lhs).by
 
@@ -109,7 +109,7 @@ class Scorer:
             self._prefixes.append(_Prefix(column, self._refined(self._prefixes[-1], column), {}))
         return self._prefixes[-1]
 
-    def _refined(self, given: _Prefix, column: int) -> Partition:
+    def _refined(self, given: _Prefix, column: int) -> RowGroups:
         """Rows by one more column; what the columns before tell about it is known by the way."""
         by = given.by
         order = np.empty(by.order.size, np.int32)
@@ -121,7 +121,7 @@ class Scorer:
         given.scores[column] = self._likelihood(by, *sums)
         end = int(bounds[groups])
         # What is kept is as large as it must be: a table of a hundred columns has long left sides.
-        return Partition(order[:end].copy(), bounds[: groups + 1].copy(), by.alone + alone)
+        return RowGroups(order[:end].copy(), bounds[: groups + 1].copy(), by.alone + alone)
 
     def score(self, lhs: Sequence[int], rhs: int) -> Likelihood:
         """Degree, PV and PT of ``lhs -> rhs``."""
@@ -135,7 +135,7 @@ class Scorer:
             known.scores[rhs] = self._likelihood(by, *sums)
         return known.scores[rhs]
 
-    def _likelihood(self, by: Partition, kept: int, shares: float, concentrated: float) -> Likelihood:
+    def _likelihood(self, by: RowGroups, kept: int, shares: float, concentrated: float) -> Likelihood:
         """Scores from the sums over groups; a row that shares its left side with none agrees with itself."""
         if not self.rows:
             return Likelihood(0, float("nan"), float("nan"), float("nan"), 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lakescope.array_types import I32
 from lakescope.engines.dependencies.answers import Nulls, Violation
-from lakescope.engines.dependencies.scores import Partition, Scorer
+from lakescope.engines.dependencies.scores import RowGroups, Scorer
 from lakescope.engines.dependencies.table import CodedTable, check_nulls, read
 from lakescope.errors import BadRequest, NotFound
 from lakescope.results import Results
@@ -68,7 +68,7 @@ def violations(
     return Results(Violation, found, notes=notes, info=info)
 
 
-def _broken(by: Partition, values: I32) -> list[int]:
+def _broken(by: RowGroups, values: I32) -> list[int]:
     """Groups of which not all rows have the same value; a missing one is the same as none."""
     held = values[by.order]
     begins = by.bounds[:-1]

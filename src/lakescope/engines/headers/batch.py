@@ -16,10 +16,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakescope.engines.headers.answers import BatchHeader
 from lakescope.engines.headers.corpus import CorpusPart
 from lakescope.engines.headers.model import Clues, Model
 from lakescope.engines.headers.similar import NamelessColumn, NamelessTable, Weighted, best_weighted
-from lakescope.engines.headers.suggest import HeaderRequest, HeaderSearch
+from lakescope.engines.headers.suggest import HeaderCriteria, HeaderSearch
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.results import arrow_schema
 from lakescope.sketches import codec
@@ -34,22 +35,6 @@ ASKED = pa.schema([("query", pa.int64()), ("payload", pa.binary())])
 FOUND = pa.schema([("query", pa.int64()), ("part", pa.int64()), ("payload", pa.binary())])
 #: The part that stands for the table in question itself, before all others.
 _ITSELF = -1
-
-
-@dataclass(frozen=True, slots=True)
-class BatchHeader:
-    """A record of a batch: a column of a table, and a header it may have.
-
-    ``rank`` counts its candidates from 1; ``chosen``: the best schema of the table has it.
-    """
-
-    query_table: str
-    position: int
-    column: str
-    rank: int
-    header: str
-    weight: float
-    chosen: bool
 
 
 def parts_of(columns: int) -> int:
@@ -70,14 +55,14 @@ def _part(path: str, generation: int, number: int, parts: int) -> CorpusPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """What all tasks know: the index, the tables, the request, and the weights, which were learnt before."""
+class HeaderBatch:
+    """What all tasks know: the index, the tables, what is asked for, and the weights, which were learnt before."""
 
     path: str
     generation: int
     tables: tuple[str, ...]
     parts: int
-    request: HeaderRequest
+    criteria: HeaderCriteria
     model: dict[str, Any] | None
 
     def search(self) -> HeaderSearch:
@@ -99,7 +84,7 @@ class Batch:
 class ReadTables:
     """Task: each input row is the number of a table; those that the index does not know are read."""
 
-    batch: Batch
+    batch: HeaderBatch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         search = self.batch.search()
@@ -114,7 +99,7 @@ class ReadTables:
 class SearchPart:
     """Task: each input row is a table and the number of a part of the corpus; rows of a part come together."""
 
-    batch: Batch
+    batch: HeaderBatch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         search = self.batch.search()
@@ -125,9 +110,9 @@ class SearchPart:
             yield _rows(FOUND, [*rows, (query, number, self._said(search, table, part))])
 
     def _said(self, search: HeaderSearch, table: NamelessTable, part: CorpusPart) -> bytes:
-        if self.batch.request.method == "thesis":
+        if self.batch.criteria.method == "thesis":
             similar = search.values.similar(table, part)
-            proposed = search.proposed(similar, self.batch.request, search.statistics_without(table))
+            proposed = search.proposed(similar, self.batch.criteria, search.statistics_without(table))
             return json.dumps([[asdict(one) for one in some] for some in proposed]).encode()
         clues, _ = search.judge.clues(table, part)
         named = {
@@ -142,7 +127,7 @@ class SearchPart:
 class NameColumns:
     """Task: rows of a table come one after the other, itself first, then what each part of the corpus says of it."""
 
-    batch: Batch
+    batch: HeaderBatch
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         search = self.batch.search()
@@ -159,11 +144,11 @@ class NameColumns:
             yield self._answer(search, asked, table, said)
 
     def _merged(self, search: HeaderSearch, table: NamelessTable, said: Any, payload: bytes) -> Any:
-        if self.batch.request.method == "thesis":
+        if self.batch.criteria.method == "thesis":
             more = [[Weighted(**one) for one in some] for some in json.loads(payload)]
             if said is None:
                 return more
-            k, order = self.batch.request.k, search.popularity(search.statistics_without(table))
+            k, order = self.batch.criteria.k, search.popularity(search.statistics_without(table))
             return [
                 best_weighted([*mine, *some], order, search.columns.headers)[:k]
                 for mine, some in zip(said, more, strict=True)
@@ -176,7 +161,7 @@ class NameColumns:
         return clues if said is None else [mine.merged(each) for mine, each in zip(said, clues, strict=True)]
 
     def _answer(self, search: HeaderSearch, query: int, table: NamelessTable, said: Any) -> pa.RecordBatch:
-        found = search.suggest(table, self.batch.request, said=said)
+        found = search.suggest(table, self.batch.criteria, said=said)
         ranks: dict[int, int] = {}
         records = []
         for each in found.by_column():

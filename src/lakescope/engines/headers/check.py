@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lakescope.engines.headers.answers import HeaderDoubt
 from lakescope.engines.headers.model import FIRST, Judged
 from lakescope.engines.headers.names import as_written, match, normalised
 from lakescope.engines.headers.suggest import LEAST, HeaderSearch
@@ -25,25 +25,6 @@ _KNOWN = 3
 _APART = 2.0
 _VALUES = (Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.BOOLEAN)
 _SHOWN = ("table", "position", "column", "doubt", "suggestion", "weight", "detail")
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderDoubt:
-    """A column whose header is in doubt.
-
-    ``doubt`` is ``missing`` (none was found, the name is this package's), ``meaningless`` (``col1``), ``value`` (it
-    looks like one of its values: the first row may be data), ``repeated`` (it stands among the values once more) or
-    ``contradicts`` (its values look like something else). ``suggestion`` is the likeliest header and ``weight`` how
-    likely, if any is likely enough.
-    """
-
-    table: str
-    position: int
-    column: str
-    doubt: str
-    suggestion: str | None
-    weight: float | None
-    detail: str
 
 
 def check_headers(
@@ -87,7 +68,7 @@ def _doubt(
     value = canonical(name)
     token = np.array([max(1, hash_text(value.text))], np.uint64)
     inverted = search.values.inverted
-    if inverted.holds(inverted.looked_up(token), column).any():
+    if inverted.holds_tokens(inverted.token_lookup(token), column).any():
         if value.kind is Kind.TEXT:
             return "repeated", f"{name!r} is also one of its values: a header among the rows?"
         return "value", f"{name!r} is also one of its values"

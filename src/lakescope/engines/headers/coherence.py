@@ -12,21 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from lakescope.array_types import F64, I64
+from lakescope.engines.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Confirmation, Segmentation
 from lakescope.engines.headers.corpus import HeaderCorpus
 from lakescope.engines.headers.names import schema_form
 from lakescope.errors import BadRequest
 from lakescope.untrusted import parsed
 
-Segmentation = Literal["suc", "pre", "one"]
-Confirmation = Literal["c", "d", "f", "lr", "nlr"]
-
-SEGMENTATIONS: tuple[Segmentation, ...] = ("suc", "pre", "one")
-CONFIRMATIONS: tuple[Confirmation, ...] = ("c", "d", "f", "lr", "nlr")
 #: Smoothing of probabilities.
 EPSILON = 1e-12
 #: Partial schemata that are kept before the search turns into a beam, and how wide the beam is.

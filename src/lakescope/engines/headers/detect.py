@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from lakescope.engines.headers.answers import HeaderOpinion
 from lakescope.errors import BadRequest
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderOpinion:
-    """What a file begins with.
-
-    ``probability`` is that of there being a header. ``preamble`` counts rows before it, ``header_rows`` its own; the
-    data starts at line ``data_line``, counted from 0. ``names`` are those of the columns, numbered ones without header.
-    """
-
-    header: bool
-    probability: float
-    preamble: int
-    header_rows: int
-    data_line: int
-    names: tuple[str, ...]
 
 
 def opinion_of(location: str) -> HeaderOpinion | None:

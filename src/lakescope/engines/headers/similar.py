@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +16,13 @@ import numpy.typing as npt
 from lakescope.array_types import F64, I32, I64
 from lakescope.engines.headers.corpus import CorpusPart, HeadedColumns, HeaderCorpus
 from lakescope.engines.headers.evidence import terms_of
-from lakescope.engines.joins.inverted import InvertedIndex, LookedUp
+from lakescope.engines.joins.inverted import InvertedIndex, TokenLookup
 from lakescope.store.inverted import QueryGroups, ranges
 
 if TYPE_CHECKING:
     from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
 
 Record = dict[str, Any]
-Engine = Literal["exact", "hll"]
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ class NamelessColumn:
     record: Record
     groups: QueryGroups
     sketch: HyperLogLogPlusPlus | None = None
-    shown: tuple[list[str], LookedUp] | None = None
+    shown: tuple[list[str], TokenLookup] | None = None
     terms: dict[str, list[str]] | None = None
 
     def terms_in(self, width: int) -> dict[str, list[str]]:

@@ -6,17 +6,26 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakescope.array_types import F64
-from lakescope.engines.headers.coherence import (
+from lakescope.engines.headers.answers import (
+    VALUES_TOLD,
+    Candidate,
     Confirmation,
-    SchemaStatistics,
+    Evidence,
+    HeaderEngine,
+    HeaderMethod,
+    HeaderMode,
+    Schemata,
     Segmentation,
+    SuggestedSchema,
+)
+from lakescope.engines.headers.coherence import (
+    SchemaStatistics,
     best_combinations,
-    check_measures,
     coherence,
     pair_scores,
 )
@@ -24,11 +33,10 @@ from lakescope.engines.headers.corpus import HeadedColumns, HeaderCorpus
 from lakescope.engines.headers.model import FIRST, LEARNT_FROM, SECOND, Clues, Judge, Judged, Model
 from lakescope.engines.headers.names import normalised, schema_form
 from lakescope.engines.headers.reading import lake_table, read_table
-from lakescope.engines.headers.similar import Engine, NamelessTable, Similar, ValueSearch, Weighted, propose
+from lakescope.engines.headers.similar import NamelessTable, Similar, ValueSearch, Weighted, propose
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.errors import BadRequest
 from lakescope.once import once
-from lakescope.results import Results
 from lakescope.sources.names import meaningless
 from lakescope.store.index import Index
 from lakescope.values.hashing import hash_text
@@ -36,20 +44,15 @@ from lakescope.values.hashing import hash_text
 if TYPE_CHECKING:
     from lakescope.engines.headers.sketched import SketchSearch
 
-Mode = Literal["reliable", "balanced", "coverage"]
-Method = Literal["ours", "thesis"]
 #: What all parts of the corpus say of the columns of a table: clues, or, by the thesis' method, headers with weights.
 Said = Sequence[Clues] | Sequence[Sequence[Weighted]]
 
-MODES: tuple[Mode, ...] = ("reliable", "balanced", "coverage")
-METHODS: tuple[Method, ...] = ("ours", "thesis")
-ENGINES: tuple[Engine, ...] = ("exact", "hll")
 #: How likely a header must be to be given; without one a column counts as if its header were that likely.
 LEAST = {"reliable": 0.7, "balanced": 0.3, "coverage": 1e-6}
 #: Least similarity of tables, after the thesis: reliable headers from 0.4, any header is better than none at 0.
 THRESHOLDS = {"reliable": 0.4, "balanced": 0.1, "coverage": 0.0}
 _KEPT = "headers-model-4"
-_EXAMPLES, _VALUES = 3, 5
+_EXAMPLES = 3
 #: Equal coherence is decided by weights, which must not decide anything else.
 _TIE = 1e-9
 #: Families of evidence as a person would say them, and how much one must speak for a candidate to be told.
@@ -65,136 +68,19 @@ _TELLING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """A column of the lake that bears a header: how many of the nameless column's values it holds, and some of them."""
+class HeaderCriteria:
+    """What the search must know: see :meth:`lakescope.lake.Lake.suggest_headers`."""
 
-    table: str
-    column: str
-    overlap: int
-    containment: float
-    table_similarity: float
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A header that a column may have.
-
-    ``weight`` is what candidates are ranked by: how likely it is, or, by the thesis' method, the similarity.
-    ``similarity`` is the thesis' weight: the containment in the best column of this name times the similarity of its
-    table. ``evidence`` are such columns, ``reasons`` say what spoke for it.
-    """
-
-    header: str
-    weight: float
-    evidence: tuple[Evidence, ...]
-    similarity: float
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestedSchema:
-    """A schema: one header a column, or None.
-
-    ``score`` is what schemata are ranked by: the geometric mean of how likely its headers are, where a column without
-    one counts as the least that its mode gives headers for; by the thesis' method the coherence. ``coherence`` says how
-    well the headers go together in other tables, None if there are fewer than two. ``exact``: no other combination of
-    the candidates can be better. ``weights`` are those of its headers.
-    """
-
-    headers: tuple[str | None, ...]
-    coherence: float | None
-    score: float
-    exact: bool
-    weights: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnCandidate:
-    """A candidate of one column, flat: what is printed. ``chosen``: the best schema has it."""
-
-    position: int
-    column: str
-    header: str
-    weight: float
-    chosen: bool
-    similarity: float
-    tables: tuple[str, ...]
-    values: tuple[str, ...]
-    reasons: tuple[str, ...]
-
-
-class Schemata(Results[SuggestedSchema]):
-    """The best schemata; ``candidates[i]`` are those of column i, ranked."""
-
-    def __init__(
-        self,
-        records: Sequence[SuggestedSchema],
-        candidates: Sequence[Sequence[Candidate]],
-        columns: Sequence[str],
-        *,
-        notes: Sequence[str] = (),
-        info: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(SuggestedSchema, records, shown=("headers", "score", "coherence"), notes=notes, info=info)
-        self.candidates = tuple(tuple(some) for some in candidates)
-        self.columns = tuple(columns)
-
-    def without_notes(self) -> Results[SuggestedSchema]:
-        """The schemata alone, where the notes have been told."""
-        return Results(SuggestedSchema, list(self), shown=self.shown, info=self.info)
-
-    def by_column(self) -> Results[ColumnCandidate]:
-        """All candidates of all columns, one record each."""
-        best = self[0].headers if len(self) else (None,) * len(self.columns)
-        records = [
-            ColumnCandidate(
-                *(place, column, each.header, each.weight, each.header == best[place], each.similarity),
-                *(tuple(f"{e.table}: {e.column}" for e in each.evidence), _values(each), each.reasons),
-            )
-            for place, (column, some) in enumerate(zip(self.columns, self.candidates, strict=True))
-            for each in some
-        ]
-        shown = ("position", "column", "header", "weight", "chosen", "tables", "values", "reasons")
-        return Results(ColumnCandidate, records, shown=shown, notes=self.notes, info=self.info)
-
-
-def _values(candidate: Candidate) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(value for each in candidate.evidence for value in each.values))[:_VALUES]
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderRequest:
-    """What is asked for: see :meth:`lakescope.lake.Lake.suggest_headers`."""
-
-    mode: Mode = "balanced"
+    mode: HeaderMode = "balanced"
     k: int = 5
     m: int = 10
-    method: Method = "ours"
-    engine: Engine = "exact"
+    method: HeaderMethod = "ours"
+    engine: HeaderEngine = "exact"
     threshold: float | None = None
     weighted: bool = True
     segmentation: Segmentation = "suc"
     confirmation: Confirmation = "c"
     unfiltered: bool = False
-
-    def check(self) -> None:
-        """Refuse what cannot be asked."""
-        for what, value, allowed in (
-            ("mode", self.mode, MODES),
-            ("method", self.method, METHODS),
-            ("engine", self.engine, ENGINES),
-        ):
-            if value not in allowed:
-                raise BadRequest(f"no {what} {value!r}", hint=f"use {', '.join(allowed)}")
-        for name, number in (("k", self.k), ("m", self.m)):
-            if number < 1:
-                raise BadRequest(f"{name} must be at least 1, not {number}", hint="k=5 candidates, m=10 schemata")
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise BadRequest(f"the threshold must be between 0 and 1, not {self.threshold}", hint="0.4 is reliable")
-        if self.method == "ours" and self.engine == "hll":
-            raise BadRequest("the engine hll is the thesis'", hint="use method='thesis'")
-        check_measures(self.segmentation, self.confirmation)
 
     @property
     def least_similarity(self) -> float | None:
@@ -301,7 +187,7 @@ class HeaderSearch:
     def suggest(
         self,
         table: NamelessTable,
-        request: HeaderRequest,
+        request: HeaderCriteria,
         *,
         known: Mapping[int, str] | None = None,
         statistics: SchemaStatistics | None = None,
@@ -311,7 +197,6 @@ class HeaderSearch:
 
         ``said`` is what all parts of the corpus say, if they were asked apart; evidence is not told then.
         """
-        request.check()
         began = time.perf_counter()
         given = dict(known or {})
         schemata = statistics or self.statistics_without(table)
@@ -360,7 +245,7 @@ class HeaderSearch:
     def _by_model(
         self,
         table: NamelessTable,
-        request: HeaderRequest,
+        request: HeaderCriteria,
         known: Mapping[int, str],
         statistics: SchemaStatistics,
         said: Any,
@@ -450,14 +335,14 @@ class HeaderSearch:
             top, sample = (column.record[name] or () for name in ("top", "sample"))
             texts = list(dict.fromkeys([*(entry["value"] for entry in top), *sample]))
             tokens = np.array([max(1, hash_text(text)) for text in texts], np.uint64)
-            column.shown = texts, inverted.looked_up(tokens)
+            column.shown = texts, inverted.token_lookup(tokens)
         texts, looked_up = column.shown
-        held = inverted.holds(looked_up, number)
-        return tuple(text for text, there in zip(texts, held.tolist(), strict=True) if there)[:_VALUES]
+        held = inverted.holds_tokens(looked_up, number)
+        return tuple(text for text, there in zip(texts, held.tolist(), strict=True) if there)[:VALUES_TOLD]
 
     # --- the thesis' --------------------------------------------------------------------------------------------------
 
-    def similar(self, table: NamelessTable, request: HeaderRequest) -> Similar:
+    def similar(self, table: NamelessTable, request: HeaderCriteria) -> Similar:
         """Phase 1 by the engine that was asked for."""
         if request.engine == "exact":
             return self.values.similar(table, self.corpus.whole)
@@ -470,7 +355,7 @@ class HeaderSearch:
         """Weight of the schemata that hold each header: what ties are decided by."""
         return statistics.occurrences(self.columns.headers)
 
-    def proposed(self, similar: Similar, request: HeaderRequest, statistics: SchemaStatistics) -> list[list[Weighted]]:
+    def proposed(self, similar: Similar, request: HeaderCriteria, statistics: SchemaStatistics) -> list[list[Weighted]]:
         """The headers that columns sharing values propose."""
         options: dict[str, Any] = {"threshold": request.least_similarity, "weighted": request.weighted}
         return propose(similar, self.corpus, k=request.k, popularity=self.popularity(statistics), **options)
@@ -478,7 +363,7 @@ class HeaderSearch:
     def _by_thesis(
         self,
         table: NamelessTable,
-        request: HeaderRequest,
+        request: HeaderCriteria,
         known: Mapping[int, str],
         statistics: SchemaStatistics,
         said: Any,
@@ -500,7 +385,7 @@ class HeaderSearch:
 
 
 def combined(
-    candidates: Sequence[Sequence[Candidate]], statistics: SchemaStatistics, request: HeaderRequest
+    candidates: Sequence[Sequence[Candidate]], statistics: SchemaStatistics, request: HeaderCriteria
 ) -> list[SuggestedSchema]:
     """Phase 2: the most coherent schemata of candidates (Algorithm 2 with the guards of 3.6)."""
     headed = [place for place, some in enumerate(candidates) if some]

@@ -18,7 +18,7 @@ from lakescope.array_types import F64
 from lakescope.engines.history.answers import Drift
 from lakescope.engines.history.versions import (
     Record,
-    State,
+    VersionState,
     check_since,
     number_of,
     past_names,
@@ -28,16 +28,27 @@ from lakescope.engines.history.versions import (
 from lakescope.results import Results
 from lakescope.store.index import Index
 
-#: Least change of the share of missing cells that counts.
-_NULLS = 0.05
-#: Chance of a difference between two samples of one population above which it says nothing, and its factor (Smirnov).
-_LEVEL = 0.001
-_FACTOR = math.sqrt(-math.log(_LEVEL / 2) / 2)
-_NAMED = 3
+
+@dataclass(frozen=True, slots=True)
+class DriftTuning:
+    """What counts as a change of a column."""
+
+    #: Least change of the share of missing cells that counts. Not measured: a guess.
+    nulls: float = 0.05
+    #: Chance of a difference between two samples of one population above which it says nothing. Not measured: low,
+    #: since a lake has many columns.
+    level: float = 0.001
+    #: Values that a change names. Not measured: a matter of room.
+    named: int = 3
+
+
+DRIFT = DriftTuning()
+
+_FACTOR = math.sqrt(-math.log(DRIFT.level / 2) / 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class DriftDistance:
     """How far two distributions are apart."""
 
     measure: str
@@ -79,7 +90,7 @@ def drift(
     return Results(Drift, found, shown=shown, notes=notes, info={"tables": len(names), "compared": compared})
 
 
-def _drifted(table: str, before: State, after: State, minimum: float) -> Iterator[Drift]:
+def _drifted(table: str, before: VersionState, after: VersionState, minimum: float) -> Iterator[Drift]:
     times = before.record["scanned"], after.record["scanned"]
     for name in dict.fromkeys([*before.columns, *after.columns]):
         old, new = before.columns.get(name), after.columns.get(name)
@@ -100,7 +111,7 @@ def _record(
     times: tuple[str, str],
     old: Record | None,
     new: Record | None,
-    far: Distance | None,
+    far: DriftDistance | None,
     chance: float | None,
 ) -> Drift:
     return Drift(
@@ -120,12 +131,14 @@ def _record(
     )
 
 
-def _changes(old: Record, new: Record, far: Distance | None, chance: float | None, minimum: float) -> Iterator[str]:
+def _changes(
+    old: Record, new: Record, far: DriftDistance | None, chance: float | None, minimum: float
+) -> Iterator[str]:
     """What is worth a word, in words."""
     if old["type"] != new["type"]:
         yield f"type {old['type']} to {new['type']}"
     missing = _missing(old), _missing(new)
-    if abs(missing[0] - missing[1]) >= _NULLS:
+    if abs(missing[0] - missing[1]) >= DRIFT.nulls:
         yield f"missing {missing[0]:.0%} to {missing[1]:.0%}"
     if old["key"] != "no" and new["key"] == "no" and new["rows"]:
         yield "no longer a key" if old["key"] == "yes" else "no longer a likely key"
@@ -133,8 +146,8 @@ def _changes(old: Record, new: Record, far: Distance | None, chance: float | Non
         yield f"distribution by {far.value:.2f}"
         fresh = _newcomers(old, new)
         if fresh and far.measure == "total variation":
-            more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
-            yield f"new at the top: {', '.join(fresh[:_NAMED])}{more}"
+            more = f" and {len(fresh) - DRIFT.named} more" if len(fresh) > DRIFT.named else ""
+            yield f"new at the top: {', '.join(fresh[: DRIFT.named])}{more}"
     if far is not None and far.measure == "kolmogorov-smirnov" and far.low >= minimum:
         ranges = [f"{each['minimum']} .. {each['maximum']}" for each in (old, new)]
         if ranges[0] != ranges[1]:
@@ -163,7 +176,7 @@ def _chance(first: int, second: int) -> float | None:
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
-def distance(old: Record, new: Record) -> Distance | None:
+def distance(old: Record, new: Record) -> DriftDistance | None:
     """How far the values of two versions of a column are apart; None where one has none."""
     if not _filled(old) or not _filled(new):
         return None
@@ -172,7 +185,7 @@ def distance(old: Record, new: Record) -> Distance | None:
     return _counted(old, new)
 
 
-def _ordered(old: Record, new: Record) -> Distance:
+def _ordered(old: Record, new: Record) -> DriftDistance:
     """The largest difference of two distribution functions that are known at their quantiles."""
     quantiles = [np.array(each["quantiles"], np.float64) for each in (old, new)]
     points = np.unique(np.concatenate(quantiles))
@@ -184,7 +197,7 @@ def _ordered(old: Record, new: Record) -> Distance:
     high = float(np.maximum(high_a - low_b, high_b - low_a).max(initial=0.0))
     shares = [_interpolated(each, points) for each in quantiles]
     value = float(np.abs(shares[0] - shares[1]).max(initial=0.0))
-    return Distance("kolmogorov-smirnov", min(max(value, low), high), low, high)
+    return DriftDistance("kolmogorov-smirnov", min(max(value, low), high), low, high)
 
 
 def _bounds(quantiles: F64, points: F64, error: float) -> tuple[F64, F64]:
@@ -208,7 +221,7 @@ def _interpolated(quantiles: F64, points: F64) -> F64:
     return shares
 
 
-def _counted(old: Record, new: Record) -> Distance:
+def _counted(old: Record, new: Record) -> DriftDistance:
     """The share of rows by which the counts of values differ; of values that are not frequent little is known."""
     (low_a, high_a, rest_a), (low_b, high_b, rest_b) = _shares(old), _shares(new)
     values = {*low_a, *low_b}
@@ -219,7 +232,7 @@ def _counted(old: Record, new: Record) -> Distance:
     low, high = max(0.0, 1 - common_most - left), min(1.0, 1 - common_least)
     if _is_complete(old) and _is_complete(new):
         low = high
-    return Distance("total variation", (low + high) / 2, min(low, high), high)
+    return DriftDistance("total variation", (low + high) / 2, min(low, high), high)
 
 
 def _shares(record: Record) -> tuple[dict[str, float], dict[str, float], float]:

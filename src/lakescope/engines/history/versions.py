@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class VersionState:
     """A version with all that is known of its columns, by name."""
 
     record: Record
@@ -49,16 +49,16 @@ def history(index: Index, table: str) -> Results[Version]:
     return Results(Version, found, shown=shown, notes=notes)
 
 
-def states_of(index: Index, table: str) -> list[State]:
+def states_of(index: Index, table: str) -> list[VersionState]:
     """The versions of a table, the present one last, if it is there."""
     columns: dict[int, dict[str, Record]] = {}
     for row in index.past("past-columns", table).to_pylist(maps_as_pydicts="strict"):
         columns.setdefault(row["generation"], {})[row["column"]] = row
-    states = [State(row, columns.get(row["generation"], {})) for row in index.past("past", table).to_pylist()]
+    states = [VersionState(row, columns.get(row["generation"], {})) for row in index.past("past", table).to_pylist()]
     present = index.state(table)
     if present is not None:
         rows = index.columns_of(table).to_pylist(maps_as_pydicts="strict")
-        states.append(State(present, {row["column"]: row for row in rows}))
+        states.append(VersionState(present, {row["column"]: row for row in rows}))
     if not states:
         known = {*index.catalog("tables")["table"].to_pylist(), *past_names(index)}
         raise NotFound.among("table", table, sorted(known))
@@ -83,7 +83,7 @@ def profile_at(index: Index, table: str, version: int) -> tuple[Record, list[Rec
     return record, views
 
 
-def version_since(states: Sequence[State], since: str | int | None) -> State:
+def version_since(states: Sequence[VersionState], since: str | int | None) -> VersionState:
     """The version to compare with: the one before the last, one by its number, or the one that answered at a time."""
     if since is None:
         return states[-2]

@@ -1,4 +1,4 @@
-"""What is told of joins and correlations: the records and the choices, light to import."""
+"""Answers about joins: their records, and the choices that a question may make. Light to import."""
 
 from __future__ import annotations
 

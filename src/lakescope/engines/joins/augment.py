@@ -44,7 +44,7 @@ def augmented(
     """The table with the columns that were found, each after a real join, and what each adds."""
     import pyarrow as pa
 
-    table, _, orders = read_table(query, key)
+    table, orders = read_table(query, key)
     wanted = np.array([np.nan if value is None else value for value in table[target].to_pylist()], np.float64)
     added: list[Added] = []
     features: list[F64] = []

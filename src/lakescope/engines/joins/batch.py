@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -15,9 +15,16 @@ from lakescope.errors import BadRequest, NotFound
 from lakescope.results import arrow_schema
 from lakescope.store.index import Index
 
-#: One query column: the number of a column of the lake, or the location of a table and a column of it.
-Asked = tuple[int, str, str]
+#: The number of a query column that is not in the lake.
 _OUTSIDE = -1
+
+
+class BatchQuestion(NamedTuple):
+    """One query column: the number of a column of the lake, or the location of a table and a column of it."""
+
+    number: int
+    table: str
+    column: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class SearchColumns:
 
     path: str
     generation: int
-    asked: tuple[Asked, ...]
+    questions: tuple[BatchQuestion, ...]
     criteria: JoinCriteria
     own: bool
 
@@ -62,10 +69,11 @@ class SearchColumns:
         schema = arrow_schema(BatchJoin)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                records = [asdict(record) for record in self._answer(search, *self.asked[number])]
+                records = [asdict(record) for record in self._answer(search, self.questions[number])]
                 yield pa.RecordBatch.from_pylist(records, schema=schema)
 
-    def _answer(self, search: JoinSearch, number: int, table: str, name: str) -> Iterator[BatchJoin]:
+    def _answer(self, search: JoinSearch, question: BatchQuestion) -> Iterator[BatchJoin]:
+        number, table, name = question
         if number == _OUTSIDE:
             from lakescope.tables.reading import read_query
 
@@ -86,7 +94,7 @@ def _records(table: str, found: Any) -> Iterator[BatchJoin]:
         )
 
 
-def named(frame: Any) -> list[tuple[str, str | None]]:
+def listed_queries(frame: Any) -> list[tuple[str, str | None]]:
     """The questions a frame lists: one row a table, or a column of it."""
     from lakescope.sources.frames import as_batches
 
@@ -101,23 +109,23 @@ def named(frame: Any) -> list[tuple[str, str | None]]:
     return [(str(table), column) for table, column in zip(listed["table"].to_pylist(), columns, strict=True)]
 
 
-def asked_about(
+def batch_questions(
     joins: JoinSearch, tables: Sequence[str], queries: Sequence[str | tuple[str, str | None]] | None
-) -> Iterator[Asked]:
+) -> Iterator[BatchQuestion]:
     """The questions of a batch: about tables that are named, or columns of them, or all tables of the lake."""
     known = set(tables)
     for query in tables if queries is None else queries:
         table, column = (query, None) if isinstance(query, str) else query
         if table not in known:
-            yield outside(table, column)
+            yield _question_outside(table, column)
             continue
         numbers = {joins.name_of(number): number for number in joins.columns_of(table)}
         if column is not None and column not in numbers:
             raise NotFound.among("column", column, numbers)
         chosen = joins.plausible(numbers.values()) if column is None else [numbers[column]]
-        yield from ((number, table, "") for number in chosen)
+        yield from (BatchQuestion(number, table, "") for number in chosen)
 
 
-def outside(location: str, column: str | None) -> Asked:
+def _question_outside(location: str, column: str | None) -> BatchQuestion:
     """A question about a table that is not in the lake."""
-    return _OUTSIDE, location, column or ""
+    return BatchQuestion(_OUTSIDE, location, column or "")

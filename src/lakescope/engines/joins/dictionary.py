@@ -8,7 +8,8 @@ the small segments' tokens are therefore put together, each with its groups in a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,10 +19,30 @@ if TYPE_CHECKING:
     from lakescope.engines.joins.inverted import Part
 
 
-#: Entries that are kept in memory, at most, a token of a segment each: about 200 MB.
-MOST = 12_000_000
-#: Pieces in which tokens are put together, so that little more memory is needed than for what is made.
-_PIECES = 64
+@dataclass(frozen=True, slots=True)
+class DictionaryTuning:
+    """How large a dictionary in common may be, and how it is put together. Answers do not depend on it."""
+
+    #: Entries that are kept in memory, at most, a token of a segment each: about 200 MB. Not measured:
+    #: a bound of memory.
+    most_entries: int = 12_000_000
+    #: Pieces in which tokens are put together, so that little more memory is needed than for what is made. Not
+    #: measured.
+    pieces: int = 64
+
+
+DICTIONARY = DictionaryTuning()
+
+
+class DictionaryMatch(NamedTuple):
+    """What a dictionary knows of some tokens: groups in order, how many of the tokens each holds, and the sets of each.
+
+    ``set_counts`` says of every token how many sets hold it.
+    """
+
+    groups: I32
+    weights: I32
+    set_counts: I32
 
 
 class Dictionary:
@@ -30,9 +51,9 @@ class Dictionary:
     def __init__(self, parts: Sequence[Part]) -> None:
         files = [(part, file, _counts(part)) for part in parts for file in part.segment.tokens]
         tokens, sizes, groups, held = [], [np.zeros(1, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-        for piece in range(_PIECES):
-            low = np.uint64(piece * 2**64 // _PIECES)
-            high = np.uint64((piece + 1) * 2**64 // _PIECES - 1)
+        for piece in range(DICTIONARY.pieces):
+            low = np.uint64(piece * 2**64 // DICTIONARY.pieces)
+            high = np.uint64((piece + 1) * 2**64 // DICTIONARY.pieces - 1)
             hashes, places, counts = [np.empty(0, np.uint64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
             for part, file, sets in files:
                 begin = int(np.searchsorted(file["hashes"], low))
@@ -55,21 +76,21 @@ class Dictionary:
         self._tokens: U64 = np.concatenate(tokens)
         self._starts: I64 = np.cumsum(np.concatenate(sizes))
         self._groups: I32 = np.concatenate(groups)
-        self._held: I32 = np.concatenate(held)
+        self._set_counts: I32 = np.concatenate(held)
         # About a token for each place of the directory.
         bits = max(1, self._tokens.size.bit_length())
         self._shift = np.uint64(64 - bits)
         begins = np.searchsorted(self._tokens, np.arange(1 << bits, dtype=np.uint64) << self._shift)
         self._directory: I64 = np.append(begins, self._tokens.size)
 
-    def find(self, tokens: U64) -> tuple[I32, I32, I32]:
-        """Groups of some tokens, in order, how many of these each holds, and how many sets hold each token."""
+    def find(self, tokens: U64) -> DictionaryMatch:
+        """Look some tokens up."""
         from lakescope.engines.joins import kernels
 
-        known = self._directory, self._shift, self._tokens, self._starts, self._groups, self._held
+        known = self._directory, self._shift, self._tokens, self._starts, self._groups, self._set_counts
         found, held = kernels.look_up_once(tokens, *known)
         groups, weights = np.unique(found, return_counts=True)
-        return groups, weights.astype(np.int32), held
+        return DictionaryMatch(groups, weights.astype(np.int32), held)
 
 
 def _counts(part: Part) -> I32:

@@ -25,14 +25,24 @@ from lakescope.store.inverted import ranges
 from lakescope.tables.reading import batches_of
 from lakescope.values.cells import understand
 
-#: Q-grams of a query's column that are looked up.
-_LOOKED_UP = 1 << 20
-#: Fewest q-grams in common that say anything.
-FEWEST = 3
-#: Share of a column's q-grams in common that needs no comparison with others.
-_PLENTY = 0.2
-#: Chance of so many in common, among as many columns as the lake has, above which they say nothing.
-_LEVEL = 0.01
+
+@dataclass(frozen=True, slots=True)
+class GramTuning:
+    """Which q-grams of a query are looked up, and how many in common say something."""
+
+    #: Q-grams of a query's column that are looked up: the smallest hashes. Not measured: a bound of memory and time.
+    looked_up: int = 1 << 20
+    #: Fewest q-grams in common that say anything. Not measured.
+    fewest: int = 3
+    #: Share of a column's q-grams in common that needs no comparison with others. Not measured: set for lakes of
+    #: versions of one table, where the median column shares most of them.
+    plenty: float = 0.2
+    #: Chance of so many in common, among as many columns as the lake has, above which they say nothing. Not measured:
+    #: a level of significance by convention.
+    level: float = 0.01
+
+
+GRAMS = GramTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +89,33 @@ class GramSearch:
             sizes[part.in_lake(part.live.astype(np.int32))] += np.bincount(file["sets"], minlength=known)[part.live]
         return sizes
 
-    def search(self, columns: Mapping[str, GramSketch], own: range = range(0)) -> list[GramHit]:
-        """Columns that share q-grams with some of the query's, the most telling first; ``own`` are not asked."""
-        found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch, own)]
-        least = math.log(max(1, int(np.count_nonzero(self._sizes))) / _LEVEL)
-        found = [hit for hit in found if hit.score >= least or hit.shared >= _PLENTY * self._sizes[hit.number]]
+    def search(self, columns: Mapping[str, GramSketch], excluded: range = range(0)) -> list[GramHit]:
+        """Columns that share q-grams with some of the query's, the most telling first; ``excluded`` are not asked."""
+        found = [hit for name, sketch in columns.items() for hit in self._of_column(name, sketch, excluded)]
+        least = math.log(max(1, int(np.count_nonzero(self._sizes))) / GRAMS.level)
+        found = [hit for hit in found if hit.score >= least or hit.shared >= GRAMS.plenty * self._sizes[hit.number]]
         return sorted(found, key=lambda hit: (-hit.score, -hit.shared, hit.number, hit.query_column))
 
-    def _of_column(self, name: str, sketch: GramSketch, own: range) -> list[GramHit]:
+    def _of_column(self, name: str, sketch: GramSketch, excluded: range) -> list[GramHit]:
         grams, values = sketch.rare
-        places, sets = self._looked_up(grams)
+        places, sets = self._columns_holding(grams)
         order = np.argsort(sets, kind="stable")
         places, sets = places[order], sets[order]
         counts = np.bincount(sets, minlength=self._sizes.size)
-        counts[own.start : own.stop] = 0
+        counts[excluded.start : excluded.stop] = 0
         others = np.flatnonzero(self._sizes)
-        others = others[(others < own.start) | (others >= own.stop)]
+        others = others[(others < excluded.start) | (others >= excluded.stop)]
         # What half of the columns share at most is due to chance; few of them have to do with the query.
         usual = float(np.median(counts[others] / self._sizes[others])) if others.size else 0.0
         found = []
-        for number in np.flatnonzero(counts >= FEWEST).tolist():
+        for number in np.flatnonzero(counts >= GRAMS.fewest).tolist():
             begin, end = np.searchsorted(sets, [number, number + 1])
             # One q-gram in common is always possible.
             expected = max(1.0, usual * int(self._sizes[number]))
             found.append(GramHit(number, name, int(counts[number]), expected, np.unique(values[places[begin:end]])))
         return found
 
-    def _looked_up(self, grams: U64) -> tuple[I64, I64]:
+    def _columns_holding(self, grams: U64) -> tuple[I64, I64]:
         """Pairs of a q-gram, by its place, and a column that has it."""
         places, sets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for part, file in self._files:
@@ -120,7 +130,7 @@ class GramSearch:
 
     def equal_share(self, hit: GramHit) -> float:
         """The share of the query's values behind a hit that the column holds as they are."""
-        held = self._inverted.holds(self._inverted.looked_up(hit.values), hit.number)
+        held = self._inverted.holds_tokens(self._inverted.token_lookup(hit.values), hit.number)
         return float(held.sum()) / hit.values.size
 
 
@@ -129,5 +139,5 @@ def cut_query(query: Any) -> dict[str, GramSketch]:
     columns: dict[str, GramSketch] = {}
     for batch in batches_of(query):
         for column in batch.columns:
-            columns.setdefault(column.name, GramSketch(_LOOKED_UP)).update(understand(column, batch.fallback))
+            columns.setdefault(column.name, GramSketch(GRAMS.looked_up)).update(understand(column, batch.fallback))
     return columns

@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import I32, I64, U64, Bools
-from lakescope.engines.joins.dictionary import MOST, Dictionary
+from lakescope.engines.joins.dictionary import DICTIONARY, Dictionary
 from lakescope.engines.joins.josie import Addresses, kernels_are_loaded
 from lakescope.errors import BadRequest, IndexDamaged
 from lakescope.once import once
@@ -25,7 +25,19 @@ from lakescope.store.inverted import InvertedSegment, QueryGroups
 
 Numbers = TypeVar("Numbers", I64, U64)
 
+#: Groups are numbered by 32 bits, in files and in memory.
 _MOST_GROUPS = 2**31 - 1
+
+
+class TokenMatch(NamedTuple):
+    """What a part knows of some tokens: groups in order, how many of the tokens each holds, and the group of each.
+
+    ``group_of`` is -1 for a token that the part does not know.
+    """
+
+    groups: I32
+    weights: I32
+    group_of: I32
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +82,16 @@ class Part:
         found, known = kernels.look_up(tokens, *self.addresses.of_tokens)
         return found if known else None
 
-    def find(self, tokens: U64) -> tuple[I32, I32, I32] | None:
-        """The groups of some tokens, in order, how many of these each holds, and the group of each token."""
+    def find(self, tokens: U64) -> TokenMatch | None:
+        """The groups of some tokens; None if it knows none."""
         if not kernels_are_loaded():
             found = self.look_up(tokens)
-            return None if found is None else (*_counted(found), found)
+            return None if found is None else TokenMatch(*_counted(found), found)
         from lakescope.engines.joins import kernels
 
         self.segment.fetch_tokens(tokens)
         groups, weights, found = kernels.find_groups(tokens, *self.addresses.of_tokens)
-        return (groups, weights, found) if groups.size else None
+        return TokenMatch(groups, weights, found) if groups.size else None
 
     def tokens_of_set(self, number: int) -> U64:
         """The tokens of a set of the segment, in order: the next one is looked up near the last."""
@@ -105,7 +117,7 @@ class Part:
         return range(int(self.live[first]), int(self.live[last - 1]) + 1) if first < last else range(0)
 
     def local(self, query: QueryGroups) -> QueryGroups:
-        """What a query has in this segment."""
+        """The groups of a query that this segment knows, by their numbers here."""
         end = self.first_group + int(self.segment.group_bounds[-1])
         first, last = np.searchsorted(query.groups, [self.first_group, end]).tolist()
         if last - first == query.groups.size and not self.first_group:
@@ -160,20 +172,20 @@ def _counted(groups: I32) -> tuple[I32, I32]:
     return every[begins], (ends - begins).astype(np.int32)
 
 
-class LookedUp:
+class TokenLookup:
     """Some tokens: their groups in a part of the index are looked up when it is asked for, and once."""
 
     def __init__(self, parts: Sequence[Part], tokens: U64) -> None:
         self._parts = parts
         self._tokens = tokens
-        self._found: dict[int, I32] = {}
+        self._groups_in: dict[int, I32] = {}
 
     def within(self, number: int) -> I32:
         """The groups in the part of this number; -1 of tokens that it does not know."""
-        if number not in self._found:
+        if number not in self._groups_in:
             found = self._parts[number].look_up(self._tokens)
-            self._found[number] = np.full(self._tokens.size, -1, np.int32) if found is None else found
-        return self._found[number]
+            self._groups_in[number] = np.full(self._tokens.size, -1, np.int32) if found is None else found
+        return self._groups_in[number]
 
 
 class InvertedIndex:
@@ -200,7 +212,7 @@ class InvertedIndex:
         self._uniting = threading.Lock()
 
     def damaged(self) -> IndexDamaged:
-        """What to raise when numbers are met that no index holds: which files are damaged, if any."""
+        """The error to raise when numbers are met that no index holds: it says which files are damaged, if any."""
         return self.parts[0].segment.damaged() if self.parts else InvertedSegment.contradiction(self._index)
 
     @property
@@ -225,7 +237,7 @@ class InvertedIndex:
 
     @once
     def ids(self) -> U64:
-        """What the column of every set is known by in other parts of the index."""
+        """The id of the column of every set, by which other parts of the index know it."""
         return self._of_sets("ids", np.empty(0, np.uint64))
 
     def _of_sets(self, name: str, none: Numbers) -> Numbers:
@@ -268,30 +280,35 @@ class InvertedIndex:
         found: list[I32 | None] = []
         for part in self.parts:
             here = part.find(tokens)
-            found.append(None if here is None else here[2])
+            found.append(None if here is None else here.group_of)
             if here is not None:
-                groups.append(here[0] + np.int32(part.first_group))
-                weights.append(here[1])
+                groups.append(here.groups + np.int32(part.first_group))
+                weights.append(here.weights)
         return QueryGroups(np.concatenate(groups), np.concatenate(weights), tokens.size, tokens, tuple(found))
 
     def _query_at_once(self, tokens: U64, dictionary: Dictionary) -> QueryGroups:
-        """The same where all segments but the largest have a dictionary in common."""
-        groups, weights, held = dictionary.find(tokens)
+        """A query of distinct tokens, where all segments but the largest have a dictionary in common."""
+        known = dictionary.find(tokens)
+        groups, weights = known.groups, known.weights
         found: list[I32 | None] = [None] * len(self.parts)
         part = self.parts[self._largest]
         here = part.find(tokens)
         if here is not None:
-            found[self._largest] = here[2]
+            found[self._largest] = here.group_of
             at = int(np.searchsorted(groups, part.first_group))
-            groups = np.concatenate([groups[:at], here[0] + np.int32(part.first_group), groups[at:]])
-            weights = np.concatenate([weights[:at], here[1], weights[at:]])
-        return QueryGroups(groups, weights, tokens.size, tokens, tuple(found), held)
+            groups = np.concatenate([groups[:at], here.groups + np.int32(part.first_group), groups[at:]])
+            weights = np.concatenate([weights[:at], here.weights, weights[at:]])
+        return QueryGroups(groups, weights, tokens.size, tokens, tuple(found), known.set_counts)
 
     def prepare(self) -> None:
         """Get ready for many questions: small segments get a dictionary in common, unless they are too large for it."""
         small = [part for number, part in enumerate(self.parts) if number != self._largest]
         sizes = [file["hashes"].size for part in small if not part.segment.partly for file in part.segment.tokens]
-        if len(small) > 1 and sum(sizes) <= MOST and not any(part.segment.partly for part in self.parts):
+        if (
+            len(small) > 1
+            and sum(sizes) <= DICTIONARY.most_entries
+            and not any(part.segment.partly for part in self.parts)
+        ):
             self._dictionary = Dictionary(small)
 
     @once
@@ -304,9 +321,9 @@ class InvertedIndex:
         if query.tokens is None:
             held, weights = self.frequencies(query.groups), query.weights
         else:
-            held = np.zeros(query.size, np.int32) if query.held is None else query.held.copy()
+            held = np.zeros(query.size, np.int32) if query.sets_by_token is None else query.sets_by_token.copy()
             weights = np.ones(query.size, np.int32)
-            for part, groups in zip(self.parts, query.found, strict=True):
+            for part, groups in zip(self.parts, query.groups_by_segment, strict=True):
                 if groups is not None:
                     part.count_sets(groups, held)
         # In order: what is summed up of them must not depend on segments.
@@ -349,7 +366,7 @@ class InvertedIndex:
             return number
 
     def values_of_sets(self, numbers: Sequence[int]) -> QueryGroups:
-        """The same of what some sets of the lake hold together."""
+        """A query of the tokens of some sets of the lake, whose groups are of tokens that the very same sets hold."""
         places = [self.place_of(number) for number in numbers]
         if len(self.parts) > 1:
             tokens = [np.empty(0, np.uint64), *(part.tokens_of_set(local) for part, local in places)]
@@ -377,20 +394,20 @@ class InvertedIndex:
         groups = part.segment.groups_of_set(local)
         return groups + np.int32(part.first_group) if part.first_group else groups
 
-    def held(self, groups: I32, number: int) -> Bools:
+    def holds_groups(self, groups: I32, number: int) -> Bools:
         """Which of some groups a set holds."""
         part, local = self.place_of(number)
-        return part.segment.held(groups - np.int32(part.first_group), local)
+        return part.segment.holds_groups(groups - np.int32(part.first_group), local)
 
-    def looked_up(self, tokens: U64) -> LookedUp:
+    def token_lookup(self, tokens: U64) -> TokenLookup:
         """Some tokens, to ask which sets hold them."""
-        return LookedUp(self.parts, tokens)
+        return TokenLookup(self.parts, tokens)
 
-    def holds(self, tokens: LookedUp, number: int) -> Bools:
+    def holds_tokens(self, tokens: TokenLookup, number: int) -> Bools:
         """Which of some tokens a set holds."""
         part, local = self.place_of(number)
         groups = tokens.within(self.parts.index(part))
-        return (groups >= 0) & part.segment.held(groups, local)
+        return (groups >= 0) & part.segment.holds_groups(groups, local)
 
     def widths(self, groups: I32) -> I32:
         """Number of tokens of each group."""
@@ -437,7 +454,7 @@ class InvertedIndex:
         return np.concatenate(ends), np.concatenate(sets)
 
     def _lists_of_united(self, numbers: I32) -> tuple[I64, I32]:
-        """The same of groups over all segments."""
+        """The sets that hold each of some groups over all segments: (beginnings, sets)."""
         table = np.array([self._members[number] for number in numbers.tolist()], np.int64)
         # Row by row the members of a group are in order, as segments are; all of them together need not be.
         owner, _ = np.nonzero(table >= 0)

@@ -19,8 +19,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.lsh_ensemble import Ensemble, Hits
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.joins.significance import (
-    FEWEST,
-    LEVEL,
+    SIGNIFICANCE,
     chance,
     expected_by_density,
     expected_by_popularity,
@@ -35,22 +34,34 @@ from lakescope.store.index import Index
 from lakescope.tables.key_names import same_key
 from lakescope.tables.query import QueryColumn, is_plausible, lake_column, range_of
 
-#: Thresholds that are tried one after the other when the best are wanted, not all above one.
-_LOWERED = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
-#: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured costs:
-#: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
-_SOON_READ = 8_000_000
-#: Candidates that are judged when the most significant ones are wanted, for each of those.
-_JUDGED = 20
-_SAMPLES = 5
+
+@dataclass(frozen=True, slots=True)
+class JoinTuning:
+    """How candidates are searched for and judged, and when an estimate is preferred to the exact answer."""
+
+    #: Thresholds that are tried one after the other by signatures when the best are wanted, not all above one (spec
+    #: 2.8). Not measured.
+    lowered: tuple[float, ...] = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
+    #: Entries of lists that are read in milliseconds: for so long nobody would rather have an estimate. Not measured
+    #: costs, on purpose: whether an answer is exact must not depend on the machine, nor on how tables lie in segments.
+    soon_read: int = 8_000_000
+    #: Candidates that are judged when the most significant ones are wanted, for each of those. Not measured.
+    judged: int = 20
+    #: Values that are shown of a join, matching and missing ones each. Not measured: what fits a line.
+    samples: int = 5
+    #: Share of an overlap that is worth telling to be expected. Not measured.
+    telling: float = 0.1
+
+
+JOINS = JoinTuning()
+
+
 #: What an entry of a list takes in the index.
 _ENTRY_BYTES = 4
 #: Fields of a column's record that are needed to judge it, or to search with it.
 _JUDGED_BY = ("table", "column", "type", "type_share", "rows", "nulls", "minimum", "maximum")
-#: The same of a column of the lake that is a query.
+#: Fields of its record that are needed where a column of the lake is the query.
 _ASKED_BY = (*_JUDGED_BY, "quantiles")
-#: Share of an overlap that is worth telling to be expected.
-_TELLING = 0.1
 _SHOWN = (
     *("table", "column", "overlap", "containment", "reverse", "query_size", "size", "cardinality", "quality"),
     *("matches", "missing", "reasons"),
@@ -69,7 +80,7 @@ class JoinCriteria:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _JoinableSets:
     """Sets with overlaps or estimates of containment."""
 
     sets: I32
@@ -79,24 +90,26 @@ class _Found:
     exact: npt.NDArray[np.bool_]
 
     @classmethod
-    def exactly(cls, sets: I32, overlaps: I32, size: int) -> _Found:
+    def exactly(cls, sets: I32, overlaps: I32, size: int) -> _JoinableSets:
         share = overlaps / max(1, size)
         return cls(sets, share, share, share, np.ones(sets.size, np.bool_))
 
     @classmethod
-    def estimated(cls, hits: Hits) -> _Found:
+    def estimated(cls, hits: Hits) -> _JoinableSets:
         return cls(hits.sets, hits.containments, hits.lows, hits.highs, np.zeros(hits.sets.size, np.bool_))
 
-    def take(self, chosen: npt.NDArray[np.intp]) -> _Found:
-        return _Found(*(getattr(self, each.name)[chosen] for each in fields(self)))
+    def take(self, chosen: npt.NDArray[np.intp]) -> _JoinableSets:
+        return _JoinableSets(*(getattr(self, each.name)[chosen] for each in fields(self)))
 
-    def and_also(self, other: _Found) -> _Found:
-        return _Found(*(np.concatenate([getattr(self, each.name), getattr(other, each.name)]) for each in fields(self)))
+    def and_also(self, other: _JoinableSets) -> _JoinableSets:
+        return _JoinableSets(
+            *(np.concatenate([getattr(self, each.name), getattr(other, each.name)]) for each in fields(self))
+        )
 
-    def candidates(self, query: QueryColumn) -> list[_Candidate]:
+    def candidates(self, query: QueryColumn) -> list[_JoinCandidate]:
         """Each of them, for a query."""
         columns = (getattr(self, each.name).tolist() for each in fields(self))
-        return [_Candidate(query, *values) for values in zip(*columns, strict=True)]
+        return [_JoinCandidate(query, *values) for values in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,7 @@ class _Verdict:
 
 
 @dataclass(slots=True)
-class _Candidate:
+class _JoinCandidate:
     """A set that may join with a query; whether chance explains it is found out when asked."""
 
     query: QueryColumn
@@ -183,7 +196,7 @@ class JoinSearch:
         return self._names[0][number]
 
     def plausible(self, numbers: Iterable[int]) -> list[int]:
-        """Those of some columns of the lake that it makes sense to join on."""
+        """Which of some columns of the lake it makes sense to join on."""
         kinds = self._index.fields("columns", ("type",))["type"]
         return [number for number in numbers if is_plausible(int(self.inverted.sizes[number]), kinds[number].as_py())]
 
@@ -205,7 +218,7 @@ class JoinSearch:
         return self._samples(self.lake_column(number), other)[1]
 
     def missing_of(self, location: str, column: str, other: int) -> tuple[str, ...]:
-        """The same of a column of a table that is read."""
+        """Examples of values of a column of a table that is read, which a column of the lake does not hold."""
         from lakescope.tables.reading import read_query
 
         for each in read_query(location, self.overlaps, self.inverted):
@@ -222,7 +235,7 @@ class JoinSearch:
         """Columns that join with one column of a query: the ``k`` best, or all above a containment ``threshold``."""
         began = time.perf_counter()
         candidates, info = self._candidates(query, criteria, exclude)
-        records = [self._judged(candidate) for candidate in candidates[: criteria.k]]
+        records = [self._record_of(candidate) for candidate in candidates[: criteria.k]]
         return self._answer(query, records, info, began)
 
     def search_tables(
@@ -239,40 +252,46 @@ class JoinSearch:
         k = criteria.k
         sure = criteria.threshold is not None or criteria.engine == "lsh"
         hopes = [sure or self._is_hopeful(query) for query, _ in queries]
-        candidates: list[_Candidate] = []
-        best: dict[str, _Candidate] = {}
-        told: dict[str, dict[str, Any]] = {}
+        candidates: list[_JoinCandidate] = []
+        best: dict[str, _JoinCandidate] = {}
+        searched: dict[str, dict[str, Any]] = {}
         for hopeful in (True, False):
             some = [each for each, hope in zip(queries, hopes, strict=True) if hope == hopeful]
             if len(best) == k and not any(self._verdict(each).doubtful for each in best.values()):
-                told |= {query.name: {"engine": "none", "why": "chance explains what it may find"} for query, _ in some}
+                searched |= {
+                    query.name: {"engine": "none", "why": "chance explains what it may find"} for query, _ in some
+                }
                 break
             for query, exclude in some:
                 began = time.perf_counter()
                 found, info = self._candidates(query, criteria, exclude)
                 candidates += found[:k]
                 if found:
-                    told[query.name] = {**info, "milliseconds": _milliseconds(began)}
+                    searched[query.name] = {**info, "milliseconds": _milliseconds(began)}
             best = self._best_of_tables(candidates, k)
-        records = [self._judged(candidate) for candidate in best.values()]
+        records = [self._record_of(candidate) for candidate in best.values()]
         notes = [] if queries else ["no column of the query is worth trying: name one"]
         if queries and not any(query.groups.groups.size for query, _ in queries):
             notes.append(
                 f"no column of the lake holds any value of {', '.join(repr(each.name) for each, _ in queries)}"
             )
-        info = {"columns": [{"column": query.name, **told[query.name]} for query, _ in queries if query.name in told]}
+        info = {
+            "columns": [
+                {"column": query.name, **searched[query.name]} for query, _ in queries if query.name in searched
+            ]
+        }
         return Results(Joinable, records, shown=("query_column", *_shown(records)), notes=notes, info=info)
 
     def _is_hopeful(self, query: QueryColumn) -> bool:
         """Whether a column may find what chance, or what names say, does not put in doubt."""
         return same_key(query.name, query.name) or is_beyond_chance(
-            *query.popularity, self._pairs, LEVEL / max(1, self.inverted.count)
+            *query.popularity, self._pairs, SIGNIFICANCE.level / max(1, self.inverted.count)
         )
 
-    def _best_of_tables(self, candidates: Sequence[_Candidate], k: int | None) -> dict[str, _Candidate]:
+    def _best_of_tables(self, candidates: Sequence[_JoinCandidate], k: int | None) -> dict[str, _JoinCandidate]:
         """The best candidate of each of the best tables, these in order."""
-        best: dict[str, _Candidate] = {}
-        doubtful: list[tuple[str, _Candidate]] = []
+        best: dict[str, _JoinCandidate] = {}
+        doubtful: list[tuple[str, _JoinCandidate]] = []
         for candidate in sorted(candidates, key=self._containment_first):
             if len(best) == k:
                 return best
@@ -291,10 +310,10 @@ class JoinSearch:
         query: QueryColumn,
         criteria: JoinCriteria,
         exclude: Sequence[int],
-    ) -> tuple[list[_Candidate], dict[str, Any]]:
+    ) -> tuple[list[_JoinCandidate], dict[str, Any]]:
         """What may join with a query, in order, and how it was found."""
         k, threshold, verify, engine = criteria.k, criteria.threshold, criteria.verify, criteria.engine
-        wanted = k if criteria.rank == "overlap" or k is None else _JUDGED * k
+        wanted = k if criteria.rank == "overlap" or k is None else JOINS.judged * k
         if not query.size:
             return [], {"engine": "none", "why": "the query column holds no values"}
         if threshold is None:
@@ -305,7 +324,7 @@ class JoinSearch:
                 else self._top(query, wanted, exclude)
             )
         else:
-            found, info = self._contain(query, threshold, verify, engine, exclude)
+            found, info = self._containing(query, threshold, verify, engine, exclude)
             order = np.lexsort((found.sets, -found.containments))
             found = found.take(order if wanted is None else order[:wanted])
         candidates = found.candidates(query)
@@ -313,11 +332,11 @@ class JoinSearch:
             candidates.sort(key=self._significance_first)
         return candidates, info
 
-    def _containment_first(self, each: _Candidate) -> tuple[Any, ...]:
+    def _containment_first(self, each: _JoinCandidate) -> tuple[Any, ...]:
         table, column = self.table_of(each.number), self.name_of(each.number)
         return -each.containment, -each.overlap, table, column, each.query.name
 
-    def _significance_first(self, each: _Candidate) -> tuple[Any, ...]:
+    def _significance_first(self, each: _JoinCandidate) -> tuple[Any, ...]:
         verdict = self._verdict(each)
         return verdict.doubtful, verdict.p, -each.overlap, self.table_of(each.number), self.name_of(each.number)
 
@@ -341,7 +360,7 @@ class JoinSearch:
 
     # --- engines ------------------------------------------------------------------------------------------------------
 
-    def _top(self, query: QueryColumn, k: int, exclude: Sequence[int]) -> tuple[_Found, dict[str, Any]]:
+    def _top(self, query: QueryColumn, k: int, exclude: Sequence[int]) -> tuple[_JoinableSets, dict[str, Any]]:
         top = self.overlaps.top(query.groups, k, exclude)
         info = {
             "engine": top.algorithm,
@@ -353,20 +372,20 @@ class JoinSearch:
             "sets": top.sets_read,
             "decisions": top.decisions,
         }
-        return _Found.exactly(top.sets, top.overlaps, query.size), info
+        return _JoinableSets.exactly(top.sets, top.overlaps, query.size), info
 
     def _approximate_top(
         self, query: QueryColumn, k: int, verify: bool, exclude: Sequence[int]
-    ) -> tuple[_Found, dict[str, Any]]:
+    ) -> tuple[_JoinableSets, dict[str, Any]]:
         """The best by signatures alone: the threshold is lowered until there are enough (spec 2.8).
 
         Sets that are too large for signatures are not read, which would take its time, but counted.
         """
-        found, info = _Found.exactly(np.empty(0, np.int32), np.empty(0, np.int32), 1), dict[str, Any]()
-        for threshold in _LOWERED:
+        found, info = _JoinableSets.exactly(np.empty(0, np.int32), np.empty(0, np.int32), 1), dict[str, Any]()
+        for threshold in JOINS.lowered:
             hits = self.ensemble.search(query.signature, query.size, threshold)
             kept = np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32)))
-            found = _Found.estimated(hits).take(kept)
+            found = _JoinableSets.estimated(hits).take(kept)
             unseen = sum(part.sets for part in self.ensemble.out_of_reach(query.size, threshold))
             info = {"engine": "lsh ensemble", "why": "asked for", "threshold": threshold, "candidates": kept.size}
             info |= {"not_looked_at": unseen} if unseen else {}
@@ -377,24 +396,29 @@ class JoinSearch:
             info["verified"] = True
         return found.take(np.lexsort((found.sets, -found.containments))[:k]), info
 
-    def _contain(
+    def _containing(
         self, query: QueryColumn, threshold: float, verify: bool, engine: Engine, exclude: Sequence[int]
-    ) -> tuple[_Found, dict[str, Any]]:
+    ) -> tuple[_JoinableSets, dict[str, Any]]:
         beyond = self.ensemble.out_of_reach(query.size, threshold)
         # Signatures cannot tell of some sets: each of these is looked at once for every value.
         probes = query.size * sum(part.sets for part in beyond)
-        if engine == "exact" or (engine == "auto" and _entries(query) <= max(probes, _SOON_READ)):
+        if engine == "exact" or (engine == "auto" and _entries(query) <= max(probes, JOINS.soon_read)):
             why = "asked for" if engine == "exact" else "the lists of the query's values are soon read"
             least = math.ceil(threshold * query.size - 1e-9)
             every = self.overlaps.at_least(query.groups, least, exclude)
-            told = {"engine": every.algorithm, "why": why, "lists": every.lists, "entries": every.entries}
-            told["bytes_of_lists"] = _ENTRY_BYTES * every.entries
-            return _Found.exactly(every.sets, every.overlaps, query.size), told
+            info: dict[str, Any] = {
+                "engine": every.algorithm,
+                "why": why,
+                "lists": every.lists,
+                "entries": every.entries,
+            }
+            info["bytes_of_lists"] = _ENTRY_BYTES * every.entries
+            return _JoinableSets.exactly(every.sets, every.overlaps, query.size), info
         hits = self.ensemble.search(query.signature, query.size, threshold)
         sizes = self.inverted.sizes
-        found = _Found.estimated(hits).take(np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32))))
+        found = _JoinableSets.estimated(hits).take(np.flatnonzero(~np.isin(hits.sets, np.array(exclude, np.int32))))
         why = "asked for" if engine == "lsh" else f"the lists of its values have {_entries(query):,} entries"
-        info: dict[str, Any] = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
+        info = {"engine": "lsh ensemble", "why": why, "candidates": int(found.sets.size)}
         info["threshold"] = threshold
         if beyond:
             # Signatures cannot tell: these are read.
@@ -408,15 +432,15 @@ class JoinSearch:
             info["verified"] = True
         return found, info
 
-    def _verified(self, query: QueryColumn, sets: I32, threshold: float) -> _Found:
+    def _verified(self, query: QueryColumn, sets: I32, threshold: float) -> _JoinableSets:
         """Exact containments of some sets, of which those above the threshold remain."""
         overlaps = self.overlaps.overlaps_of(query.groups, sets, math.ceil(threshold * query.size - 1e-9))
-        found = _Found.exactly(sets, overlaps, query.size)
+        found = _JoinableSets.exactly(sets, overlaps, query.size)
         return found.take(np.flatnonzero(found.containments >= threshold - 1e-12))
 
     # --- records ------------------------------------------------------------------------------------------------------
 
-    def _verdict(self, candidate: _Candidate) -> _Verdict:
+    def _verdict(self, candidate: _JoinCandidate) -> _Verdict:
         """Whether chance explains a candidate; found out once."""
         if candidate.verdict is None:
             query, number = candidate.query, candidate.number
@@ -424,12 +448,12 @@ class JoinSearch:
             expected, reasons = self._expected(query, record, int(self.inverted.sizes[number]), candidate.overlap)
             p = min(1.0, chance(candidate.overlap, expected) * max(1, self.inverted.count))
             named = same_key(query.name, record["column"])
-            if p > LEVEL:
+            if p > SIGNIFICANCE.level:
                 reasons.insert(0, "no more than chance explains" + (", but keys of the same thing by name" * named))
-            candidate.verdict = _Verdict(record, expected, p, tuple(reasons), p > LEVEL and not named)
+            candidate.verdict = _Verdict(record, expected, p, tuple(reasons), p > SIGNIFICANCE.level and not named)
         return candidate.verdict
 
-    def _judged(self, candidate: _Candidate) -> Joinable:
+    def _record_of(self, candidate: _JoinCandidate) -> Joinable:
         query, number, overlap = candidate.query, candidate.number, candidate.overlap
         verdict = self._verdict(candidate)
         size = int(self.inverted.sizes[number])
@@ -460,9 +484,9 @@ class JoinSearch:
     def _samples(self, query: QueryColumn, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Some values of the query that a set holds, and some that it does not."""
         texts, groups = query.sample()
-        held = self.inverted.holds(groups, number)
-        matches = [texts[i] for i in np.flatnonzero(held)[:_SAMPLES].tolist()]
-        missing = [texts[i] for i in np.flatnonzero(~held)[:_SAMPLES].tolist()]
+        held = self.inverted.holds_tokens(groups, number)
+        matches = [texts[i] for i in np.flatnonzero(held)[: JOINS.samples].tolist()]
+        missing = [texts[i] for i in np.flatnonzero(~held)[: JOINS.samples].tolist()]
         return tuple(matches), tuple(missing)
 
     def _coverage(self, query: QueryColumn, number: int) -> float | None:
@@ -470,18 +494,18 @@ class JoinSearch:
         filled = query.rows - query.nulls
         if query.group_rows is None or not filled:
             return None
-        return float(query.group_rows[self.inverted.held(query.groups.groups, number)].sum() / filled)
+        return float(query.group_rows[self.inverted.holds_groups(query.groups.groups, number)].sum() / filled)
 
     def _expected(self, query: QueryColumn, record: dict[str, Any], size: int, overlap: int) -> tuple[float, list[str]]:
         """The overlap with an unrelated column, and why it is expected if it is a good part of the one there is."""
         popular = float(expected_by_popularity(*query.popularity, np.array([size]), self._pairs)[0])
-        least = _TELLING * overlap
+        least = JOINS.telling * overlap
         reasons = [f"{_values(popular)} expected by their popularity"] if popular >= least else []
         theirs = range_of(record, size)
         dense = expected_by_density(query.whole, theirs) if theirs and query.whole is not None else 0.0
         if dense >= least and dense > popular:
             reasons = [f"both are ranges of {query.kind}s: {_values(dense)} expected"]
-        if query.size < FEWEST:
+        if query.size < SIGNIFICANCE.fewest:
             reasons.append(f"the query has only {query.size} different values")
         return max(popular, dense), reasons
 

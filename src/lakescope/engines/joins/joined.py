@@ -25,14 +25,27 @@ from lakescope.values.canonical import Kind, decode
 from lakescope.values.cells import Cells, understand
 from lakescope.values.text import MISSING, TextColumn
 
-#: How well kinds of values do as keys, and as something to explain.
+#: How well kinds of values do as keys, and as something to explain. Not measured: guesses that a person may overrule.
 _AS_KEY = {"text": 1.0, "date": 1.0, "code": 1.0, "integer": 0.8, "timestamp": 0.7}
 _AS_TARGET = {"decimal": 1.0, "integer": 0.8}
-#: Weight of a column of whole numbers that never repeat, or are years: an id, most likely.
-_ID = 0.2
-_YEARS = 1500, 2100
-#: Rows of a join that are made unless more are asked for.
-MOST_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RowsTuning:
+    """What is guessed of a table's columns, and how much of a join is made."""
+
+    #: Weight as a key of a column of any other kind. Not measured.
+    other_key: float = 0.1
+    #: Weight as a target of a column of whole numbers that never repeat, or are years: an id, most likely. Not
+    #: measured.
+    id: float = 0.2
+    #: Whole numbers that look like years. Not measured.
+    years: tuple[int, int] = (1500, 2100)
+    #: Rows of a join that are made unless more are asked for. Not measured: a bound of memory.
+    most_rows: int = 1_000_000
+
+
+ROWS = RowsTuning()
 
 
 def head(query: Any, rows: int) -> pa.Table:
@@ -80,14 +93,14 @@ def key_score(column: QueryColumn) -> float:
     if not column.plausible:
         return 0.0
     apart = column.size / max(1, column.rows - column.nulls)
-    return _AS_KEY.get(column.kind, 0.1) * (0.1 + _known(column)) * (0.3 + 0.7 * apart)
+    return _AS_KEY.get(column.kind, ROWS.other_key) * (0.1 + _known(column)) * (0.3 + 0.7 * apart)
 
 
 def target_score(column: QueryColumn) -> float:
     """How well a column would serve as the number to explain; 0 if it would not."""
     score = _AS_TARGET.get(column.kind, 0.0) * (column.size > 2)
     if column.kind == "integer" and (column.unique or _are_years(column)):
-        score *= _ID
+        score *= ROWS.id
     return score * (0.5 + 0.5 * column.size / max(1, column.rows))
 
 
@@ -97,7 +110,7 @@ def _are_years(column: QueryColumn) -> bool:
     if whole is None or (isinstance(whole, np.ndarray) and not whole.size):
         return False
     low, high = (whole[0], whole[-1]) if isinstance(whole, np.ndarray) else (whole.low, whole.high)
-    return bool(_YEARS[0] <= low and high <= _YEARS[1])
+    return bool(ROWS.years[0] <= low and high <= ROWS.years[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +128,14 @@ class JoinedRows:
 
 
 def joined(
-    query: Any, on: str, other: Any, column: str, name: str, *, query_rows: int | None = None, most: int = MOST_ROWS
+    query: Any,
+    on: str,
+    other: Any,
+    column: str,
+    name: str,
+    *,
+    query_rows: int | None = None,
+    most: int = ROWS.most_rows,
 ) -> JoinedRows:
     """All rows of the query (or the first ``query_rows``) beside the rows of another table with the same value.
 

@@ -63,7 +63,7 @@ class Addresses:
 
 
 def _of_sets(file: Arrays, partly: bool) -> list[int]:
-    """What kernels know of a file of sets; bitmaps that are not at hand, or were not made yet, are none."""
+    """The entry of a file of sets for kernels: addresses and sizes; 0 for bitmaps that are not here or not made yet."""
     starts, groups = lazily(file, "starts"), lazily(file, "groups")
     found = [_address(starts), _address(groups), groups.size]
     if partly or "bits" not in file:
@@ -85,7 +85,7 @@ def addresses(files: list[Arrays], name: str) -> U64:
 
 
 def _places(files: list[Arrays], name: str) -> U64:
-    """The same, whether or not it is all here: what is looked at is fetched before."""
+    """Where in memory an array of each file lies, all here or not: what is looked at is fetched before."""
     return np.array([_address(lazily(file, name)) for file in files], np.uint64)
 
 
@@ -98,8 +98,8 @@ def kernels_are_loaded() -> bool:
     return _KERNELS in sys.modules
 
 
-class _Counting(NamedTuple):
-    """What a question writes to: the overlap of every set, 0 before and after it, those it met, and marks."""
+class _QuestionMemory(NamedTuple):
+    """Memory that a question writes to: the overlap of every set, 0 before and after it, those it met, and marks."""
 
     counts: I32
     touched: I32
@@ -115,7 +115,7 @@ class SegmentOverlaps:
         self._within = within
         self.set_costs(costs or Costs())
         self._sets = int(index.set_bounds[-1])
-        self._scratch = Scratch(self._counting)
+        self._scratch = Scratch(self._question_memory)
 
     def set_costs(self, costs: Costs) -> None:
         """Decide by these costs from now on."""
@@ -129,12 +129,12 @@ class SegmentOverlaps:
     def _sizes(self) -> I32:
         return self.index.sizes.astype(np.int32)
 
-    def _counting(self) -> _Counting:
+    def _question_memory(self) -> _QuestionMemory:
         """Memory of one question."""
         from lakescope.engines.joins import kernels
 
         marks = kernels.room_for_marks(int(self.index.group_bounds[-1]))
-        return _Counting(np.zeros(self._sets, np.int32), np.empty(self._sets, np.int32), marks)
+        return _QuestionMemory(np.zeros(self._sets, np.int32), np.empty(self._sets, np.int32), marks)
 
     def _prepare(self) -> Any:
         """Load the kernels, and what they need."""
@@ -184,7 +184,7 @@ class SegmentOverlaps:
         if algorithm == "numpy":
             return self._merge_plainly(query, k, exclude)
         kernels = self._prepare()
-        places, lengths, entries = self._located(query)
+        places, lengths, entries = self._locate_lists(query)
         if algorithm is None:
             algorithm = "mergelist" if not least and self.costs.merges(places.size, entries, k) else "josie"
         sets = self._stored()
@@ -218,7 +218,7 @@ class SegmentOverlaps:
             counts, entries = self._counts_plainly(query)
         else:
             kernels = self._prepare()
-            places, lengths, entries = self._located(query)
+            places, lengths, entries = self._locate_lists(query)
             with self._scratch.borrow() as mine:
                 if not kernels.merge_lists(places, lengths, query.weights, 0, places.size, mine.counts):
                     raise self._damaged()
@@ -247,12 +247,12 @@ class SegmentOverlaps:
         return self._at.set_bounds, self._at.set_files
 
     def _overlap_plainly(self, query: QueryGroups, number: int) -> int:
-        return int(query.weights[self.index.held(query.groups, number)].sum())
+        return int(query.weights[self.index.holds_groups(query.groups, number)].sum())
 
     def time_lists(self, groups: I32) -> None:
         """Read lists as a search does, for the sake of knowing how long it takes."""
         kernels = self._prepare()
-        places, lengths, _ = self._located(QueryGroups(groups, groups, 0))
+        places, lengths, _ = self._locate_lists(QueryGroups(groups, groups, 0))
         with self._scratch.borrow() as mine:
             kernels.merge_lists(places, lengths, np.zeros(groups.size, np.int32), 0, groups.size, mine.counts)
 
@@ -270,7 +270,7 @@ class SegmentOverlaps:
         with self._scratch.borrow() as mine:
             kernels.look_at(mine.counts, mine.touched)
 
-    def _located(self, query: QueryGroups) -> tuple[U64, I64, int]:
+    def _locate_lists(self, query: QueryGroups) -> tuple[U64, I64, int]:
         """Where the lists of a query lie, how long they are, and their entries in all."""
         kernels = self._prepare()
         at = self._at
@@ -282,7 +282,7 @@ class SegmentOverlaps:
         return places, lengths, entries
 
     def _merge(
-        self, kernels: Any, mine: _Counting, places: U64, lengths: I64, weights: I32, k: int, read: I64
+        self, kernels: Any, mine: _QuestionMemory, places: U64, lengths: I64, weights: I32, k: int, read: I64
     ) -> tuple[I32, I32]:
         counts, touched, _ = mine
         if read[kernels.ENTRIES] < kernels.FEW * self._sets:
@@ -321,7 +321,7 @@ class SegmentOverlaps:
 
 
 def _read_only(groups: I32) -> I32:
-    """The same memory, not to be written. Kernels are compiled for each kind: those of a set of the lake are so."""
+    """A view of groups that cannot be written: kernels are compiled for that kind, which a set of the lake is of."""
     view = groups.view()
     view.flags.writeable = False
     return view

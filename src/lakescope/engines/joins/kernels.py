@@ -6,6 +6,7 @@ out of range, which only a damaged file can hold, ends a search with ``DAMAGED``
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,53 +20,95 @@ from lakescope.store.inverted import PAGE_BITS, PAGE_WORDS
 DAMAGED, TOO_MANY = -1, -2
 #: What a search read: lists, their entries, sets, decisions.
 LISTS, ENTRIES, SETS, DECISIONS = range(4)
-#: Share of the cost of all lists that is read before the first decision.
-_FIRST = 0.03
-#: Share of the cost of all lists that is not worth another decision.
-_LITTLE = 0.1
-#: The same when only sets met before can win, but are too many to be read: a few lists more change that little.
-_SOME = 0.5
-#: What is read between two decisions costs as much as so many of them, at least.
-_LOOKS = 24
-#: Share of all sets up to which those met are noted, instead of looking at all.
-FEW = 0.125
-#: Share of what the lists that are left would cost that sets may cost, to be read instead.
-_CHEAPER = 0.5
-#: The same share at a glance, from which on nobody looks twice.
-_HOPELESS = 2.0
-#: Sets are given up when they have cost so many times what was expected, and such a share of what the lists would.
-_WRONG, _GIVE_UP = 1.5, 0.1
-#: Sets read between two looks at whether those that follow, read alike, would cost more than the lists.
-_WINDOW = 32
-#: Share of what the lists cost that are left when sets are given up, that is read before sets are thought of again.
-_AGAIN = 0.5
-#: Share of what it may save that is spent on knowing early how good the best sets are, at most.
-_EARLY = 0.1
-#: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
-_TRIES = 16
-#: Items of a set for each group looked for up to which it is read beside marks instead.
-_SCANNED = 8
-#: Share of the cost of all lists that is spent on finding sets that hold the whole query, at most, and of the query's
-#: rarest lists those that must agree before a set is read for it.
-_WHOLE, _AGREE = 0.03, 8
-#: Share of that which is saved when none was found by then.
-_HOPE = 0.75
-#: Sets by which the cost of reading many is estimated: at first, where that is not hopeless, and those read for it.
-_GLANCED, _PRICED, _TRIED = 8, 64, 16
-#: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after the
-#: other, and the fewest sets that are worth it.
-_APART, _MARKED = 64, 4
-#: Groups that there is room for marks of, at most: 16 MB.
-MARKS = 1 << 22
-#: Items of a set between two looks at whether it can still win.
-_ITEMS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JosieTuning:
+    """When JOSIE decides, on what, and how it reads. None of it changes an answer, only how soon it is there.
+
+    ``benchmarks/joins.py`` measures all of it together, on a collection like open data and on two where nothing can be
+    skipped (``benchmarks/results/joins.md``). "Not measured" means that no record
+    compares other values of that field by itself.
+    """
+
+    #: Share of the cost of all lists that is read before the first decision. Not measured: set with marks in
+    #: room of their own, when the benchmark began to take the median of three rounds.
+    first_share: float = 0.03
+    #: Share of the cost of all lists that is not worth another decision. Not measured: chosen so that a query where
+    #: nothing can be skipped costs no more than a merge (the rows "dense" and "crowded" of the benchmark).
+    little: float = 0.1
+    #: Share of the cost of all lists that is not worth another decision when only sets met before can win, but are too
+    #: many to be read: a few lists more change that little. Not measured.
+    some: float = 0.5
+    #: What is read between two decisions costs as much as so many of them, at least. Not measured.
+    looks: int = 24
+    #: Share of all sets up to which those met are noted, instead of looking at all. Not measured.
+    few: float = 0.125
+    #: Share of what the lists that are left would cost that sets may cost, to be read instead. Not measured.
+    cheaper: float = 0.5
+    #: Share of what the lists that are left would cost from which on sets are not looked at twice: at a glance they are
+    #: too dear. Not measured.
+    hopeless: float = 2.0
+    #: Sets are given up when they have cost so many times what was expected ... Not measured.
+    wrong: float = 1.5
+    #: ... and such a share of what the lists would. Not measured.
+    give_up: float = 0.1
+    #: Sets read between two looks at whether those that follow, read alike, would cost more than the lists. Not
+    #: measured.
+    window: int = 32
+    #: Share of what the lists cost that are left when sets are given up, which is read before sets are thought of
+    #: again. Not measured.
+    again: float = 0.5
+    #: Share of what it may save that is spent on knowing early how good the best sets are, at most. Not measured.
+    early: float = 0.1
+    #: Sets read for each one that is wanted: to know early how good the best are, and where many hold a whole query.
+    #: Not measured.
+    tries: int = 16
+    #: Items of a set for each group looked for up to which it is read beside marks instead. Not measured: as many items
+    #: as a look-up costs by the ``Costs`` that are assumed before any are measured.
+    scanned: int = 8
+    #: Share of the cost of all lists that is spent on finding sets that hold the whole query, at most. Not measured.
+    whole: float = 0.03
+    #: Of the query's rarest lists so many must agree before a set is read for it. Not measured.
+    agree: int = 8
+    #: Share of ``whole`` that is saved when no such set was found by then. Not measured.
+    hope: float = 0.75
+    #: Sets by which the cost of reading many is estimated at a glance ... Not measured.
+    glanced: int = 8
+    #: ... where that is not hopeless ... Not measured.
+    priced: int = 64
+    #: ... and sets that are read for it. Not measured.
+    tried: int = 16
+    #: Groups of the lake for each of a query's up to which the query's are marked, so that sets can be read one after
+    #: the other. Not measured.
+    apart: int = 64
+    #: The fewest sets that are worth marking a query's groups for. Not measured.
+    marked: int = 4
+    #: Groups that there is room for marks of, at most: 16 MB. Not measured: a bound of memory.
+    marks: int = 1 << 22
+    #: Items of a set between two looks at whether it can still win. Not measured.
+    items: int = 1024
+    #: Lists that are fetched ahead: a short list is read sooner than memory answers. Not measured.
+    ahead: int = 8
+    #: Counts looked at together: compilers vectorise blocks of known length. Not measured.
+    block: int = 64
+
+
+JOSIE = JosieTuning()
+
+# Kernels take numbers of their module for constants, which they are compiled with; the fields above say what each is.
+_FIRST, _LITTLE, _SOME, _LOOKS, FEW = JOSIE.first_share, JOSIE.little, JOSIE.some, JOSIE.looks, JOSIE.few
+_CHEAPER, _HOPELESS, _WRONG, _GIVE_UP = JOSIE.cheaper, JOSIE.hopeless, JOSIE.wrong, JOSIE.give_up
+_WINDOW, _AGAIN, _EARLY, _TRIES, _SCANNED = JOSIE.window, JOSIE.again, JOSIE.early, JOSIE.tries, JOSIE.scanned
+_WHOLE, _AGREE, _HOPE = JOSIE.whole, JOSIE.agree, JOSIE.hope
+_GLANCED, _PRICED, _TRIED = JOSIE.glanced, JOSIE.priced, JOSIE.tried
+_APART, _MARKED, MARKS, _ITEMS = JOSIE.apart, JOSIE.marked, JOSIE.marks, JOSIE.items
+_AHEAD, _BLOCK = JOSIE.ahead, JOSIE.block
+
+
 #: What is known of a file of sets: where its beginnings and its items lie, how many items; the same of its pages, and
 #: where the bitmaps lie.
 _STARTS, _GROUPS, _SIZE, _PAGE_STARTS, _PAGES, _PAGE_COUNT, _BITS = range(7)
-#: Lists that are fetched ahead: a short list is read sooner than memory answers.
-_AHEAD = 8
-#: Counts looked at together.
-_BLOCK = 64
 #: What a set is counted from that must not be found: no sum of weights makes it positive.
 EXCLUDED = -(1 << 30)
 
@@ -488,7 +531,7 @@ def _kth_largest(counts, k, floor):
 
 @njit(nogil=True, cache=True)
 def _kth_largest_of(sets, counts, k, floor):
-    """The same among some sets."""
+    """The ``k``-th largest count of some sets, or ``floor`` if it is less."""
     heap = np.full(k, floor, np.int32)
     for s in sets:
         if counts[s] > heap[0]:
@@ -792,7 +835,7 @@ def _left(amounts):
 
 @njit(nogil=True, cache=True)
 def _all_left(weights, lengths, costs):
-    """The same of the weights of a query, of the cost of its lists, and of their entries."""
+    """Sums from each place of a query on: of its weights, of the cost of its lists, and of their entries."""
     n = weights.size
     left_weight, left_cost, left_entries = np.empty(n + 1, np.int64), np.empty(n + 1), np.empty(n + 1, np.int64)
     weight, cost, entries = np.int64(0), 0.0, np.int64(0)
@@ -969,7 +1012,7 @@ def _cost_of_sets(
 def _cost_by_trial(
     candidates, counts, sizes, groups, weights, left_weight, begin, set_bounds, set_files, marks, kth, costs, read
 ):
-    """The same by reading a few of them: later lists are longer, so that more sets are in them than counts tell."""
+    """What reading sets that can still win will cost, by reading a few: later lists hold more than counts tell."""
     step = candidates.size // _TRIED
     marked = _mark(groups, weights, begin, marks, _TRIED)
     cost = 0.0

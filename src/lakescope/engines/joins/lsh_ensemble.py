@@ -25,15 +25,31 @@ from lakescope.store.inverted import InvertedSegment
 
 Objective = Literal["recall", "paper"]
 
-#: Rows of a band, at most.
-MOST_ROWS = 8
-#: Chance to find a set that just reaches the threshold, which bands and rows are chosen for.
-RECALL = 0.95
-#: Ratios of the sizes of sets and query for which bands and rows are computed; others take the next larger one.
-_RATIOS_PER_OCTAVE = 4
-_POINTS = 200
-#: Standard deviations of a one-sided 99.9%.
-_SURE = 3.0902
+
+@dataclass(frozen=True, slots=True)
+class EnsembleTuning:
+    """How bands and rows are chosen, and when a candidate is dropped (spec 2.6).
+
+    ``benchmarks/joins.py`` measures recall and precision for thresholds from 0.1 to 1 with these values
+    ("Containment thresholds by signatures" in ``benchmarks/results/joins.md``).
+    """
+
+    #: Rows of a band, at most. Not measured.
+    most_rows: int = 8
+    #: Chance to find a set that just reaches the threshold, which bands and rows are chosen for. Measured: at most one
+    #: in twenty is missed at any threshold (aims "missed within reach").
+    recall: float = 0.95
+    #: Ratios of the sizes of sets and query, for each doubling, for which bands and rows are computed; others take the
+    #: next larger one. Not measured.
+    ratios_per_octave: int = 4
+    #: Points by which a chance is integrated. Not measured.
+    points: int = 200
+    #: Standard deviations by which a candidate must be below the threshold to be dropped: one-sided 99.9%. Measured
+    #: with the recall above, which counts what is dropped as missed.
+    sure: float = 3.0902
+
+
+ENSEMBLE = EnsembleTuning()
 
 
 def jaccard_of(containment: F64 | float, ratio: float) -> F64 | float:
@@ -51,7 +67,7 @@ def reach(threshold: float, permutations: int = PERMUTATIONS) -> float:
 
     Even if every position is a band of its own.
     """
-    similarity = -math.expm1(math.log1p(-RECALL) / permutations)
+    similarity = -math.expm1(math.log1p(-ENSEMBLE.recall) / permutations)
     return threshold / similarity + threshold - 1
 
 
@@ -69,7 +85,7 @@ def bands_and_rows(
     top = min(1.0, ratio)
     below = _middles(0.0, min(threshold, top))
     above = _middles(threshold, top) if top > threshold else np.array([top])
-    choices = [(b, r) for r in range(1, MOST_ROWS + 1) for b in range(1, permutations // r + 1)]
+    choices = [(b, r) for r in range(1, ENSEMBLE.most_rows + 1) for b in range(1, permutations // r + 1)]
     bands = np.array([b for b, _ in choices], np.float64)[:, None]
     rows = np.array([r for _, r in choices], np.float64)[:, None]
 
@@ -83,7 +99,7 @@ def bands_and_rows(
         cost = false * min(threshold, top) + missed * max(0.0, top - threshold)
     else:
         least = chance(np.array([min(threshold, top)]))
-        kept = least >= RECALL
+        kept = least >= ENSEMBLE.recall
         cost = np.where(kept, false, 2.0) if kept.any() else 1 - least
     least = cost.min()
     return max((choice for choice, each in zip(choices, cost, strict=True) if each <= least + 1e-12), key=_order)
@@ -94,17 +110,17 @@ def _order(choice: tuple[int, int]) -> tuple[int, int]:
 
 
 def _middles(low: float, high: float) -> F64:
-    return low + (high - low) * (np.arange(_POINTS) + 0.5) / _POINTS
+    return low + (high - low) * (np.arange(ENSEMBLE.points) + 0.5) / ENSEMBLE.points
 
 
 def step_of(ratio: float) -> int:
     """The number of the next larger ratio of the grid."""
-    return math.ceil(_RATIOS_PER_OCTAVE * math.log2(ratio) - 1e-9)
+    return math.ceil(ENSEMBLE.ratios_per_octave * math.log2(ratio) - 1e-9)
 
 
 def ratio_of(step: int) -> float:
     """A ratio of the grid by its number."""
-    return float(2 ** (step / _RATIOS_PER_OCTAVE))
+    return float(2 ** (step / ENSEMBLE.ratios_per_octave))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +167,7 @@ class Ensemble:
         sizes = self._index.sizes[found]
         agreeing = np.bitwise_count(masks).sum(axis=1, dtype=np.int64)
         if screen:
-            _, highest = _wilson(agreeing / PERMUTATIONS, z=_SURE)
+            _, highest = _wilson(agreeing / PERMUTATIONS, z=ENSEMBLE.sure)
             passed = np.flatnonzero(containment_of(highest, sizes / size) >= threshold - 1e-9)
             found, masks, sizes, agreeing = found[passed], masks[passed], sizes[passed], agreeing[passed]
         place = np.searchsorted(self._uppers, sizes)
@@ -217,7 +233,7 @@ class _Forest:
         return np.full(self._sets, -1, np.int32), np.empty(self._sets, np.int32), masks
 
     def _agreements_plainly(self, signature: U32) -> tuple[I32, U64]:
-        """The same by numpy alone."""
+        """The sets that agree with a signature somewhere, and where, by numpy alone."""
         sets: list[I32] = [np.empty(0, np.int32)]
         positions: list[I64] = [np.empty(0, np.int64)]
         for file in self._segment.forest:

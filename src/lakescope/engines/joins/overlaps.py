@@ -13,12 +13,12 @@ from lakescope.array_types import I32, I64, U64
 from lakescope.engines.joins.costs import Costs
 from lakescope.engines.joins.inverted import InvertedIndex, Part
 from lakescope.engines.joins.josie import Algorithm, Overlaps, SegmentOverlaps, kernels_are_loaded
-from lakescope.engines.joins.together import Together
+from lakescope.engines.joins.small_segments import SmallSegments
 from lakescope.once import once
 from lakescope.store.inverted import QueryGroups
 
 #: A segment, its search, and what a query has there.
-_Asked = tuple[Part, SegmentOverlaps, QueryGroups]
+_SegmentQuery = tuple[Part, SegmentOverlaps, QueryGroups]
 
 
 class OverlapSearch:
@@ -38,12 +38,12 @@ class OverlapSearch:
         return max(self._searches, key=lambda search: int(search.index.sizes.sum()))
 
     @once
-    def _small(self) -> Together | None:
+    def _small(self) -> SmallSegments | None:
         """All segments but the largest, if they can be searched at once."""
         if self._within is not None or len(self._searches) < 2 or any(each.index.partly for each in self._searches):
             return None
         others = [part for part, each in zip(self.index.parts, self._searches, strict=True) if each is not self.largest]
-        return Together(others, self.index.count)
+        return SmallSegments(others, self.index.count)
 
     @property
     def costs(self) -> Costs:
@@ -78,7 +78,7 @@ class OverlapSearch:
         """The ``k`` sets with the largest overlap, without those to be left out."""
         if self.index.alone is not None:
             return self._searches[0].top(query, k, np.array(exclude, np.int64), algorithm)
-        best = _Best(k)
+        best = _BestSets(k)
         at_once = self._small if algorithm in (None, "josie") and kernels_are_loaded() and k > 0 else None
         if at_once is not None:
             number = self._searches.index(self.largest)
@@ -88,11 +88,13 @@ class OverlapSearch:
                 best.add(others)
                 return best.answer()
         # Where most of the query is known first: few segments can then do better than what is found already.
-        known = [(int(local.weights.sum()), part, search, local) for part, search, local in self._asked(query)]
+        known = [
+            (int(local.weights.sum()), part, search, local) for part, search, local in self._segments_knowing(query)
+        ]
         for weight, part, search, local in sorted(known, key=lambda each: -each[0]):
             if weight < best.least:
                 break
-            if part not in best.asked:
+            if part not in best.searched:
                 best.add(search.top(local, k, self._left_out(part, exclude), algorithm, best.least), part)
         return best.answer()
 
@@ -100,9 +102,9 @@ class OverlapSearch:
         """All sets with at least this overlap, in order of the sets: every list is read."""
         if self.index.alone is not None:
             return self._searches[0].at_least(query, minimum, np.array(exclude, np.int64))
-        asked = self._asked(query)
+        asked = self._segments_knowing(query)
         found = [search.at_least(local, minimum, self._left_out(part, exclude)) for part, search, local in asked]
-        sets, overlaps = self._together(asked, found)
+        sets, overlaps = self._in_lake(asked, found)
         order = np.argsort(sets)
         return _summed(found, sets[order], overlaps[order])
 
@@ -118,7 +120,7 @@ class OverlapSearch:
                 found[mine] = search.overlaps_of(part.local(query), locals_[sets[mine]], least)
         return found
 
-    def _asked(self, query: QueryGroups) -> list[_Asked]:
+    def _segments_knowing(self, query: QueryGroups) -> list[_SegmentQuery]:
         """The segments that know something of a query, the first one at least, and what each knows."""
         starts = [part.first_group for part in self.index.parts]
         bounds = [*np.searchsorted(query.groups, starts).tolist(), int(query.groups.size)]
@@ -135,31 +137,31 @@ class OverlapSearch:
         return np.concatenate([part.gone, locals_[mine]]) if mine.size else part.gone
 
     @staticmethod
-    def _together(asked: list[_Asked], found: list[Overlaps]) -> tuple[I32, I32]:
+    def _in_lake(asked: list[_SegmentQuery], found: list[Overlaps]) -> tuple[I32, I32]:
         sets = np.concatenate([part.in_lake(each.sets) for (part, *_), each in zip(asked, found, strict=True)])
         return sets, np.concatenate([each.overlaps for each in found])
 
 
-class _Best:
+class _BestSets:
     """The best sets of the lake so far."""
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self._found: list[Overlaps] = []
+        self._answers: list[Overlaps] = []
         self._sets, self._overlaps = np.empty(0, np.int32), np.empty(0, np.int32)
         #: The segments that were searched by themselves.
-        self.asked: list[Part] = []
+        self.searched: list[Part] = []
 
     @property
     def least(self) -> int:
-        """What a set must have at least to be among them."""
+        """The least overlap with which a set is still among the best."""
         return int(self._overlaps[-1]) if self._overlaps.size >= self._k > 0 else 0
 
     def add(self, here: Overlaps, part: Part | None = None) -> None:
-        """What was found in a segment, by its numbers, or in the lake."""
-        self._found.append(here)
+        """Add the best sets of a segment, which have its numbers, or of several, which have those of the lake."""
+        self._answers.append(here)
         if part is not None:
-            self.asked.append(part)
+            self.searched.append(part)
         if here.overlaps.size and here.overlaps[0] >= self.least:
             sets = np.concatenate([self._sets, here.sets if part is None else part.in_lake(here.sets)])
             overlaps = np.concatenate([self._overlaps, here.overlaps])
@@ -167,7 +169,7 @@ class _Best:
             self._sets, self._overlaps = sets[order], overlaps[order]
 
     def answer(self) -> Overlaps:
-        return _summed(self._found, self._sets, self._overlaps)
+        return _summed(self._answers, self._sets, self._overlaps)
 
 
 def _summed(found: list[Overlaps], sets: I32, overlaps: I32) -> Overlaps:

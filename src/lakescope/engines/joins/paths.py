@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from lakescope.engines.joins.answers import Joinable, JoinPath
 from lakescope.engines.joins.joinable import JoinCriteria, JoinSearch
-from lakescope.engines.joins.significance import LEVEL
+from lakescope.engines.joins.significance import SIGNIFICANCE
 from lakescope.errors import BadRequest
 from lakescope.results import Results
 from lakescope.tables.key_names import same_key
 from lakescope.tables.query import QueryColumn
 
-#: Best joins that are followed from each column.
-_WIDTH = 20
+
+@dataclass(frozen=True, slots=True)
+class PathTuning:
+    """How broadly joins are followed."""
+
+    #: Best joins that are followed from each column. Not measured: a bound of time, which grows by it with each join.
+    width: int = 20
+
+
+PATHS = PathTuning()
 
 
 def join_paths(
@@ -55,10 +64,10 @@ def _steps(
     """The joins from a table that are worth following; notes tables that only chance leads to."""
     own = search.columns_of(path.table) if path.hops or columns[0].number is not None else range(0)
     for column in columns:
-        for hit in search.search(column, JoinCriteria(_WIDTH), own):
+        for hit in search.search(column, JoinCriteria(PATHS.width), own):
             if hit.containment < least:
                 continue
-            if hit.p <= LEVEL or same_key(column.name, hit.column):
+            if hit.p <= SIGNIFICANCE.level or same_key(column.name, hit.column):
                 yield _longer(path, column, hit)
             else:
                 chance.add(hit.table)

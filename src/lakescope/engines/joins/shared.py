@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,23 @@ from lakescope.tables.reading import batches_of
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import understand
 
-#: Share of the values of the smaller column that the other must hold.
-_SHARED = 0.5
+
+@dataclass(frozen=True, slots=True)
+class SharedColumnsTuning:
+    """Which pairs of columns of two tables are told."""
+
+    #: Share of the values of the smaller column that the other must hold. Not measured.
+    share: float = 0.5
+
+
+SHARED = SharedColumnsTuning()
 
 
 def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
     """Pairs of columns of two tables with most values in common, the most alike first."""
     ours, theirs = _values_of(left), _values_of(right)
     found = [_compared(*one, *other) for one in ours.items() for other in theirs.items()]
-    alike = [each for each in found if max(each.of_left, each.of_right) >= _SHARED]
+    alike = [each for each in found if max(each.of_left, each.of_right) >= SHARED.share]
     alike.sort(key=lambda each: (-each.of_left * each.of_right, -each.shared, each.left, each.right))
     return alike
 

@@ -16,16 +16,27 @@ many they hold in all, on both sides of 0.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from lakescope.array_types import F64, I32, I64
 from lakescope.tables.value_range import ValueRange
 
-#: Chance of an overlap below which it is called significant, before correcting for the number of columns looked at.
-LEVEL = 0.01
-#: A query of fewer distinct values says too little, whatever it overlaps with.
-FEWEST = 3
+
+@dataclass(frozen=True, slots=True)
+class SignificanceTuning:
+    """When an overlap is taken for more than chance."""
+
+    #: Chance of an overlap below which it is called significant, before correcting for the number of columns looked at.
+    #: Not measured: a level by convention.
+    level: float = 0.01
+    #: A query of fewer distinct values says too little, whatever it overlaps with. Not measured.
+    fewest: int = 3
+
+
+SIGNIFICANCE = SignificanceTuning()
+
 
 #: NextiaJD's quality classes: least containment and least ratio of the smaller to the larger number of distinct values.
 QUALITIES = (("high", 3 / 4, 1 / 4), ("good", 1 / 2, 1 / 8), ("moderate", 1 / 4, 1 / 12), ("poor", 1 / 10, 0.0))

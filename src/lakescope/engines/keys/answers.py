@@ -1,4 +1,4 @@
-"""What is told of inclusions: the record and the choices, light to import."""
+"""Answers about inclusions and keys: their records, and the choices of a question. Light to import."""
 
 from __future__ import annotations
 

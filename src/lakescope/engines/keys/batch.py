@@ -14,8 +14,16 @@ from lakescope.engines.keys.search import KeySearch
 from lakescope.results import arrow_schema
 from lakescope.store.index import Index
 
-#: Records of a batch of the answer.
-_BATCH = 10_000
+
+@dataclass(frozen=True, slots=True)
+class BatchTuning:
+    """How an answer is handed to Spark."""
+
+    #: Records of a batch of the answer. Not measured: a bound of memory.
+    records: int = 10_000
+
+
+BATCHES = BatchTuning()
 
 
 @functools.lru_cache(maxsize=2)
@@ -45,9 +53,9 @@ class SearchInclusions:
             for part in batch.column(0).to_pylist():
                 # Columns are in order of their size: every part gets small and large ones.
                 parents = search.pairs.columns.numbers[part :: self.parts].tolist()
-                found = search.found(
+                found = search.children_of(
                     self.minimum, self.estimator, verify=self.verify, least=self.least, parents=parents
                 )
-                records = [asdict(each) for some in found for each in search.told(some)]
-                for begin in range(0, len(records), _BATCH):
-                    yield pa.RecordBatch.from_pylist(records[begin : begin + _BATCH], schema=schema)
+                records = [asdict(each) for some in found for each in search.records_of(some)]
+                for begin in range(0, len(records), BATCHES.records):
+                    yield pa.RecordBatch.from_pylist(records[begin : begin + BATCHES.records], schema=schema)

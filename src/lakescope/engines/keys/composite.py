@@ -15,18 +15,28 @@ import numpy as np
 
 from lakescope.array_types import U64
 from lakescope.engines.keys.answers import ForeignKey, PrimaryKey
-from lakescope.engines.keys.evidence import Candidate, ColumnFacts, measures
+from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, names_measure
 from lakescope.errors import LakescopeError, NotFound
 from lakescope.tables.key_names import similarity
 
-#: Columns of a table of which pairs may be its key.
-COLUMNS = 6
-#: Pairs of columns that are read at most.
-_MOST_READ = 200
-#: Names of columns that refer to each other are at least so alike.
-_ALIKE = 0.7
-#: How sure a reference by two columns is whose values were all looked at.
-_SURE = 0.95
+
+@dataclass(frozen=True, slots=True)
+class PairTuning:
+    """Which pairs of columns are tried as a key, and how many are read for it."""
+
+    #: First columns of a table of which pairs may be its key. Not measured: a bound of time.
+    columns: int = 6
+    #: Pairs of columns that are read, at most. Not measured: a bound of time.
+    most_read: int = 200
+    #: Names of columns that refer to each other are at least so alike. Not measured.
+    alike: float = 0.7
+    #: Share of the rows in which a part of a key must be there. Not measured.
+    filled: float = 0.95
+    #: How sure a reference by two columns is whose values were all looked at. Not measured: no model was taught it.
+    sure: float = 0.95
+
+
+PAIRS = PairTuning()
 
 
 def may_be_part(facts: ColumnFacts) -> bool:
@@ -35,8 +45,8 @@ def may_be_part(facts: ColumnFacts) -> bool:
         not facts.unique
         and facts.fit
         and facts.distinct >= 2
-        and facts.filled >= 0.95 * facts.rows
-        and not measures(facts)
+        and facts.filled >= PAIRS.filled * facts.rows
+        and not names_measure(facts)
     )
 
 
@@ -56,7 +66,7 @@ class PairReader:
         """Hashes of the different pairs of a table, and the rows that have both; None if it cannot be read."""
         wanted = table, columns
         if wanted not in self._read:
-            if len(self._read) >= _MOST_READ:
+            if len(self._read) >= PAIRS.most_read:
                 self.left_out += 1
                 return None
             try:
@@ -91,9 +101,9 @@ def _pairs_of(location: str, columns: tuple[str, str]) -> tuple[U64, int]:
     return np.unique(np.concatenate(parts)), rows
 
 
-def references(candidates: Sequence[Candidate], reader: PairReader, minimum: float) -> Iterator[ForeignKey]:
+def references(candidates: Sequence[KeyCandidate], reader: PairReader, minimum: float) -> Iterator[ForeignKey]:
     """References by two columns, of columns that are each included in one that may be part of a key."""
-    between: dict[tuple[str, str], list[Candidate]] = defaultdict(list)
+    between: dict[tuple[str, str], list[KeyCandidate]] = defaultdict(list)
     for each in candidates:
         if each.child.table != each.parent.table and _named_alike(each):
             between[each.child.table, each.parent.table].append(each)
@@ -121,15 +131,15 @@ def references(candidates: Sequence[Candidate], reader: PairReader, minimum: flo
                     high=share,
                     exact=True,
                     coverage=common / max(1, there[0].size),
-                    score=_SURE,
+                    score=PAIRS.sure,
                     orphans=(),
                     reasons=("named after them", "both together are the key: the tables were read"),
                 )
 
 
-def _named_alike(candidate: Candidate) -> bool:
+def _named_alike(candidate: KeyCandidate) -> bool:
     child, parent = candidate.child, candidate.parent
-    return child.column.lower() == parent.column.lower() or similarity(child.telling, parent.telling) >= _ALIKE
+    return child.column.lower() == parent.column.lower() or similarity(child.telling, parent.telling) >= PAIRS.alike
 
 
 def keys_of_links(
@@ -146,7 +156,7 @@ def keys_of_links(
         if len(each.child_columns) == 1:
             referring[each.child_table].append(each.child_columns[0])
     for table, columns in referring.items():
-        pairs[table] += list(itertools.combinations(columns[:COLUMNS], 2))
+        pairs[table] += list(itertools.combinations(columns[: PAIRS.columns], 2))
     for table in sorted(set(pairs) - known):
         for pair in pairs[table]:
             if reader.is_key(table, pair):

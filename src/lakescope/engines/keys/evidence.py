@@ -25,9 +25,28 @@ _MEASURES = frozenset(
 )
 #: How names of measures end that are written in one word with another: availqty, totalamt.
 _MEASURE_ENDINGS = ("qty", "amt", "cnt", "pct", "price", "cost", "count", "date", "time", "quantity", "amount")
-_LONG_TEXT = 40
-#: Names that say it clearly.
-STRONG = 0.65
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceTuning:
+    """When a column may be a key or refer to one, and when names say so.
+
+    ``benchmarks/train_keys.py`` learns the weights of evidence given these values, and ``benchmarks/inclusions.py``
+    measures what is found with both (``benchmarks/results/inclusions.md``). No record compares other values.
+    """
+
+    #: Similarity from which on names say clearly that one column refers to another. Not measured by itself.
+    strong: float = 0.65
+    #: Mean length of values from which on a column is text that nothing refers to. Not measured by itself.
+    long_text: int = 40
+    #: Share of the filled rows that must differ for a column to be unique: next to no value repeats. Not measured by
+    #: itself.
+    unique: float = 0.99
+    #: Share of the rows in which a key must be there. Not measured by itself.
+    filled: float = 0.95
+
+
+KEY_EVIDENCE = EvidenceTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +70,12 @@ class ColumnFacts:
     @property
     def unique(self) -> bool:
         """Whether no value occurs twice, or next to none do."""
-        return self.distinct >= 2 and self.distinct >= 0.99 * self.filled
+        return self.distinct >= 2 and self.distinct >= KEY_EVIDENCE.unique * self.filled
 
     @property
     def key_like(self) -> bool:
         """Whether rows could be told apart by it: unique, and there in all of them but a few."""
-        return self.unique and self.filled >= 0.95 * self.rows and self.fit
+        return self.unique and self.filled >= KEY_EVIDENCE.filled * self.rows and self.fit
 
     @property
     def whole(self) -> bool:
@@ -66,7 +85,10 @@ class ColumnFacts:
     @property
     def fit(self) -> bool:
         """Whether values of this type refer to anything at all."""
-        return self.type not in ("decimal", "boolean", "time", "timestamp", "null") and self.length <= _LONG_TEXT
+        return (
+            self.type not in ("decimal", "boolean", "time", "timestamp", "null")
+            and self.length <= KEY_EVIDENCE.long_text
+        )
 
     @property
     def density(self) -> float:
@@ -78,7 +100,7 @@ class ColumnFacts:
         return folder_of(self.table)
 
 
-def measures(facts: ColumnFacts) -> bool:
+def names_measure(facts: ColumnFacts) -> bool:
     """Whether a column's name says that it holds a measure, not a reference."""
     if marks_key(facts.column):
         return False
@@ -152,7 +174,7 @@ def key_score(facts: ColumnFacts) -> float:
     score += 1.0 if marks_key(facts.column) else 0.0
     score += name
     score += 0.5 if facts.type == "integer" else 0.25 if facts.type == "code" else 0.0
-    score -= 1.0 if measures(facts) else 0.0
+    score -= 1.0 if names_measure(facts) else 0.0
     return score
 
 
@@ -171,7 +193,7 @@ def primary_keys(facts: Sequence[ColumnFacts]) -> dict[str, list[ColumnFacts]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class KeyCandidate:
     """A column that may refer to a key, and how much of it is included there."""
 
     child: ColumnFacts
@@ -233,11 +255,11 @@ FEATURES = (
 )
 
 
-def features(candidate: Candidate, around: Surroundings) -> list[float]:
+def features(candidate: KeyCandidate, around: Surroundings) -> list[float]:
     """The numbers a model weighs, in the order of ``FEATURES``."""
     child, parent = candidate.child, candidate.parent
     name = name_score(child, parent)
-    strong = float(name >= STRONG)
+    strong = float(name >= KEY_EVIDENCE.strong)
     weak = 1 - strong
     unique = float(child.unique and child.filled >= 3)
     coverage = candidate.coverage
@@ -260,7 +282,7 @@ def features(candidate: Candidate, around: Surroundings) -> list[float]:
         weak * surprise,
         min(1.0, math.log10(max(1, child.distinct)) / 3),
         float(not child.fit),
-        float(measures(child)),
+        float(names_measure(child)),
         marked,
         float(around.primary),
         float(marks_key(parent.column)),

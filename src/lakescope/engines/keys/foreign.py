@@ -17,9 +17,9 @@ import numpy as np
 from lakescope.array_types import F64
 from lakescope.engines.keys.answers import ForeignKey, Method, PrimaryKey
 from lakescope.engines.keys.evidence import (
-    STRONG,
-    Candidate,
+    KEY_EVIDENCE,
     ColumnFacts,
+    KeyCandidate,
     Surroundings,
     features,
     name_score,
@@ -28,12 +28,33 @@ from lakescope.engines.keys.evidence import (
 from lakescope.engines.keys.model import OURS, ROSTIN
 from lakescope.tables.key_names import marks_key, similarity
 
-#: Chance from which on a reference is believed, and from which on a refused one is worth telling.
-ACCEPTED, WORTH_TELLING = 0.5, 0.1
-#: Different whole numbers, and the range they lie in, that are in many columns of codes.
-_FEW, _NARROW = 5, 10
-#: Chen: least similarity of names.
-_CHEN = 0.6
+
+@dataclass(frozen=True, slots=True)
+class ForeignKeyTuning:
+    """What is believed, what is told, and in which words.
+
+    ``benchmarks/results/inclusions.md`` has precision and recall of foreign keys with all of it; "not measured" means
+    that no record compares other values of that field.
+    """
+
+    #: Chance from which on a reference is believed: more likely than not.
+    accepted: float = 0.5
+    #: Chance from which on a refused reference is worth telling. Not measured.
+    worth_telling: float = 0.1
+    #: Different whole numbers, up to so many, that are in many columns of codes by chance ... Not measured.
+    few: int = 5
+    #: ... if the range they lie in is narrower than this. Not measured.
+    narrow: int = 10
+    #: The least similarity of names in the way of Chen. Not measured: the paper leaves it open.
+    chen: float = 0.6
+    #: Shares of the keys that are referred to: "nearly all", and a share worth telling. Not measured.
+    nearly_all: float = 0.995
+    half: float = 0.5
+    #: Share of its range that a key fills, so that it is told as a row of numbers. Not measured.
+    row_of_numbers: float = 0.95
+
+
+FOREIGN_KEYS = ForeignKeyTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +68,36 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _WeighedCandidates:
     """Candidates with the chance of each, in order; ``copies`` were left out before, with what they repeat."""
 
-    candidates: list[Candidate]
+    candidates: list[KeyCandidate]
     chances: F64
-    copies: tuple[tuple[Candidate, float], ...] = ()
+    copies: tuple[tuple[KeyCandidate, float], ...] = ()
 
 
 def detect(
     facts: Sequence[ColumnFacts],
-    candidates: Sequence[Candidate],
+    candidates: Sequence[KeyCandidate],
     method: Method = "ours",
     orphans: Callable[[int, int], tuple[str, ...]] | None = None,
 ) -> Schema:
     """Primary and foreign keys among candidates; ``orphans`` gives examples of a child's values without a key."""
     possible = [each for each in candidates if not _pointless(each)]
-    judge = {"ours": ours, "chen": chen, "rostin": rostin}[method]
+    judge = {"ours": weigh_by_logit, "chen": weigh_by_chen, "rostin": weigh_by_rostin}[method]
     judged = judge(facts, possible)
-    chosen = _chosen(judged)
+    chosen = _best_of_columns(judged)
     around = _Context(facts, possible)
     accepted = {
         each.child.number: (each, chance)
         for each, chance in chosen
-        if chance >= ACCEPTED and not (method == "ours" and around.are_few_numbers(each))
+        if chance >= FOREIGN_KEYS.accepted and not (method == "ours" and around.are_few_numbers(each))
     }
     accepted = _without_circles(accepted)
     chosen = sorted(accepted.values(), key=lambda item: item[0].child.number)
     foreign = []
     for each, chance in chosen:
-        record = _record(each, chance, around.told(each))
+        record = _record(each, chance, around.reasons_of(each))
         if record.inclusion < 1 and orphans is not None:
             record = replace(record, orphans=orphans(each.child.number, each.parent.number))
         foreign.append(record)
@@ -84,7 +105,7 @@ def detect(
     return Schema(_primary(facts, [each for each, _ in chosen]), foreign, withheld)
 
 
-def _pointless(candidate: Candidate) -> bool:
+def _pointless(candidate: KeyCandidate) -> bool:
     """A column of unique values does not refer to its own table."""
     return candidate.child.table == candidate.parent.table and candidate.child.unique
 
@@ -92,19 +113,19 @@ def _pointless(candidate: Candidate) -> bool:
 # --- the three ways of judging ----------------------------------------------------------------------------------------
 
 
-def ours(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
+def weigh_by_logit(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Conditional logit over all evidence; then again without copies of what a table could look up."""
     if not candidates:
-        return _Judged([], np.empty(0))
-    weighed = np.array(featured(facts, candidates)) @ OURS
+        return _WeighedCandidates([], np.empty(0))
+    weighed = np.array(features_of(facts, candidates)) @ OURS
     chances = softmax(weighed, candidates)
     kept = _without_copies(candidates, chances)
     some = [candidates[place] for place in kept]
     copies = [(candidates[place], float(chances[place])) for place in sorted(set(range(chances.size)) - set(kept))]
-    return _Judged(some, softmax(weighed[kept], some), tuple(copies))
+    return _WeighedCandidates(some, softmax(weighed[kept], some), tuple(copies))
 
 
-def _without_copies(candidates: Sequence[Candidate], chances: F64) -> list[int]:
+def _without_copies(candidates: Sequence[KeyCandidate], chances: F64) -> list[int]:
     """Candidates but those to another key of a table than most refer to, from a table that refers to that one, too.
 
     Such columns repeat what the reference leads to: a name beside the number it belongs to.
@@ -116,7 +137,7 @@ def _without_copies(candidates: Sequence[Candidate], chances: F64) -> list[int]:
     led = {
         (each.child.table, each.parent.table)
         for each, chance in zip(candidates, chances.tolist(), strict=True)
-        if key[each.parent.table] == each.parent.number and chance >= ACCEPTED
+        if key[each.parent.table] == each.parent.number and chance >= FOREIGN_KEYS.accepted
     }
     return [
         place
@@ -125,7 +146,7 @@ def _without_copies(candidates: Sequence[Candidate], chances: F64) -> list[int]:
     ]
 
 
-def softmax(weighed: F64, candidates: Sequence[Candidate]) -> F64:
+def softmax(weighed: F64, candidates: Sequence[KeyCandidate]) -> F64:
     """The chance of each candidate beside the others of its column and beside none at all."""
     numbers: dict[int, int] = {}
     group = np.array([numbers.setdefault(each.child.number, len(numbers)) for each in candidates])
@@ -134,13 +155,13 @@ def softmax(weighed: F64, candidates: Sequence[Candidate]) -> F64:
     return found
 
 
-def featured(facts: Sequence[ColumnFacts], candidates: Sequence[Candidate]) -> list[list[float]]:
+def features_of(facts: Sequence[ColumnFacts], candidates: Sequence[KeyCandidate]) -> list[list[float]]:
     """The features of candidates, each beside the others."""
     around = _Context(facts, candidates)
     return [features(each, around.of(each)) for each in candidates]
 
 
-def chen(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
+def weigh_by_chen(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Chen et al. (2014): by the similarity of names, the best first, as long as none contradicts an earlier one."""
     chances = np.zeros(len(candidates))
     scores = [name_score(each.child, each.parent) for each in candidates]
@@ -149,29 +170,34 @@ def chen(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
     for place in sorted(range(len(candidates)), key=lambda each: (-scores[each], candidates[each].child.number)):
         each = candidates[place]
         tables = each.child.table, each.parent.table
-        if scores[place] < _CHEN or each.child.number in taken or tables[::-1] in between or not _within(each):
+        if (
+            scores[place] < FOREIGN_KEYS.chen
+            or each.child.number in taken
+            or tables[::-1] in between
+            or not _within(each)
+        ):
             continue
         taken.add(each.child.number)
         between.add(tables)
         chances[place] = scores[place]
-    return _Judged(candidates, chances)
+    return _WeighedCandidates(candidates, chances)
 
 
-def _within(candidate: Candidate) -> bool:
+def _within(candidate: KeyCandidate) -> bool:
     """Whether the child's range lies in the parent's."""
     child, parent = candidate.child, candidate.parent
     return not (child.low < parent.low or child.high > parent.high)
 
 
-def rostin(facts: Sequence[ColumnFacts], candidates: list[Candidate]) -> _Judged:
+def weigh_by_rostin(facts: Sequence[ColumnFacts], candidates: list[KeyCandidate]) -> _WeighedCandidates:
     """Rostin et al. (2009): ten features of an inclusion, each judged alone by a classifier."""
     if not candidates:
-        return _Judged([], np.empty(0))
+        return _WeighedCandidates([], np.empty(0))
     weighed = np.array(rostin_features(candidates)) @ ROSTIN
-    return _Judged(candidates, 1 / (1 + np.exp(-np.clip(weighed, -30, 30))))
+    return _WeighedCandidates(candidates, 1 / (1 + np.exp(-np.clip(weighed, -30, 30))))
 
 
-def rostin_features(candidates: Sequence[Candidate]) -> list[list[float]]:
+def rostin_features(candidates: Sequence[KeyCandidate]) -> list[list[float]]:
     """The ten features of the paper, and a constant."""
     by_child = Counter(each.child.number for each in candidates)
     by_parent = Counter(each.parent.number for each in candidates)
@@ -208,13 +234,13 @@ def rostin_features(candidates: Sequence[Candidate]) -> list[list[float]]:
 class _Context:
     """Everything that is said of a candidate by the others and by the names of its folder."""
 
-    def __init__(self, facts: Sequence[ColumnFacts], candidates: Sequence[Candidate]) -> None:
+    def __init__(self, facts: Sequence[ColumnFacts], candidates: Sequence[KeyCandidate]) -> None:
         keys = primary_keys(facts)
         self._first = {table: found[0].number for table, found in keys.items()}
         self._names = {
             (each.child.number, each.parent.number): name_score(each.child, each.parent) for each in candidates
         }
-        self._of_child: dict[int, list[Candidate]] = defaultdict(list)
+        self._of_child: dict[int, list[KeyCandidate]] = defaultdict(list)
         named: dict[str, set[int]] = defaultdict(set)
         self._derived: set[int] = set()
         #: Of every column: how many keys it is in by folder, and the best name among the first keys of each table.
@@ -226,7 +252,11 @@ class _Context:
             if self.is_first(each.parent):
                 best = named_first[each.child.number]
                 best[each.parent.table] = max(self.name(each), best.get(each.parent.table, 0.0))
-            if self.name(each) >= STRONG and each.child.table != each.parent.table and self.is_first(each.parent):
+            if (
+                self.name(each) >= KEY_EVIDENCE.strong
+                and each.child.table != each.parent.table
+                and self.is_first(each.parent)
+            ):
                 named[each.child.folder].add(each.child.number)
                 by_other = similarity(each.child.telling, each.parent.table_words)
                 if by_other > similarity(each.child.telling, each.child.table_words):
@@ -244,24 +274,28 @@ class _Context:
         self._named = {folder: min(1.0, len(named[folder]) / len(some)) for folder, some in tables.items()}
         self._marked = {folder: sum(some) / len(some) for folder, some in marked.items()}
 
-    def name(self, candidate: Candidate) -> float:
+    def name(self, candidate: KeyCandidate) -> float:
         return self._names[candidate.child.number, candidate.parent.number]
 
     def is_first(self, column: ColumnFacts) -> bool:
         """Whether a column looks most like the key of its table."""
         return self._first.get(column.table) == column.number
 
-    def are_few_numbers(self, candidate: Candidate) -> bool:
+    def are_few_numbers(self, candidate: KeyCandidate) -> bool:
         """Whether the child is a few small numbers in a key of texts, named otherwise: codes share such by chance.
 
         The model was taught by keys of numbers, among which they count for nothing, and takes texts for telling.
         """
         child, parent = candidate.child, candidate.parent
-        few = child.type == "integer" and child.distinct <= _FEW and child.high - child.low < _NARROW
-        return few and not parent.whole and self.name(candidate) < STRONG
+        few = (
+            child.type == "integer"
+            and child.distinct <= FOREIGN_KEYS.few
+            and child.high - child.low < FOREIGN_KEYS.narrow
+        )
+        return few and not parent.whole and self.name(candidate) < KEY_EVIDENCE.strong
 
-    def of(self, candidate: Candidate) -> Surroundings:
-        """What is said around a candidate."""
+    def of(self, candidate: KeyCandidate) -> Surroundings:
+        """What the other candidates, and the names of its folder, say about a candidate."""
         child, parent = candidate.child, candidate.parent
         folders = self._folders[child.number]
         rivals = self._best_named.get(child.number, ())
@@ -275,39 +309,39 @@ class _Context:
             derived=parent.number in self._derived,
         )
 
-    def told(self, candidate: Candidate) -> list[str]:
+    def reasons_of(self, candidate: KeyCandidate) -> list[str]:
         """Why a candidate is believed, in words."""
         child, parent = candidate.child, candidate.parent
-        told = []
-        if self.name(candidate) >= STRONG:
-            told.append("named after it")
+        reasons = []
+        if self.name(candidate) >= KEY_EVIDENCE.strong:
+            reasons.append("named after it")
         if candidate.coverage >= 1 - 1e-9:
-            told.append("all keys are referred to")
-        elif candidate.coverage >= 0.995:
-            told.append("nearly all keys are referred to")
-        elif candidate.coverage >= 0.5:
-            told.append(f"{candidate.coverage:.0%} of the keys are referred to")
+            reasons.append("all keys are referred to")
+        elif candidate.coverage >= FOREIGN_KEYS.nearly_all:
+            reasons.append("nearly all keys are referred to")
+        elif candidate.coverage >= FOREIGN_KEYS.half:
+            reasons.append(f"{candidate.coverage:.0%} of the keys are referred to")
         parents = len(self._of_child[child.number])
-        told.append(
+        reasons.append(
             "no other key holds its values" if parents == 1 else f"in {_counted(parents - 1, 'other key')}, too"
         )
         if self.are_few_numbers(candidate):
-            told.append("a few numbers among texts")
+            reasons.append("a few numbers among texts")
         elif not (child.whole and parent.whole):
-            told.append("text: hardly by chance")
-        elif parent.density >= 0.95:
-            told.append("the keys are a row of days" if parent.type == "date" else "the keys are a row of numbers")
+            reasons.append("text: hardly by chance")
+        elif parent.density >= FOREIGN_KEYS.row_of_numbers:
+            reasons.append("the keys are a row of days" if parent.type == "date" else "the keys are a row of numbers")
         if child.distinct <= 2:
-            told.append(f"only {child.distinct} different values")
-        return told
+            reasons.append(f"only {child.distinct} different values")
+        return reasons
 
 
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
-def _chosen(judged: _Judged) -> list[tuple[Candidate, float]]:
+def _best_of_columns(judged: _WeighedCandidates) -> list[tuple[KeyCandidate, float]]:
     """The best candidate of each column."""
-    best: dict[int, tuple[Candidate, float]] = {}
+    best: dict[int, tuple[KeyCandidate, float]] = {}
     for each, chance in zip(judged.candidates, judged.chances.tolist(), strict=True):
         known = best.get(each.child.number)
         if known is None or (chance, -each.parent.number) > (known[1], -known[0].parent.number):
@@ -315,7 +349,7 @@ def _chosen(judged: _Judged) -> list[tuple[Candidate, float]]:
     return list(best.values())
 
 
-def _without_circles(accepted: dict[int, tuple[Candidate, float]]) -> dict[int, tuple[Candidate, float]]:
+def _without_circles(accepted: dict[int, tuple[KeyCandidate, float]]) -> dict[int, tuple[KeyCandidate, float]]:
     """Of two columns that refer to each other the more likely one does."""
     kept = dict(accepted)
     for number, (each, chance) in accepted.items():
@@ -327,7 +361,7 @@ def _without_circles(accepted: dict[int, tuple[Candidate, float]]) -> dict[int, 
 
 
 def _withheld(
-    judged: _Judged, accepted: dict[int, tuple[Candidate, float]], around: _Context, method: Method
+    judged: _WeighedCandidates, accepted: dict[int, tuple[KeyCandidate, float]], around: _Context, method: Method
 ) -> list[ForeignKey]:
     """Refused candidates that a person might have expected, with the reason; the likeliest first."""
     found = []
@@ -335,24 +369,24 @@ def _withheld(
         winner = accepted.get(each.child.number)
         if winner is not None and winner[0] is each:
             continue
-        if chance < WORTH_TELLING and around.name(each) < STRONG:
+        if chance < FOREIGN_KEYS.worth_telling and around.name(each) < KEY_EVIDENCE.strong:
             continue
-        found.append(_record(each, chance, [_why_not(each, chance, winner, around, method), *around.told(each)]))
+        found.append(_record(each, chance, [_why_not(each, chance, winner, around, method), *around.reasons_of(each)]))
     for each, chance in judged.copies:
-        if chance >= WORTH_TELLING and each.child.number not in accepted:
+        if chance >= FOREIGN_KEYS.worth_telling and each.child.number not in accepted:
             why = f"withheld: repeats what another column's reference to {each.parent.table} leads to"
-            found.append(_record(each, chance, [why, *around.told(each)]))
+            found.append(_record(each, chance, [why, *around.reasons_of(each)]))
     return sorted(found, key=lambda each: (-each.score, each.child_table, each.child_columns, each.parent_table))
 
 
 def _why_not(
-    candidate: Candidate, chance: float, winner: tuple[Candidate, float] | None, around: _Context, method: Method
+    candidate: KeyCandidate, chance: float, winner: tuple[KeyCandidate, float] | None, around: _Context, method: Method
 ) -> str:
     if winner is not None:
         return f"withheld: {winner[0].parent.table} fits better"
-    if chance >= ACCEPTED and method == "ours" and around.are_few_numbers(candidate):
+    if chance >= FOREIGN_KEYS.accepted and method == "ours" and around.are_few_numbers(candidate):
         return "withheld: so few numbers are in many keys by chance"
-    if chance >= ACCEPTED:
+    if chance >= FOREIGN_KEYS.accepted:
         return "withheld: that column refers to this one"
     if method == "chen":
         return "withheld: the names are not alike enough, or another reference contradicts it"
@@ -365,7 +399,7 @@ def _why_not(
     return "withheld: more likely a coincidence than a reference"
 
 
-def _record(candidate: Candidate, chance: float, reasons: list[str]) -> ForeignKey:
+def _record(candidate: KeyCandidate, chance: float, reasons: list[str]) -> ForeignKey:
     return ForeignKey(
         child_table=candidate.child.table,
         child_columns=(candidate.child.column,),
@@ -382,7 +416,7 @@ def _record(candidate: Candidate, chance: float, reasons: list[str]) -> ForeignK
     )
 
 
-def _primary(facts: Sequence[ColumnFacts], accepted: Sequence[Candidate]) -> list[PrimaryKey]:
+def _primary(facts: Sequence[ColumnFacts], accepted: Sequence[KeyCandidate]) -> list[PrimaryKey]:
     """The key of each table that has one: what others refer to, else what looks most like one."""
     references = Counter(each.parent.number for each in accepted)
     found = []

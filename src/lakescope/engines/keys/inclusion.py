@@ -18,7 +18,7 @@ from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.overlaps import OverlapSearch
 from lakescope.engines.keys.answers import Estimator
 from lakescope.engines.keys.joint import joint
-from lakescope.engines.keys.sketched import PRECISION, SketchedColumns, folded, registers_of
+from lakescope.engines.keys.sketched import PRECISION, SketchedColumns, fold_to_precision, registers_of
 from lakescope.errors import BadRequest
 from lakescope.once import once
 from lakescope.sketches.hyperloglog import HyperLogLogPlusPlus
@@ -28,14 +28,22 @@ from lakescope.threads import in_parts
 #: What an estimate rests on, by the codes of the kernels, and what they do not know.
 EVIDENCE = ("lists", "registers", "unknown", "exact", "hashes", "bml")
 _LISTS, REGISTERS, UNKNOWN, EXACT, _HASHES, _BML = range(6)
-#: Pairs that are kept room for at first, a thread.
-_ROOM = 1 << 16
-#: Smallest hashes of a column that take as much room as its registers (4.7).
+
+#: Smallest hashes of a column that take as much room as its registers (spec 4.7).
 _BOTTOM_K = 6 * (1 << PRECISION) // 64
-#: Fewest values of the child, in registers a value of the parent, that say anything (4.2).
-_TELLING = 3.0
 #: Precision up to which the paper's estimator folds.
 _PYRAMID = 10
+
+
+@dataclass(frozen=True, slots=True)
+class InclusionTuning:
+    """How pairs are looked at. Answers do not depend on it."""
+
+    #: Pairs that are kept room for at first, a thread; more room is made when it is full. Not measured.
+    room: int = 1 << 16
+
+
+INCLUSIONS = InclusionTuning()
 
 
 class Share(NamedTuple):
@@ -75,13 +83,13 @@ def included(
         return Share(value, 0.0, 1.0, "unknown")
     if n_x is None or n_y is None:
         # Sizes that are estimates themselves: the interval must know.
-        _, lower, higher = joint(mine, theirs, *sizes)
-        low, high = min(low, lower), max(high, higher)
+        both = joint(mine, theirs, *sizes)
+        low, high = min(low, both.low), max(high, both.high)
     return Share(value, low, high, "registers")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class IncludedPairs:
     """Pairs of columns by their numbers in the lake, with the share of each child that is in the parent."""
 
     children: I64
@@ -92,9 +100,9 @@ class Found:
     evidence: U8
     looked_at: int
 
-    def take(self, rows: I64 | Bools) -> Found:
+    def take(self, rows: I64 | Bools) -> IncludedPairs:
         """Some of them."""
-        return Found(
+        return IncludedPairs(
             children=self.children[rows],
             parents=self.parents[rows],
             shares=self.shares[rows],
@@ -120,7 +128,7 @@ class InclusionSearch:
         verify: bool = False,
         least: int = 1,
         parents: Sequence[int] | None = None,
-    ) -> Found:
+    ) -> IncludedPairs:
         """Pairs of which the share may reach the minimum: its interval does, or the estimate of a way without one.
 
         ``parents`` are the columns to look for children of; ``least`` is the fewest values of a child. ``verify``
@@ -133,7 +141,7 @@ class InclusionSearch:
         bound = shares[:, 0] if estimator in ("bml", "bottomk") and not verify else shares[:, 2]
         hopeful = (bound >= minimum - 1e-9) | (evidence == UNKNOWN)
         pairs, shares, evidence = pairs[hopeful], shares[hopeful], evidence[hopeful]
-        found = Found(
+        found = IncludedPairs(
             children=self.columns.numbers[pairs[:, 0]],
             parents=self.columns.numbers[pairs[:, 1]],
             shares=shares[:, 0],
@@ -142,9 +150,9 @@ class InclusionSearch:
             evidence=evidence,
             looked_at=looked_at,
         )
-        return self.verified(found, minimum) if verify or estimator == "exact" else found
+        return self.count_common(found, minimum) if verify or estimator == "exact" else found
 
-    def verified(self, found: Found, minimum: float, rows: Bools | None = None) -> Found:
+    def count_common(self, found: IncludedPairs, minimum: float, rows: Bools | None = None) -> IncludedPairs:
         """Pairs with their common values counted, all or some, of which those below the minimum are dropped."""
         if self._overlaps is None:
             raise BadRequest(
@@ -163,7 +171,7 @@ class InclusionSearch:
                 evidence[part] = EXACT
         kept = np.ones(shares.size, np.bool_)
         kept[chosen] = shares[chosen] >= minimum - 1e-9
-        whole = Found(found.children, found.parents, shares, lows, highs, evidence, found.looked_at)
+        whole = IncludedPairs(found.children, found.parents, shares, lows, highs, evidence, found.looked_at)
         return whole.take(kept)
 
     def _places(self, numbers: Sequence[int]) -> I64:
@@ -180,12 +188,12 @@ class InclusionSearch:
         looked: dict[int, int] = {}
 
         def part(begin: int, end: int) -> None:
-            room = _ROOM
+            room = INCLUSIONS.room
             while True:
                 pairs = np.empty((room, 2), np.int64)
                 n, seen = kernels.screen(
                     *(wanted[begin:end], columns.sizes, columns.families, columns.lows, columns.highs),
-                    *(columns.exact_sizes, columns.starts, columns.places, columns.held, columns.dense_rows),
+                    *(columns.exact_sizes, columns.starts, columns.places, columns.runs, columns.dense_rows),
                     *(columns.dense, columns.few, minimum, least, pairs),
                 )
                 if n >= 0:
@@ -215,14 +223,14 @@ class InclusionSearch:
                 ),
                 np.full(pairs.shape[0], 200),
             )
-            told = n_x * (1 << PRECISION) >= _TELLING * n_y
-            return _without_interval(estimates), np.where(told, _BML, UNKNOWN).astype(np.uint8)
+            is_known = n_x * (1 << PRECISION) >= kernels.REGISTER_TUNING.telling * n_y
+            return _without_interval(estimates), np.where(is_known, _BML, UNKNOWN).astype(np.uint8)
         if estimator == "bottomk":
             return self._by_hashes(pairs)
 
         def part(begin: int, end: int) -> None:
             kernels.judge(
-                *(pairs[begin:end], columns.sizes, columns.starts, columns.places, columns.held),
+                *(pairs[begin:end], columns.sizes, columns.starts, columns.places, columns.runs),
                 *(columns.entry_starts, columns.entries, columns.dense_rows, columns.dense, columns.histograms),
                 *(estimator == "hybrid", minimum, shares[begin:end], evidence[begin:end]),
             )
@@ -237,7 +245,7 @@ class InclusionSearch:
         for place in range(self.columns.count):
             registers = self.columns.registers(place)
             for precision in range(_PYRAMID + 1):
-                made[place, 1 << precision : 2 << precision] = folded(registers, precision)
+                made[place, 1 << precision : 2 << precision] = fold_to_precision(registers, precision)
         return made
 
     def _by_hashes(self, pairs: I64) -> tuple[F64, U8]:

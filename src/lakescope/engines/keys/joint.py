@@ -7,15 +7,29 @@ costs some ten milliseconds a pair, so it is for single pairs of sketches, not f
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import F64, I64
 
+#: The point of the normal distribution for intervals of 95%.
 _Z = 1.959963984540054
-_STEP = 1e-3
-_ROUNDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class JointTuning:
+    """How the likelihood of two columns is climbed."""
+
+    #: Step of the differences by which slopes are taken, on the scale of logarithms. Not measured.
+    step: float = 1e-3
+    #: Steps of Newton's, at most: it ends sooner when next to nothing is gained. Not measured.
+    rounds: int = 60
+
+
+JOINT = JointTuning()
 
 
 def five_counts(x: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8]) -> I64:
@@ -31,15 +45,15 @@ def _log_likelihood(logs: F64, counts: I64, m: float) -> float:
     a, b, x = np.exp(logs)
     t = np.exp2(-np.arange(counts.shape[1], dtype=np.float64)) / m
     with np.errstate(divide="ignore"):
-        total = counts[0] @ _held((a + x) * t) + counts[1] @ _held(b * t, positive=True)
-        total += counts[2] @ _held(a * t, positive=True) + counts[3] @ _held((b + x) * t)
+        total = counts[0] @ _log_chances((a + x) * t) + counts[1] @ _log_chances(b * t, positive=True)
+        total += counts[2] @ _log_chances(a * t, positive=True) + counts[3] @ _log_chances((b + x) * t)
         both = -np.expm1(-x * t) + np.exp(-x * t) * np.expm1(-a * t) * np.expm1(-b * t)
         both[0] = 1.0
         total += counts[4] @ (np.log(np.maximum(both, 1e-300)) - (a + b + x) * t)
     return float(total)
 
 
-def _held(y: F64, *, positive: bool = False) -> F64:
+def _log_chances(y: F64, *, positive: bool = False) -> F64:
     """The logarithm of the chance that a register holds each run; the first of ``y`` is that of holding none."""
     found = -y + np.log(np.maximum(-np.expm1(-y), 1e-300))
     if not positive:
@@ -47,13 +61,21 @@ def _held(y: F64, *, positive: bool = False) -> F64:
     return found
 
 
-def joint(x: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8], n_x: float, n_y: float) -> tuple[float, float, float]:
+class JointEstimate(NamedTuple):
+    """A share with its interval of 95%."""
+
+    value: float
+    low: float
+    high: float
+
+
+def joint(x: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8], n_x: float, n_y: float) -> JointEstimate:
     """The share of X in Y with a Wald interval on the logit scale; ``n_x`` and ``n_y`` are where to begin."""
     counts, m = five_counts(x, y), float(x.size)
     common = max(1.0, min(n_x, n_y) / 2)
     logs = np.log([max(1.0, n_x - common), max(1.0, n_y - common), common])
     best = _log_likelihood(logs, counts, m)
-    for _ in range(_ROUNDS):
+    for _ in range(JOINT.rounds):
         slope, curve = _derivatives(logs, counts, m)
         step = np.linalg.solve(_positive(-curve), slope)
         step *= min(1.0, 2.0 / max(1e-12, float(np.abs(step).max())))
@@ -74,22 +96,22 @@ def joint(x: npt.NDArray[np.uint8], y: npt.NDArray[np.uint8], n_x: float, n_y: f
     error = math.sqrt(max(0.0, variance[0, 0] + variance[2, 2] - 2 * variance[0, 2]))
     logit = logs[2] - logs[0]
     low, high = (1 / (1 + math.exp(-max(-700.0, min(700.0, logit + side * _Z * error)))) for side in (-1, 1))
-    return float(share), float(low), float(high)
+    return JointEstimate(float(share), float(low), float(high))
 
 
 def _derivatives(logs: F64, counts: I64, m: float) -> tuple[F64, F64]:
     """Gradient and Hessian by differences."""
-    steps = np.eye(3) * _STEP
+    steps = np.eye(3) * JOINT.step
     centre = _log_likelihood(logs, counts, m)
     ups = np.array([_log_likelihood(logs + each, counts, m) for each in steps])
     downs = np.array([_log_likelihood(logs - each, counts, m) for each in steps])
-    curve = np.diag((ups - 2 * centre + downs) / _STEP**2)
+    curve = np.diag((ups - 2 * centre + downs) / JOINT.step**2)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         corners = [
             _log_likelihood(logs + a * steps[i] + b * steps[j], counts, m) * a * b for a in (-1, 1) for b in (-1, 1)
         ]
-        curve[i, j] = curve[j, i] = sum(corners) / (4 * _STEP**2)
-    return (ups - downs) / (2 * _STEP), curve
+        curve[i, j] = curve[j, i] = sum(corners) / (4 * JOINT.step**2)
+    return (ups - downs) / (2 * JOINT.step), curve
 
 
 def _positive(matrix: F64) -> F64:

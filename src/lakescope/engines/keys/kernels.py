@@ -7,6 +7,8 @@ larger in Y, larger in X, or equal, by what they hold. ``counts`` has a row for 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 
@@ -14,13 +16,36 @@ from numba import njit
 Y_LARGER, X_LARGER, EQUAL = range(3)
 #: Half of the 95% point of the chi-square law: how much less likely the ends of an interval are.
 _LESS_LIKELY = 1.920729
+#: The point of the normal distribution for intervals of 95%.
 _Z = 1.959964
-#: Standard errors to both ends of the possible from which on an estimate is well inside.
-_INSIDE = 5.0
-_STEPS = 60
-_GRID = 64
-#: Intervals wider than this are weak evidence: the middle of what is plausible is told.
-_WEAK = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTuning:
+    """How an inclusion is estimated from registers.
+
+    ``benchmarks/results/inclusions.md`` has the error of the estimates and how often intervals cover with all of it;
+    "not measured" means that no record compares other values of that field.
+    """
+
+    #: Standard errors to both ends of the possible from which on an estimate is well inside, so that its interval is
+    #: that of a normal law. Not measured.
+    inside: float = 5.0
+    #: Steps of a bisection: more than a double can tell apart. Not measured.
+    steps: int = 60
+    #: Points by which the middle of what is plausible is found. Not measured.
+    grid: int = 64
+    #: Intervals wider than this are weak evidence: the middle of what is plausible is told. Not measured.
+    weak: float = 0.5
+    #: Fewest values of X, in registers a value of Y, that say anything (spec 4.2). Not measured: of the spec.
+    telling: float = 3.0
+
+
+REGISTER_TUNING = RegisterTuning()
+
+# Kernels take numbers of their module for constants, which they are compiled with; the fields above say what each is.
+_INSIDE, _STEPS, _GRID = REGISTER_TUNING.inside, REGISTER_TUNING.steps, REGISTER_TUNING.grid
+_WEAK, _TELLING = REGISTER_TUNING.weak, REGISTER_TUNING.telling
 
 
 @njit(nogil=True, cache=True)
@@ -39,7 +64,7 @@ def compare(x, y, counts):
 
 @njit(nogil=True, cache=True)
 def compare_few(places, held, y, y_counts, counts):
-    """The same for a column that fills few registers: ``places`` of them, and what each holds.
+    """Count registers by which is larger, for a column X that fills few: ``places`` of them, and what each holds.
 
     ``y_counts`` is how many registers of Y hold what.
     """
@@ -313,8 +338,6 @@ def screen(
 
 #: What an estimate rests on: lists of both, registers, or nothing that could tell.
 BY_LISTS, BY_REGISTERS, UNKNOWN = range(3)
-#: Fewest values of X a value of Y would need a register for, in shares of the registers (spec 4.2).
-_TELLING = 3.0
 #: Two values share an entry of a list by chance: one in 2 ** 25 has the index, a third of those the run.
 _FALSE_ENTRY = 1.0 / (3 << 25)
 

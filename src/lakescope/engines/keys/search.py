@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from lakescope.array_types import F64
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.keys.answers import Estimator, ForeignKey, Inclusion, Method, PrimaryKey
-from lakescope.engines.keys.composite import COLUMNS, PairReader, keys_of_links, may_be_part, references
-from lakescope.engines.keys.evidence import Candidate, ColumnFacts, facts_of
+from lakescope.engines.keys.composite import PAIRS, PairReader, keys_of_links, may_be_part, references
+from lakescope.engines.keys.evidence import ColumnFacts, KeyCandidate, facts_of
 from lakescope.engines.keys.foreign import Schema, detect
-from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, Found, InclusionSearch
+from lakescope.engines.keys.inclusion import EVIDENCE, EXACT, REGISTERS, UNKNOWN, IncludedPairs, InclusionSearch
 from lakescope.engines.keys.sketched import SketchedColumns
 from lakescope.errors import LakescopeError
 from lakescope.once import once
@@ -32,8 +32,19 @@ _FOREIGN_SHOWN = (
     *("child_table", "child_columns", "parent_table", "parent_columns", "inclusion", "coverage", "score", "reasons"),
 )
 _REINDEX = "an index with joins (built without --no-joins) can count them"
-#: Intervals wider than this say too little to build on.
-_WIDE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class KeySearchTuning:
+    """Which estimates are good enough to look for keys by."""
+
+    #: Intervals wider than this say too little to build on: values are counted. Not measured.
+    wide: float = 0.2
+
+
+KEY_SEARCH = KeySearchTuning()
+
+
 _PRIMARY_SHOWN = ("table", "columns", "rows", "references", "others", "doubts", "reasons")
 
 
@@ -75,7 +86,7 @@ class KeySearch:
         table: str | None = None,
     ) -> Results[Inclusion]:
         """Pairs of columns of which the first is included in the second to at least the minimum: all, or of a table."""
-        found = self.every(minimum=minimum, estimator=estimator, verify=verify, least=least)
+        found = self.all_pairs(minimum=minimum, estimator=estimator, verify=verify, least=least)
         if table is not None:
             found = self._of_table(found, table)
         unknown = int((found.evidence == UNKNOWN).sum())
@@ -90,38 +101,38 @@ class KeySearch:
         if limit is not None and count > limit:
             notes.append(f"{count:,} pairs were found, the first {limit:,} are shown")
         info = {"looked_at": found.looked_at, "found": count, "unknown": unknown}
-        records = list(self.told(shown.take(np.arange(min(count, count if limit is None else limit)))))
+        records = list(self.records_of(shown.take(np.arange(min(count, count if limit is None else limit)))))
         return Results(Inclusion, records, shown=_INCLUSION_SHOWN, notes=notes, info=info)
 
-    def _of_table(self, found: Found, table: str) -> Found:
+    def _of_table(self, found: IncludedPairs, table: str) -> IncludedPairs:
         """Pairs of which one column at least is a table's."""
         tables = self._index.column_names[0]
         first, behind = bisect_left(tables, table), bisect_right(tables, table)
         sides = [(first <= each) & (each < behind) for each in (found.children, found.parents)]
         return found.take(sides[0] | sides[1])
 
-    def every(self, **options: Any) -> Found:
+    def all_pairs(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         return self.pairs.search(**options)
 
-    def found(
+    def children_of(
         self, minimum: float, estimator: Estimator, *, verify: bool, least: int, parents: Sequence[int]
-    ) -> tuple[Found, Found]:
+    ) -> tuple[IncludedPairs, IncludedPairs]:
         """Children of some columns, in order, and those of which sketches cannot tell."""
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, least=least, parents=parents)
-        return self._ordered(found, minimum), self.untold(found)
+        return self._ordered(found, minimum), self._undecided(found)
 
-    def untold(self, found: Found) -> Found:
+    def _undecided(self, found: IncludedPairs) -> IncludedPairs:
         """Pairs that sketches cannot tell: anything is possible."""
         unknown = found.take(found.evidence == UNKNOWN)
         return replace(unknown, lows=np.zeros_like(unknown.lows), highs=np.ones_like(unknown.highs))
 
-    def _ordered(self, found: Found, minimum: float) -> Found:
+    def _ordered(self, found: IncludedPairs, minimum: float) -> IncludedPairs:
         """Pairs that reach the minimum, the largest shares first, then the largest children."""
         shown = found.take((found.evidence != UNKNOWN) & (found.shares >= minimum - 1e-9))
         return shown.take(np.lexsort((shown.parents, shown.children, -self._sizes[shown.children], -shown.shares)))
 
-    def told(self, found: Found) -> Iterator[Inclusion]:
+    def records_of(self, found: IncludedPairs) -> Iterator[Inclusion]:
         """Records of pairs."""
         for at in range(found.shares.size):
             child, parent = (self.records[int(each[at])] for each in (found.children, found.parents))
@@ -145,7 +156,7 @@ class KeySearch:
     def facts(self) -> list[ColumnFacts]:
         return facts_of(self.records, self._sizes.tolist() if self._joins is not None else None)
 
-    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> tuple[list[Candidate], int]:
+    def candidates(self, estimator: Estimator, *, verify: bool, minimum: float) -> tuple[list[KeyCandidate], int]:
         """Columns that are included in a key; where sketches cannot tell, values are counted.
 
         And how many pairs could neither be told nor counted.
@@ -153,16 +164,18 @@ class KeySearch:
         parents = [each.number for each in self.facts if each.key_like]
         found = self.pairs.search(minimum, estimator=estimator, verify=verify, parents=parents)
         # An interval that reaches the minimum is no more than a reason to count (4.9).
-        wide = (found.evidence == REGISTERS) & (found.highs - found.lows > _WIDE)
+        wide = (found.evidence == REGISTERS) & (found.highs - found.lows > KEY_SEARCH.wide)
         unsure = (found.shares < minimum) | wide | (found.evidence == UNKNOWN)
         if self._joins is None:
             return self._as_candidates(found.take(~unsure)), int(unsure.sum())
-        return self._as_candidates(self.pairs.verified(found, minimum, unsure)), 0
+        return self._as_candidates(self.pairs.count_common(found, minimum, unsure)), 0
 
-    def _as_candidates(self, found: Found) -> list[Candidate]:
+    def _as_candidates(self, found: IncludedPairs) -> list[KeyCandidate]:
         facts = self.facts
         return [
-            Candidate(facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT))
+            KeyCandidate(
+                facts[child], facts[parent], float(share), float(low), float(high), exact=bool(evidence == EXACT)
+            )
             for child, parent, share, low, high, evidence in zip(
                 found.children.tolist(),
                 found.parents.tolist(),
@@ -191,9 +204,9 @@ class KeySearch:
         return self._schemas[asked]
 
     def _with_pairs(self, found: Schema, minimum: float) -> Schema:
-        """The same with keys of two columns, for which tables are read."""
+        """A schema with keys of two columns added, for which tables are read."""
         reader = PairReader(self._places.__getitem__)
-        parts = [each.number for each in self.facts if may_be_part(each) and each.position < COLUMNS]
+        parts = [each.number for each in self.facts if may_be_part(each) and each.position < PAIRS.columns]
         pairs = self.pairs.search(minimum, verify=True, parents=parts)
         candidates = self._as_candidates(pairs)
         foreign = [*found.foreign, *references(candidates, reader, minimum)]
@@ -217,7 +230,7 @@ class KeySearch:
         return self._joins.missing(child, parent) if self._joins is not None else ()
 
     def _orphans_read(self, child: int, parent: int) -> tuple[str, ...]:
-        """The same from the table itself, if the index knows none."""
+        """Examples of values of a column that another lacks, read from the table itself if the index knows none."""
         known = self._orphans(child, parent)
         if known or self._joins is None:
             return known

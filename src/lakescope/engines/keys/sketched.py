@@ -18,9 +18,11 @@ from lakescope.sketches.kernels import hll_sparse_to_dense
 from lakescope.sketches.loglog import fold_registers
 from lakescope.store.index import Index
 
+#: Precision of the sketches of an index: part of the format.
 PRECISION = 14
-#: Precision to which registers are folded for a first look.
+#: Precision to which registers are folded for a first look: 1 KB a column. Not measured.
 _FEW = 10
+#: Values that a register may have.
 _LEVELS = 66 - PRECISION
 #: Families of types: values of different ones are written differently, text may be anything.
 _FAMILIES = {
@@ -31,6 +33,7 @@ _FAMILIES = {
     "timestamp": 4,
     "time": 8,
 }
+#: All families: text.
 _ANY = 15
 
 
@@ -46,7 +49,7 @@ class SketchedColumns:
     highs: F64
     starts: I64
     places: I32
-    held: U8
+    runs: U8
     entry_starts: I64
     entries: U32
     dense_rows: I64
@@ -72,7 +75,7 @@ class SketchedColumns:
             return found
         registers = np.zeros(1 << PRECISION, np.uint8)
         part = slice(self.starts[place], self.starts[place + 1])
-        registers[self.places[part]] = self.held[part]
+        registers[self.places[part]] = self.runs[part]
         return registers
 
     @classmethod
@@ -111,7 +114,7 @@ class SketchedColumns:
         numbers = np.array([each for each in sorted(sketches) if sizes[each] > 0], np.int64)
         numbers = numbers[np.argsort(sizes[numbers], kind="stable")]
         places: list[I32] = []
-        held: list[U8] = []
+        runs: list[U8] = []
         entries: list[U32] = []
         dense: list[U8] = []
         dense_rows = np.full(numbers.size, -1, np.int64)
@@ -123,13 +126,13 @@ class SketchedColumns:
             if sketch.registers is None:
                 filled = np.flatnonzero(registers).astype(np.int32)
                 places.append(filled)
-                held.append(registers[filled])
+                runs.append(registers[filled])
                 entries.append(sketch.entries)
             else:
                 dense_rows[at] = len(dense)
                 dense.append(registers)
                 places.append(np.empty(0, np.int32))
-                held.append(np.empty(0, np.uint8))
+                runs.append(np.empty(0, np.uint8))
                 entries.append(np.empty(0, np.uint32))
         return cls(
             numbers=numbers,
@@ -140,7 +143,7 @@ class SketchedColumns:
             highs=highs[numbers],
             starts=_starts(places),
             places=np.concatenate([np.empty(0, np.int32), *places]),
-            held=np.concatenate([np.empty(0, np.uint8), *held]),
+            runs=np.concatenate([np.empty(0, np.uint8), *runs]),
             entry_starts=_starts(entries),
             entries=np.concatenate([np.empty(0, np.uint32), *entries]),
             dense_rows=dense_rows,
@@ -160,7 +163,7 @@ def registers_of(sketch: HyperLogLogPlusPlus, precision: int = PRECISION) -> U8:
     return registers
 
 
-def folded(registers: U8, precision: int) -> U8:
+def fold_to_precision(registers: U8, precision: int) -> U8:
     """Registers of the index at a smaller precision."""
     return fold_registers(registers, PRECISION, precision)
 

@@ -19,6 +19,7 @@ from lakescope.engines.shards.messages import Arrays, Message
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.processes import start
 
+#: Processes of a pool, at most. Not measured: a guard against a number that was meant otherwise.
 MOST = 256
 
 
@@ -31,13 +32,13 @@ class Pool:
                 f"processes must be 1 to {MOST}, not {processes}", hint="one for each core is a good start"
             )
         self.size = processes
-        self._given = {"location": location, "generation": generation, "shards": processes}
+        self._opening = {"location": location, "generation": generation, "shards": processes}
         self._lock = threading.Lock()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
 
     def ask(self, question: str, fields: dict[str, Any], arrays: Sequence[Arrays] | Arrays) -> list[Message]:
-        """What each process answers; ``arrays`` are the same for all, or one dictionary for each."""
+        """Ask all processes, and get the answer of each; ``arrays`` are one dictionary for all, or one for each."""
         each = [arrays] * self.size if isinstance(arrays, dict) else arrays
         with self._lock:
             try:
@@ -76,7 +77,7 @@ class Pool:
             # Ctrl-C is for whoever asks: these end when nobody is left to ask.
             process = start("lakescope.engines.shards.worker", start_new_session=True)
             self._processes.append(process)
-            messages.write(_pipe(process.stdin), {**self._given, "shard": number})
+            messages.write(_pipe(process.stdin), {**self._opening, "shard": number})
 
     def _answer(self, number: int, process: subprocess.Popen[bytes]) -> Message:
         said = messages.read(_pipe(process.stdout))

@@ -16,20 +16,19 @@ import numpy.typing as npt
 
 from lakescope.array_types import F64, I64, U64
 from lakescope.engines.correlations.answers import Retrieval
-from lakescope.engines.correlations.correlated import CorrelationSearch, Counts
+from lakescope.engines.correlations.correlated import CorrelationSearch
+from lakescope.engines.correlations.frames import PairCounts
 from lakescope.engines.joins.inverted import InvertedIndex
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.josie import Algorithm, Overlaps
 from lakescope.engines.joins.overlaps import OverlapSearch
-from lakescope.engines.keys.inclusion import Found
+from lakescope.engines.keys.inclusion import IncludedPairs
 from lakescope.engines.keys.search import KeySearch
 from lakescope.engines.shards.messages import Arrays, Message
 from lakescope.engines.shards.pool import Pool
 from lakescope.engines.shards.worker import cut
 from lakescope.store.index import Index
 from lakescope.store.inverted import QueryGroups
-
-_COUNTED = ("pairs", "same", "other")
 
 
 class ShardedOverlaps(OverlapSearch):
@@ -60,10 +59,10 @@ class ShardedOverlaps(OverlapSearch):
 
     def _found_by_all(self, question: str, query: QueryGroups, exclude: Sequence[int], **fields: int) -> Overlaps:
         arrays: Arrays = {"groups": query.groups, "weights": query.weights, "exclude": np.array(exclude, np.int64)}
-        return _together(self._pool.ask(question, {"size": query.size, **fields}, arrays))
+        return _united(self._pool.ask(question, {"size": query.size, **fields}, arrays))
 
 
-def _together(answers: list[Message]) -> Overlaps:
+def _united(answers: list[Message]) -> Overlaps:
     sets, overlaps = (np.concatenate([each.arrays[name] for each in answers]) for name in ("sets", "overlaps"))
     read = np.sum([each.fields["read"] for each in answers], axis=0).tolist()
     return Overlaps(sets, overlaps, answers[0].fields["algorithm"], *read)
@@ -90,20 +89,21 @@ class ShardedCorrelations(CorrelationSearch):
             self.sketches.name_all()
             self.sketches.touch()
 
-    def _framed(self, retrieval: Retrieval) -> bool:
+    def _counts_by_frames(self, retrieval: Retrieval) -> bool:
         """Whether pairs are counted by frames: the processes have always loaded their kernels."""
         return retrieval == "z"
 
-    def counted(
-        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, own: str | None = None
-    ) -> tuple[I64, Counts, Counts]:
-        """The pairs of some keys that share enough with a query, how often each goes with it, how often against it."""
-        if not self._framed(retrieval):
-            return super().counted(hashes, values, keys, retrieval, own)
+    def count_pairs(
+        self, hashes: U64, values: F64, keys: I64 | None, retrieval: Retrieval, excluded_table: str | None = None
+    ) -> PairCounts:
+        """The pairs of some keys that share enough with a query, and how often each goes with it."""
+        if not self._counts_by_frames(retrieval):
+            return super().count_pairs(hashes, values, keys, retrieval, excluded_table)
         arrays = {"hashes": hashes, "values": values, "keys": np.empty(0, np.int64) if keys is None else keys}
-        found = self._pool.ask("counted", {"retrieval": retrieval, "own": own, "every": keys is None}, arrays)
-        pairs, same, other = (np.concatenate([each.arrays[name] for each in found]) for name in _COUNTED)
-        return pairs, same, other
+        found = self._pool.ask(
+            "count_pairs", {"retrieval": retrieval, "excluded_table": excluded_table, "every": keys is None}, arrays
+        )
+        return PairCounts(*(np.concatenate([each.arrays[name] for each in found]) for name in PairCounts._fields))
 
     def quadrants(self, hashes: U64, values: F64, keys: I64, retrieval: Retrieval) -> tuple[I64, I64]:
         """How often every pair of some keys goes with the query and how often against it."""
@@ -122,9 +122,9 @@ class ShardedKeys(KeySearch):
         super().__init__(index, joins)
         self._pool = pool
 
-    def every(self, **options: Any) -> Found:
+    def all_pairs(self, **options: Any) -> IncludedPairs:
         """All pairs of the lake of which one column may be included in the other."""
         answers = self._pool.ask("inclusions", {"options": options}, {})
         names = ("children", "parents", "shares", "lows", "highs", "evidence")
         arrays = {name: np.concatenate([each.arrays[name] for each in answers]) for name in names}
-        return Found(**arrays, looked_at=sum(each.fields["looked_at"] for each in answers))
+        return IncludedPairs(**arrays, looked_at=sum(each.fields["looked_at"] for each in answers))

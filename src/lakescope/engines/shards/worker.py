@@ -42,7 +42,7 @@ def cut(weights: npt.NDArray[Any], parts: int) -> list[range]:
 
 
 class Shard:
-    """What one process knows, opened as it is asked for."""
+    """The part of the lake that one process searches; each search is opened when a question needs it first."""
 
     def __init__(self, location: str, generation: int, shard: int, shards: int) -> None:
         self.index = Index(location)
@@ -87,14 +87,14 @@ class Shard:
         read = [found.lists, found.entries, found.sets_read, found.decisions]
         return {"algorithm": found.algorithm, "read": read}, {"sets": found.sets, "overlaps": found.overlaps}
 
-    def counted(self, asked: Message) -> Answer:
+    def count_pairs(self, asked: Message) -> Answer:
         """Columns that share enough keys with a query, how often each goes with it, how often against."""
         given, about = asked.arrays, asked.fields
         keys = None if about["every"] else given["keys"]
-        pairs, same, other = self.correlations.counted(
-            given["hashes"], given["values"], keys, about["retrieval"], about["own"]
+        counts = self.correlations.count_pairs(
+            given["hashes"], given["values"], keys, about["retrieval"], about["excluded_table"]
         )
-        return {}, {"pairs": pairs, "same": same, "other": other}
+        return {}, counts._asdict()
 
     def quadrants(self, asked: Message) -> Answer:
         """How often columns go with a query, and against it."""

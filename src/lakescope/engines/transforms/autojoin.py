@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.evaluate import derived
-from lakescope.engines.transforms.find import Doubt, Finder, Found
-from lakescope.engines.transforms.fuzzy import MOST_ROWS, find_fuzzy
+from lakescope.engines.transforms.find import Doubt, Finder, LearnedJoin
+from lakescope.engines.transforms.fuzzy import FUZZY, find_fuzzy
 from lakescope.engines.transforms.keys import Key, keys_of, split_keys_of
 from lakescope.engines.transforms.pairs import TokenIndex
-from lakescope.engines.transforms.plan import Direction, Evidence, Plan, held, join
+from lakescope.engines.transforms.plan import Direction, Plan, join, rereadable
 from lakescope.engines.transforms.program import Expression, Piece, Program
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.engines.transforms.union import Joined
 
-#: Estimated share of fuzzy joins that must be right after programs.
-FUZZY_PRECISION = 0.95
-#: Source rows that may be left for a fuzzy join.
-LEFT_OVER = 5_000
-#: Without a program: columns and keys that are looked at, rows that must join by distance, and their share of a side;
-#: a program that would join such a share, too, must not have been refused.
-_COLUMNS, _KEYS = 8, 4
-_FEWEST_NEAR = 30
-_MOST = 0.5
-#: Rows of a table that programs are learnt from, at least.
-_FEWEST = 2
-#: Programs that were not believed, told as the reason for an empty plan.
-_TOLD = 3
-#: Share of the rows that these must join, of all rows and of those that the best of them joins.
-_WORTH_TELLING = 0.02
-_BESIDE_THE_BEST = 0.3
+
+@dataclass(frozen=True, slots=True)
+class AutojoinTuning:
+    """What a plan must join where programs are not enough, and how much is told of what was not believed."""
+
+    #: Estimated share of fuzzy joins that must be right after programs. Measured: 0.999 of the pairs of 12 real cases
+    #: are right with them, 1.000 without (benchmarks/results/autojoin.md).
+    fuzzy_precision: float = 0.95
+    #: Source rows that may be left for a fuzzy join. Not measured: a bound on time; 10,000 rows took 4.7 s of CPU in
+    #: all.
+    left_over: int = 5_000
+    #: Columns that are looked at without a program. Not measured: a bound on time.
+    columns: int = 8
+    #: Keys that are looked at without a program. Not measured: a bound on time.
+    keys: int = 4
+    #: Rows that must join by distance without a program. Not measured: as many as shares say something of.
+    fewest_near: int = 30
+    #: Share of a side that must join by distance without a program; one that would join such a share, too, must not
+    #: have been refused. Not measured: a half, which company names with short and long endings reach.
+    most: float = 0.5
+    #: Rows of a table that programs are learnt from, at least: one row shows no rule. Not measured: it cannot be less.
+    fewest: int = 2
+    #: Programs that were not believed, told as the reason for an empty plan. Not measured: a matter of room.
+    doubts: int = 3
+    #: Share of the rows that such a program must join to be told. Not measured: smaller ones are chance.
+    worth_telling: float = 0.02
+    #: What it must join of what the best of them joins. Not measured: a matter of taste.
+    beside_the_best: float = 0.3
+
+
+AUTOJOIN = AutojoinTuning()
+
 _NOTHING = (
     "no program makes the keys of one table out of the other: if rows belong together, the link is knowledge,"
     " or spelling that programs do not follow"
@@ -47,15 +63,15 @@ def autojoin(left: Any, right: Any, clock: Clock, *, fuzzy: bool = True) -> Plan
     ``fuzzy`` joins rows that programs leave where they are nearly equal to one key. Time counts once both are read;
     when it is late, what was found so far is told.
     """
-    left, right = held(left), held(right)
+    left, right = rereadable(left), rereadable(right)
     texts = read(left), read(right)
     clock.begin()
     return learnt(*texts, clock, fuzzy=fuzzy).of(left, right)
 
 
 def learnt(
-    left: Texts,
-    right: Texts,
+    left: TextTable,
+    right: TextTable,
     clock: Clock,
     *,
     fuzzy: bool,
@@ -73,7 +89,7 @@ class _Search:
 
     def __init__(
         self,
-        tables: tuple[Texts, Texts],
+        tables: tuple[TextTable, TextTable],
         clock: Clock,
         led: tuple[frozenset[str], frozenset[str]] | None = None,
     ) -> None:
@@ -84,7 +100,7 @@ class _Search:
         self.spent = time.process_time()
         self.indexing = 0.0
         self.direction: Direction | None = None
-        self.found: Found | None = None
+        self.best: LearnedJoin | None = None
         self.joined: Joined | None = None
         self.doubts: list[Doubt] = []
         self.keyless: list[str] = []
@@ -110,12 +126,12 @@ class _Search:
                 found = Finder(source, target, known, self.clock).find()
                 self.doubts += found.doubts if not found.programs else []
                 self.complete = self.complete and found.complete
-                if found.programs and (self.found is None or _better(found, source, self.found, self.tables)):
-                    self.direction, self.found = direction, found
-            if self.found is not None:
+                if found.programs and (self.best is None or _better(found, source, self.best, self.tables)):
+                    self.direction, self.best = direction, found
+            if self.best is not None:
                 break
 
-    def _sides(self, direction: Direction) -> tuple[Texts, Texts]:
+    def _sides(self, direction: Direction) -> tuple[TextTable, TextTable]:
         return self.tables if direction == "left->right" else (self.tables[1], self.tables[0])
 
     def plan(self, fuzzy: bool) -> Plan:
@@ -126,29 +142,29 @@ class _Search:
             nearly = self._nearly()
             if nearly is not None:
                 return nearly
-        if self.direction is None or self.found is None:
+        if self.direction is None or self.best is None:
             return Plan(None, reason=self._reason(), info={"learning": learning, "complete": self.complete})
-        return self._plan_of(self.found, self.direction, fuzzy, learning, learning_cpu)
+        return self._plan_of(self.best, self.direction, fuzzy, learning, learning_cpu)
 
     def _nearly(self) -> Plan | None:
         """What joins by distance alone, on the columns that share most words; None if that is not most of one side.
 
         Not where a program that would join most rows by these columns was refused: what holds against it holds here.
         """
-        refused = [each.columns[0] | each.columns[1] for each in self.doubts if each.share >= _MOST]
+        refused = [each.columns[0] | each.columns[1] for each in self.doubts if each.share >= AUTOJOIN.most]
         best = self._alike()
         if best is None or {best[1], best[2].pieces[0].column} in refused:
             return None
         direction, name, key = best
         source, target = self._sides(direction)
         program = Program((Expression((Piece(name),)),), key.pieces)
-        found = Found(programs=[program], keys={key.pieces: key}, measured=np.arange(source.rows))
-        self.direction, self.found = direction, found
+        found = LearnedJoin(programs=[program], keys={key.pieces: key}, measured=np.arange(source.rows))
+        self.direction, self.best = direction, found
         plan = self._plan_of(found, direction, True, 0.0, 0.0)
-        wanted = max(_FEWEST_NEAR, _MOST * min(source.rows, target.rows))
+        wanted = max(AUTOJOIN.fewest_near, AUTOJOIN.most * min(source.rows, target.rows))
         if plan.fuzzy is not None and self.joined is not None and self.joined.pairs >= wanted:
             return replace(plan, notes=(*plan.notes, "no program joins these: they are nearly equal as they are"))
-        self.direction, self.found, self.joined = None, None, None
+        self.direction, self.best, self.joined = None, None, None
         return None
 
     def _alike(self) -> tuple[Direction, str, Key] | None:
@@ -159,9 +175,11 @@ class _Search:
             source, target = self._sides(direction)
             if _too_many(max(source.rows, target.rows), target.rows):
                 return None
-            cells = {name: source.column(name).to_pylist() for name in source.names[:_COLUMNS]}
+            cells = {name: source.column(name).to_pylist() for name in source.names[: AUTOJOIN.columns]}
             words = {name: TokenIndex([[text or ""] for text in texts]) for name, texts in cells.items()}
-            for key in (each for each in keys_of(target)[:_KEYS] if len(each.pieces) == 1 and not each.running):
+            for key in (
+                each for each in keys_of(target)[: AUTOJOIN.keys] if len(each.pieces) == 1 and not each.running
+            ):
                 texts = target.column(key.pieces[0].column).to_pylist()
                 for name, index in words.items():
                     if self.clock.late:
@@ -169,12 +187,14 @@ class _Search:
                     shared = len(index.pairs(texts))
                     if best is None or shared > best[0]:
                         best = shared, direction, name, key
-        return None if best is None or best[0] < _FEWEST_NEAR else best[1:]
+        return None if best is None or best[0] < AUTOJOIN.fewest_near else best[1:]
 
-    def _plan_of(self, found: Found, direction: Direction, fuzzy: bool, learning: float, learning_cpu: float) -> Plan:
+    def _plan_of(
+        self, found: LearnedJoin, direction: Direction, fuzzy: bool, learning: float, learning_cpu: float
+    ) -> Plan:
         """The plan of programs in one direction, measured on the whole tables."""
         source, target = self._sides(direction)
-        evidence = tuple(Evidence(*each) for each in found.evidence)
+        evidence = tuple(found.evidence)
         plan = Plan(direction, tuple(found.programs), found.single, evidence=evidence)
         joined = join(plan, source, target)
         if fuzzy:
@@ -203,22 +223,22 @@ class _Search:
 
     def _fuzzy(self, joined: Joined) -> Any:
         assert self.direction is not None
-        assert self.found is not None
+        assert self.best is not None
         source, target = self._sides(self.direction)
         if _too_many(source.rows - joined.pairs, target.rows):
             return None
-        texts = [derived(program.outputs, source).to_pylist() for program in self.found.programs]
-        key = self.found.keys[self.found.programs[0].keys]
-        fuzzy = find_fuzzy(texts, key, target, joined, self.found.single, FUZZY_PRECISION, self.clock)
+        texts = [derived(program.outputs, source).to_pylist() for program in self.best.programs]
+        key = self.best.keys[self.best.programs[0].keys]
+        fuzzy = find_fuzzy(texts, key, target, joined, self.best.single, AUTOJOIN.fuzzy_precision, self.clock)
         self.complete = self.complete and not self.clock.late
         return fuzzy
 
     def _notes(self, joined: Joined, fuzzy: bool) -> tuple[str, ...]:
         assert self.direction is not None
-        assert self.found is not None
+        assert self.best is not None
         source, target = self._sides(self.direction)
         notes = []
-        sampled = self.found.sampled
+        sampled = self.best.sampled
         if sampled is not None and min(sampled.source, sampled.target) < 1:
             notes.append(
                 f"learnt from {sampled.source:.1%} of the source and {sampled.target:.1%} of the target rows"
@@ -240,26 +260,30 @@ class _Search:
         for side, table in zip(("left", "right"), self.tables, strict=True):
             if all(table.column(name).null_count == table.rows for name in table.names):
                 return f"no cell of the {side} table holds anything"
-        if min(table.rows for table in self.tables) < _FEWEST:
+        if min(table.rows for table in self.tables) < AUTOJOIN.fewest:
             return "a table of one row shows no rule: there is nothing to compare it with"
         if len(self.keyless) == 4:
             return "neither table has a key, not even one of three columns"
-        told = [each for each in {each.program: each for each in self.doubts}.values() if each.share >= _WORTH_TELLING]
+        told = [
+            each
+            for each in {each.program: each for each in self.doubts}.values()
+            if each.share >= AUTOJOIN.worth_telling
+        ]
         if not told:
             return _NOTHING
         told.sort(key=lambda each: -each.share)
-        worth = [each for each in told[:_TOLD] if each.share >= _BESIDE_THE_BEST * told[0].share]
+        worth = [each for each in told[: AUTOJOIN.doubts] if each.share >= AUTOJOIN.beside_the_best * told[0].share]
         return "what was found is not believed. " + "; ".join(each.words() for each in worth)
 
 
 def _too_many(left_over: int, keys: int) -> bool:
-    return left_over > LEFT_OVER or keys > MOST_ROWS
+    return left_over > AUTOJOIN.left_over or keys > FUZZY.most_rows
 
 
-def _better(found: Found, source: Texts, than: Found, tables: tuple[Texts, Texts]) -> bool:
+def _better(found: LearnedJoin, source: TextTable, than: LearnedJoin, tables: tuple[TextTable, TextTable]) -> bool:
     """More rows joined, else simpler programs. Rows that were only measured on a sample count for all."""
 
-    def weight(each: Found, rows: int) -> tuple[float, tuple[int, ...]]:
+    def weight(each: LearnedJoin, rows: int) -> tuple[float, tuple[int, ...]]:
         joined = each.pairs * rows / max(1, each.measured.size)
         ranks = [program.rank for program in each.programs]
         return -joined, (len(ranks), *ranks[0])

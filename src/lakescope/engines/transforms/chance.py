@@ -20,22 +20,36 @@ from lakescope.engines.transforms.steps import Digits, Month
 from lakescope.values.alphabet import WITHOUT_DIGITS, bare
 from lakescope.values.hashing import hash_text
 
-#: Texts that are made anew.
-_SURROGATES = 400
-#: Share of texts made anew that must be new for only those to count.
-_STRANGE = 0.2
-#: Ways to combine pieces, as a multiple of the rows, from which on they are told to be independent.
-_WAYS = 4
-#: Share of rows that only rearrange their cells from which on a program does; rows that the test of pieces needs; share
-#: of them that still meet a key if a piece is taken from another row from which on it does not matter.
-_REWRITTEN = 0.9
-_FEW = 10
-_MATTERS = 0.7
-#: Steps to numbers beside those of the source, digits of the longest number, and the chance of meeting as many keys as
-#: the source does, by neighbours, below which numbers are evidence.
-_BESIDE = 10
-_LONGEST_NUMBER = 15
-_LEVEL = 1e-6
+
+@dataclass(frozen=True, slots=True)
+class ChanceTuning:
+    """How it is measured what chance would join (benchmarks/autojoin.py: look-ups and unrelated tables)."""
+
+    #: Texts that are made anew. Not measured: a share of 10% is known to 1.5 points.
+    tries: int = 400
+    #: Share of texts made anew that must be new for only those to count. Not measured: below it texts fill all that
+    #: looks like them.
+    strange: float = 0.2
+    #: Ways to combine pieces, as a multiple of the rows, from which on they are taken to be independent. Not measured:
+    #: a guess.
+    ways: int = 4
+    #: Share of rows that only rearrange their cells from which on a program does. Not measured: nearly all.
+    rewritten: float = 0.9
+    #: Rows that the test of pieces needs. Not measured: fewer say nothing.
+    few: int = 10
+    #: Share of rows that still meet a key if a piece is taken from another row, from which on the piece does not
+    #: matter. Not measured: set when unrelated tables were first tried.
+    matters: float = 0.7
+    #: Steps to either side of a number whose neighbours are tried. Not measured: a few.
+    beside: int = 10
+    #: Digits of the longest number. Not measured: beyond, a double does not hold all of them exactly.
+    longest_number: int = 15
+    #: Chance of meeting as many keys as the source does, by neighbours, below which numbers are evidence. Not measured:
+    #: a guess.
+    level: float = 1e-6
+
+
+CHANCE = ChanceTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +65,7 @@ class Met:
         return np.flatnonzero(self.targets >= 0)
 
 
-def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row], tries: int = _SURROGATES) -> float:
+def chance_of(met: Met, key: Key, program: Program, rows: Sequence[Row], tries: int = CHANCE.tries) -> float:
     """The chance that a text like those of a program meets a key, though no row stands behind it.
 
     Texts are made anew in three ways, and the one that meets most counts: two of them cut and put together; pieces of
@@ -82,7 +96,7 @@ def _recombined(known: Sequence[str], rng: np.random.Generator, tries: int) -> l
         one, other = known[a], known[b]
         made.add(one[: max(1, round(share * len(one)))] + other[max(1, round(share * len(other))) :])
     strange = made - set(known)
-    return sorted(made if len(strange) < _STRANGE * len(made) else strange)
+    return sorted(made if len(strange) < CHANCE.strange * len(made) else strange)
 
 
 def _shuffled(
@@ -99,14 +113,14 @@ def _shuffled(
     strange = [text for text in made if text not in known]
     combinations = math.prod(len({piece.apply(row) for row in rows}) for piece in program.pieces)
     # Where there are few ways to combine pieces, one of them is the key by itself, and every text is an old one.
-    dense = len(strange) < _STRANGE * len(made) and combinations > _WAYS * len(rows)
+    dense = len(strange) < CHANCE.strange * len(made) and combinations > CHANCE.ways * len(rows)
     return made if dense else strange
 
 
 def _redrawn(program: Program, rows: Sequence[Row], rng: np.random.Generator) -> list[str]:
     """The digits of pieces, but not those of constants, drawn by chance."""
     made = []
-    for row in rows[:_SURROGATES]:
+    for row in rows[: CHANCE.tries]:
         own = _text(program, lambda each, row=row: each.apply(row))  # type: ignore[misc]
         text = _text(program, lambda each, row=row: _with_other_digits(each.apply(row), rng))  # type: ignore[misc]
         if text and text != own:
@@ -144,7 +158,7 @@ def rewrites(output: Expression, rows: Sequence[Row]) -> bool:
 
     Numbers may be padded, and months written in another way.
     """
-    if any(map(str.isalnum, output.own)):
+    if any(map(str.isalnum, output.constant_text)):
         return False
     pieces = [
         Piece(each.column, tuple(step for step in each.steps if not isinstance(step, Digits | Month)))
@@ -156,7 +170,7 @@ def rewrites(output: Expression, rows: Sequence[Row]) -> bool:
         for row in rows
         if output.apply(row)
     ]
-    return sum(same) >= _REWRITTEN * max(1, len(same))
+    return sum(same) >= CHANCE.rewritten * max(1, len(same))
 
 
 def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
@@ -170,9 +184,9 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
     rng = np.random.default_rng(13)
     hashes = np.array([hash_text(_text(program, lambda each, row=row: each.apply(row))) for row in rows], np.uint64)  # type: ignore[misc]
     met = [row for row, target in zip(rows, key.look_up(hashes).tolist(), strict=True) if target >= 0]
-    if len(met) < _FEW:
+    if len(met) < CHANCE.few:
         return None
-    if rewrites(program.together, met):
+    if rewrites(program.concatenated, met):
         return None
     for place, output in enumerate(program.outputs):
         if rewrites(output, met):
@@ -184,7 +198,7 @@ def idle(key: Key, program: Program, rows: Sequence[Row]) -> str | None:
         # One piece that all depends on makes the same texts, whatever the order of rows.
         if len(program.outputs) == 1 and len(parts) < 2:
             continue
-        if all(share_met(_exchanged(program, part, met, rng), key) > _MATTERS for part in parts):
+        if all(share_met(_exchanged(program, part, met, rng), key) > CHANCE.matters for part in parts):
             return program.keys[place].words()
     return None
 
@@ -206,7 +220,7 @@ def beside_meet(met: Met, key: Key, precision: float) -> float | None:
     count within the range that is met. None where texts are no numbers, or meet more than chance explains.
     """
     texts = sorted({text for text in met.texts if text})
-    if not texts or any(text.translate(WITHOUT_DIGITS) or len(text) > _LONGEST_NUMBER for text in texts):
+    if not texts or any(text.translate(WITHOUT_DIGITS) or len(text) > CHANCE.longest_number for text in texts):
         return None
     numbers, hit = _with_range(texts, key)
     if numbers.size < 2 or not hit.size:
@@ -217,14 +231,14 @@ def beside_meet(met: Met, key: Key, precision: float) -> float | None:
     widths = {len(text) for text in texts}
     width = widths.pop() if len(widths) == 1 else 1
     rng = np.random.default_rng(17)
-    drawn = numbers if numbers.size <= _SURROGATES else np.sort(rng.choice(numbers, _SURROGATES, replace=False))
-    moved = [int(number) + step * by for number in drawn for by in range(-_BESIDE, _BESIDE + 1) if by]
+    drawn = numbers if numbers.size <= CHANCE.tries else np.sort(rng.choice(numbers, CHANCE.tries, replace=False))
+    moved = [int(number) + step * by for number in drawn for by in range(-CHANCE.beside, CHANCE.beside + 1) if by]
     inside = [number for number in moved if hit.min() <= number <= hit.max()]
     if not inside:
         return None
     share = hit.size / numbers.size
     beside = share_met([str(number).rjust(width, "0") for number in inside], key)
-    few = share <= beside or math.exp(-numbers.size * divergence(share, beside)) > _LEVEL
+    few = share <= beside or math.exp(-numbers.size * divergence(share, beside)) > CHANCE.level
     return beside if few or precision_of(share, beside) < precision else None
 
 

@@ -13,17 +13,29 @@ from lakescope.engines.joins.grams import GramHit, GramSearch, cut_query
 from lakescope.engines.transforms.autojoin import learnt
 from lakescope.engines.transforms.clock import Clock
 from lakescope.engines.transforms.plan import Plan
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.results import Results
 
-#: Seconds for one candidate, at most.
-_SECONDS = 10.0
-#: Share of the values behind a hit that are equal from which on no transformation is needed.
-_EQUAL = 0.9
-#: Bytes of a table that is read to learn a plan for it.
-_LARGEST = 1 << 30
-_TOLD = 3
+
+@dataclass(frozen=True, slots=True)
+class TransformSearchTuning:
+    """How much is looked at to find tables of a lake that join after a transformation."""
+
+    #: Seconds for one candidate, at most. Measured: a query with 10 candidates takes 3.9 s of CPU
+    #: (benchmarks/results/autojoin.md).
+    seconds: float = 10.0
+    #: Share of the values behind a hit that are equal from which on no transformation is needed. Not measured: nearly
+    #: all.
+    equal: float = 0.9
+    #: Bytes of a table that is read to learn a plan for it. Not measured: a bound on time.
+    largest: int = 1 << 30
+    #: Tables that a note names. Not measured: a matter of room.
+    named: int = 3
+
+
+DISCOVERY = TransformSearchTuning()
+
 _SHOWN = ("table", "columns", "keys", "program", "coverage", "table_coverage", "pairs")
 
 
@@ -52,7 +64,7 @@ class TransformJoin:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TransformCandidate:
     """A table that may join: where it lies, its size, its columns that were found, and by which hits, best first."""
 
     table: str
@@ -67,7 +79,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TransformRequest:
     """How many tables are told, and how many are looked at."""
 
     k: int = 10
@@ -81,9 +93,9 @@ class Request:
 
 def transform_joins(
     query: Any,
-    request: Request,
+    request: TransformRequest,
     search: GramSearch,
-    described: Callable[[str, Sequence[GramHit]], Candidate],
+    described: Callable[[str, Sequence[GramHit]], TransformCandidate],
     table_of: Callable[[GramHit], str],
     own: range,
     clock: Clock,
@@ -113,7 +125,9 @@ def transform_joins(
     return Results(TransformJoin, found[: request.k], shown=_SHOWN, notes=notes, info=info)
 
 
-def _learnt(query: Any, candidates: Sequence[Candidate], clock: Clock) -> tuple[list[TransformJoin], dict[str, str]]:
+def _learnt(
+    query: Any, candidates: Sequence[TransformCandidate], clock: Clock
+) -> tuple[list[TransformJoin], dict[str, str]]:
     """Candidates for which there is a plan, most rows of the query first, and why there is none for others."""
     mine = read(query)
     found: list[TransformJoin] = []
@@ -132,31 +146,31 @@ def _learnt(query: Any, candidates: Sequence[Candidate], clock: Clock) -> tuple[
 
 
 def _sorted_out(
-    candidates: Iterable[Candidate], search: GramSearch, most: int
-) -> tuple[list[Candidate], list[Candidate]]:
+    candidates: Iterable[TransformCandidate], search: GramSearch, most: int
+) -> tuple[list[TransformCandidate], list[TransformCandidate]]:
     """Tables that join as they are, among those before the last one looked at, and tables to look at."""
-    equal: list[Candidate] = []
-    chosen: list[Candidate] = []
+    equal: list[TransformCandidate] = []
+    chosen: list[TransformCandidate] = []
     for candidate in candidates:
-        (equal if search.equal_share(candidate.hit) >= _EQUAL else chosen).append(candidate)
+        (equal if search.equal_share(candidate.hit) >= DISCOVERY.equal else chosen).append(candidate)
         if len(chosen) == most:
             break
     return equal, chosen
 
 
-def _plan(mine: Texts, candidate: Candidate, clock: Clock) -> Plan | str:
+def _plan(mine: TextTable, candidate: TransformCandidate, clock: Clock) -> Plan | str:
     """What joins a candidate, or why it cannot be told."""
-    if candidate.size > _LARGEST:
+    if candidate.size > DISCOVERY.largest:
         return "too large to be read here: give it to lakescope.autojoin by itself"
     try:
         theirs = read(candidate.location)
     except LakescopeError as error:
         return error.message
     led = frozenset(hit.query_column for hit in candidate.hits), frozenset(candidate.columns)
-    return learnt(mine, theirs, clock.part(_SECONDS), fuzzy=False, led=led)
+    return learnt(mine, theirs, clock.part(DISCOVERY.seconds), fuzzy=False, led=led)
 
 
-def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
+def _record(candidate: TransformCandidate, plan: Plan) -> TransformJoin:
     forward = plan.direction == "left->right"
     mine, theirs = (plan.source_coverage, plan.coverage) if forward else (plan.coverage, plan.source_coverage)
     return TransformJoin(
@@ -175,12 +189,12 @@ def _record(candidate: Candidate, plan: Plan) -> TransformJoin:
     )
 
 
-def _notes(equal: list[Candidate], refused: dict[str, str]) -> list[str]:
+def _notes(equal: list[TransformCandidate], refused: dict[str, str]) -> list[str]:
     notes = []
     if equal:
-        some = ", ".join(each.table for each in equal[:_TOLD])
+        some = ", ".join(each.table for each in equal[: DISCOVERY.named])
         notes.append(f"{len(equal):,} tables share values as they are (lakescope join finds these): {some}")
     if refused:
-        some = ", ".join(list(refused)[:_TOLD])
+        some = ", ".join(list(refused)[: DISCOVERY.named])
         notes.append(f"{len(refused):,} tables share rare q-grams, but no program is believed: {some}")
     return notes

@@ -10,21 +10,21 @@ import pyarrow.compute as pc
 
 from lakescope.array_types import U64
 from lakescope.engines.transforms.program import Constant, Expression, Operator, Piece
-from lakescope.engines.transforms.steps import Case, Digits, Drop, Slice, Split, Step
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.steps import Case, Digits, Drop, Slice, SplitPiece, Step
+from lakescope.engines.transforms.texts import TextTable
 from lakescope.values.hashing import HASH_SEED
 
 #: Between the columns of a key that has several; in no cell, since it is no text.
 BETWEEN = "\x1f"
 
 
-def derived(outputs: Sequence[Expression], table: Texts) -> pa.ChunkedArray:
+def derived(outputs: Sequence[Expression], table: TextTable) -> pa.ChunkedArray:
     """The keys that expressions make of every row, as one text each; null where they are undefined."""
     pieces = [_written([expression_of(each, piece) for each in outputs], BETWEEN) for piece in table.pieces()]
     return pa.chunked_array(pieces, pa.large_string())
 
 
-def expression_of(expression: Expression, table: Texts) -> pa.Array:
+def expression_of(expression: Expression, table: TextTable) -> pa.Array:
     """What an expression makes of every row; null where it is undefined."""
     return _written([_operator(each, table) for each in expression.operators], "")
 
@@ -36,13 +36,13 @@ def _written(parts: Sequence[pa.Array], between: str) -> pa.Array:
     return pc.binary_join_element_wise(*parts, pa.scalar(between, pa.large_string()))
 
 
-def _operator(operator: Operator, table: Texts) -> pa.Array:
+def _operator(operator: Operator, table: TextTable) -> pa.Array:
     if isinstance(operator, Constant):
         return pa.repeat(pa.scalar(operator.text, pa.large_string()), table.rows)
     return piece_of(operator, table)
 
 
-def piece_of(piece: Piece, table: Texts) -> pa.Array:
+def piece_of(piece: Piece, table: TextTable) -> pa.Array:
     """What a piece is in every row; null where it is undefined."""
     texts = table.column(piece.column)
     texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
@@ -57,7 +57,7 @@ def _without_empty(texts: pa.Array) -> pa.Array:
 
 
 def _stepped(step: Step, texts: pa.Array) -> pa.Array:
-    if isinstance(step, Split):
+    if isinstance(step, SplitPiece):
         return _split(step, texts)
     if isinstance(step, Slice):
         return pc.utf8_slice_codeunits(texts, step.start, step.stop)
@@ -68,7 +68,7 @@ def _stepped(step: Step, texts: pa.Array) -> pa.Array:
     return pa.array([None if text is None else step.apply(text) for text in texts.to_pylist()], pa.large_string())
 
 
-def _split(step: Split, texts: pa.Array) -> pa.Array:
+def _split(step: SplitPiece, texts: pa.Array) -> pa.Array:
     parts = pc.split_pattern(texts, step.separator)
     counts = pc.fill_null(pc.list_value_length(parts), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     ends = np.cumsum(counts)

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,15 +23,28 @@ from lakescope.engines.transforms.program import Constant, Expression, Piece, Pr
 from lakescope.engines.transforms.steps import Digits, Month
 from lakescope.values.alphabet import MONTHS, bare
 
-#: Share of the rows that must keep all that varies, and of one side's that must join; keys that must be met.
-_KEPT = 0.95
-_COMPLETE = 0.9
-_FEWEST = 10
-#: Texts that are drawn, the share of them that are keys from which on keys fill a grid, and the chance that as many
-#: source values would meet keys if they were drawn, too, below which the meeting is meant.
-_DRAWN = 2000
-_FILLED = 0.5
-_LEVEL = 1e-3
+
+@dataclass(frozen=True, slots=True)
+class GridTuning:
+    """When keys that fill a calendar or a grid are joined all the same."""
+
+    #: Share of the rows that must keep all that varies. Not measured: nearly all.
+    kept_rows: float = 0.95
+    #: Share of the values of one side that must be met. Not measured: nearly all.
+    complete: float = 0.9
+    #: Keys that must be met. Not measured: fewer say nothing.
+    fewest: int = 10
+    #: Texts that are drawn. Not measured: enough to know a share of one half to a point or two.
+    drawn: int = 2000
+    #: Share of the drawn texts that are keys from which on keys fill a grid. Not measured: a half.
+    filled: float = 0.5
+    #: Chance that as many source values would meet keys if they were drawn, too, below which the meeting is meant. Not
+    #: measured: a usual level.
+    level: float = 1e-3
+
+
+GRID = GridTuning()
+
 #: Numbers of a period within a year: days, weeks, months and quarters, hours and minutes.
 _WITHIN = 59
 _YEARS = range(1000, 3000)
@@ -54,9 +68,9 @@ def believed(met: Met, key: Key, program: Program, rows: Sequence[Row], share: f
     of_keys = np.unique(met.targets[met.hits]).size / max(1, key.hashes.size)
     texts = sorted({text for text in met.texts if text})
     hit = sorted({text for text, target in zip(met.texts, met.targets.tolist(), strict=True) if text and target >= 0})
-    if len(hit) < _FEWEST or max(share, of_keys) < _COMPLETE:
+    if len(hit) < GRID.fewest or max(share, of_keys) < GRID.complete:
         return False
-    if not carries(program.together, rows) or renames(program, rows):
+    if not carries(program.concatenated, rows) or renames(program, rows):
         return False
     if all(map(_is_period, hit)):
         return True
@@ -67,7 +81,7 @@ def believed(met: Met, key: Key, program: Program, rows: Sequence[Row], share: f
     known = set(texts)
     by_chance = share_met(drawn, key) if share >= of_keys else sum(text in known for text in drawn) / len(drawn)
     joins, number = (share, len(texts)) if share >= of_keys else (of_keys, len(hit))
-    return joins >= by_chance and math.exp(-number * divergence(joins, by_chance)) < _LEVEL
+    return joins >= by_chance and math.exp(-number * divergence(joins, by_chance)) < GRID.level
 
 
 def carries(output: Expression, rows: Sequence[Row]) -> bool:
@@ -75,7 +89,7 @@ def carries(output: Expression, rows: Sequence[Row]) -> bool:
 
     Numbers may be padded and months written in another way. What all rows have in common may be left out.
     """
-    if any(map(str.isdigit, output.own)):
+    if any(map(str.isdigit, output.constant_text)):
         return False
     pieces = [
         Piece(each.column, tuple(step for step in each.steps if not isinstance(step, Digits | Month)))
@@ -96,7 +110,7 @@ def carries(output: Expression, rows: Sequence[Row]) -> bool:
     if not made or len(set(made.values())) < len(made):
         return False
     dropped, times = lost.most_common(1)[0]
-    return bool(dropped) and not any(map(str.isdigit, dropped)) and times >= _KEPT * len(made)
+    return bool(dropped) and not any(map(str.isdigit, dropped)) and times >= GRID.kept_rows * len(made)
 
 
 def renames(program: Program, rows: Sequence[Row]) -> bool:
@@ -115,7 +129,7 @@ def renames(program: Program, rows: Sequence[Row]) -> bool:
 
 def fills(met: Met, key: Key) -> bool:
     """Whether parts of texts, each from another, make keys."""
-    return share_met(grid(sorted({text for text in met.texts if text})), key) > _FILLED
+    return share_met(grid(sorted({text for text in met.texts if text})), key) > GRID.filled
 
 
 def grid(texts: Sequence[str]) -> list[str]:
@@ -130,7 +144,7 @@ def grid(texts: Sequence[str]) -> list[str]:
     made = []
     for between, tokens in shapes.items():
         varying = sum(len(set(each)) > 1 for each in zip(*tokens, strict=True))
-        for _ in range(max(1, _DRAWN * len(tokens) // len(texts)) if varying > 1 else 0):
+        for _ in range(max(1, GRID.drawn * len(tokens) // len(texts)) if varying > 1 else 0):
             drawn = [tokens[int(rng.integers(len(tokens)))][place] for place in range(len(tokens[0]))]
             made.append("".join(map("".join, zip(between, [*drawn, ""], strict=True))))
     return made

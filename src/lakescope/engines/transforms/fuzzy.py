@@ -32,24 +32,38 @@ from lakescope.values.alphabet import PUNCTUATION, TO_BARE, TO_SMALL
 
 if TYPE_CHECKING:
     from lakescope.engines.transforms.keys import Key
-    from lakescope.engines.transforms.texts import Texts
+    from lakescope.engines.transforms.texts import TextTable
     from lakescope.engines.transforms.union import Joined
 
 Method = Literal["expected", "constrained"]
 
-#: Keys that a text is compared with: those that share most of its rare 3-grams.
-CANDIDATES = 24
-#: 3-grams of a text that keys are looked up by, and keys of one 3-gram, at most.
-_RAREST, _LONGEST_LIST = 24, 3000
-#: Rows that are compared at all.
-MOST_ROWS = 50_000
+
+@dataclass(frozen=True, slots=True)
+class FuzzyTuning:
+    """How nearly equal texts are compared (benchmarks/results/autojoin.md, fuzzy joins)."""
+
+    #: Keys that a text is compared with: those that share most of its rare 3-grams. Not measured: a bound on time.
+    candidates: int = 24
+    #: 3-grams of a text that keys are looked up by. Not measured: a bound on time.
+    rarest: int = 24
+    #: Keys of one 3-gram, at most: more common ones tell nothing. Not measured: a bound on time.
+    longest_list: int = 3000
+    #: Keys and values that are compared at all. Not measured: a bound on time and memory.
+    most_rows: int = 50_000
+    #: Share of a rule's pairs that must be meant, however sure those of the rules before are. Not measured by itself:
+    #: set by joins of one to four rows of a hundred, which were all wrong.
+    likely: float = 0.75
+    #: Keys whose nearest other key tells how near values without a partner are. Not measured: a share of 5% is known to
+    #: half a point.
+    strangers: int = 2000
+    #: Texts whose plain form, words and 3-grams are remembered. Not measured: a bound on memory; more than
+    #: ``most_rows``.
+    remembered: int = 1 << 16
+
+
+FUZZY = FuzzyTuning()
+
 _FOREVER = 9.0
-#: Share of a rule's pairs that must be meant, however sure those of the rules before are.
-_LIKELY = 0.75
-#: Keys whose nearest other key tells how near values without a partner are.
-_STRANGERS = 2000
-#: Texts whose plain form, words and 3-grams are remembered.
-_REMEMBERED = 1 << 16
 _NUMBER = re.compile(r"[0-9]+")
 _TO_SPACES = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
@@ -95,30 +109,30 @@ class Fuzzy:
 # --- distances --------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def plain(text: str) -> str:
     """Text for comparing: small letters, no accents, words between single spaces."""
     return " ".join(text.translate(TO_BARE).translate(TO_SMALL).translate(_TO_SPACES).split())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def grams(text: str, q: int = 3) -> frozenset[str]:
     """The q-grams of a text; the text itself if it is shorter."""
     return frozenset(text[at : at + q] for at in range(max(1, len(text) - q + 1)))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def words_of(text: str) -> frozenset[str]:
     """The words of a text, for comparing."""
     return frozenset(plain(text).split())
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def _sorted_words(text: str) -> str:
     return " ".join(sorted(plain(text).split()))
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(FUZZY.remembered)
 def _numbers(text: str) -> frozenset[str]:
     """The numbers of a text, without leading zeros."""
     return frozenset(number.lstrip("0") or "0" for number in _NUMBER.findall(text))
@@ -147,7 +161,7 @@ class Distances:
         return float(np.log(1 + self._rows / count))
 
     def without(self, key: str) -> Distances:
-        """The same where a key is none: a word that it has in common with one other is rarer then than with it."""
+        """Distances in the collection without one key: a word that it shares with one other key is rarer there."""
         other = copy(self)
         fewer = {word: self._weight_of(max(1, self._counts[word] - 1)) for word in words_of(key)}
         other._weights = ChainMap(fewer, self._weights)
@@ -181,7 +195,7 @@ class Distances:
         return float(Indel.normalized_distance(plain(a), plain(b)))
 
     def sorted_edits(self, a: str, b: str) -> float:
-        """The same with words in alphabetical order."""
+        """Share of characters to insert or delete, with the words of both texts in alphabetical order."""
         from rapidfuzz.distance import Indel
 
         return float(Indel.normalized_distance(_sorted_words(a), _sorted_words(b)))
@@ -194,7 +208,7 @@ class Distances:
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
+class NamedDistance:
     """A distance by name."""
 
     words: str
@@ -202,14 +216,14 @@ class Distance:
 
 
 DISTANCES = {
-    "grams": Distance("the share of 3-grams not in common", lambda each: each.grams),
-    "words": Distance("the share of words not in common, rare ones weighing more", lambda each: each.words),
-    "contained": Distance(
+    "grams": NamedDistance("the share of 3-grams not in common", lambda each: each.grams),
+    "words": NamedDistance("the share of words not in common, rare ones weighing more", lambda each: each.words),
+    "contained": NamedDistance(
         "the share of words of the shorter text not in the longer, rare ones weighing more", lambda each: each.contained
     ),
-    "edits": Distance("the share of characters to change", lambda each: each.edits),
-    "sorted edits": Distance("the share of characters to change, words sorted", lambda each: each.sorted_edits),
-    "jaro": Distance("Jaro and Winkler's distance", lambda each: each.jaro),
+    "edits": NamedDistance("the share of characters to change", lambda each: each.edits),
+    "sorted edits": NamedDistance("the share of characters to change, words sorted", lambda each: each.sorted_edits),
+    "jaro": NamedDistance("Jaro and Winkler's distance", lambda each: each.jaro),
 }
 
 
@@ -226,7 +240,7 @@ class Neighbours:
         for place, key in enumerate(self.keys):
             for gram in grams(plain(key)):
                 postings.setdefault(gram, []).append(place)
-        self._lists = {gram: np.array(held) for gram, held in postings.items() if len(held) <= _LONGEST_LIST}
+        self._lists = {gram: np.array(held) for gram, held in postings.items() if len(held) <= FUZZY.longest_list}
         rows = max(1, len(self.keys))
         self._weights = {gram: float(np.log(1 + rows / held.size)) for gram, held in self._lists.items()}
         self._balls: dict[tuple[str, int], F64] = {}
@@ -246,11 +260,11 @@ class Neighbours:
         )
         if not known:
             return np.empty(0, np.int64)
-        chosen = known[:_RAREST]
+        chosen = known[: FUZZY.rarest]
         places = np.concatenate([self._lists[gram] for gram in chosen])
         weights = np.concatenate([np.full(self._lists[gram].size, self._weights[gram]) for gram in chosen])
         found, at = np.unique(places, return_inverse=True)
-        order = np.argsort(-np.bincount(at, weights), kind="stable")[:CANDIDATES]
+        order = np.argsort(-np.bincount(at, weights), kind="stable")[: FUZZY.candidates]
         return found[order]
 
     def around(self, distance: str, place: int) -> F64:
@@ -268,7 +282,7 @@ class Neighbours:
         looked at. Where two are as near as each other a value would not join.
         """
         if distance not in self._strangers:
-            every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), _STRANGERS)).astype(np.int64).tolist()
+            every = np.linspace(0, len(self.keys) - 1, min(len(self.keys), FUZZY.strangers)).astype(np.int64).tolist()
             found = []
             for place in every:
                 if clock.late:
@@ -399,18 +413,18 @@ class _Optimiser:
             near = nearest(values, self.neighbours, name, self.clock)
             if not self.clock.late:  # one that is not done knows no second nearest key
                 self.near[name] = near
-        self.found = np.full(len(values), -1)
+        self.places = np.full(len(values), -1)
         self.right = np.zeros(len(values))
         self.rules: list[Rule] = []
         #: The estimated share of what is joined that is meant, since so few values without a partner would be.
-        self.meant = 1.0
+        self.precision = 1.0
 
     def usable(self, name: str, taken: frozenset[int], one_to_one: bool) -> npt.NDArray[np.bool_]:
         """Values whose nearest key is clear and free."""
         near = self.near[name]
-        held = taken | frozenset(self.found[self.found >= 0].tolist()) if one_to_one else taken
+        held = taken | frozenset(self.places[self.places >= 0].tolist()) if one_to_one else taken
         free = np.array([place >= 0 and int(place) not in held for place in near.place.tolist()], bool)
-        return free & (self.found < 0) & (near.first < near.second) & (near.first < 1)
+        return free & (self.places < 0) & (near.first < near.second) & (near.first < 1)
 
     def farthest(self, name: str, away: F64, right: F64, taken: frozenset[int], precision: float) -> float:
         """The largest distance at which both estimates are at least ``precision``; -1 if there is none.
@@ -418,7 +432,7 @@ class _Optimiser:
         ``away`` are the distances of those that may join by this rule, ``right`` the chances that they are meant; the
         other estimate is how many of all that are open meet a key, beside what strangers would.
         """
-        before = int((self.found >= 0).sum())
+        before = int((self.places >= 0).sum())
         ranked, joined, mean = expected(right, away, (float(self.right.sum()), before))
         meant = np.array(
             [
@@ -426,8 +440,8 @@ class _Optimiser:
                 for limit, number in zip(ranked.tolist(), joined.tolist(), strict=True)
             ]
         )
-        together = (self.meant * before + meant * joined) / (before + joined)
-        good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= _LIKELY))
+        together = (self.precision * before + meant * joined) / (before + joined)
+        good = np.flatnonzero((mean >= precision) & (together >= precision) & (meant >= FUZZY.likely))
         return float(ranked[good[-1]]) if good.size else -1.0
 
     def meant_within(self, name: str, limit: float, joined: int, taken: frozenset[int]) -> float:
@@ -435,7 +449,7 @@ class _Optimiser:
 
         Of few keys one more than there were is taken to have another so near.
         """
-        open_values = int((self.found < 0).sum())
+        open_values = int((self.places < 0).sum())
         strangers = self.neighbours.strangers(name, self.clock)
         near = int(np.searchsorted(strangers, limit, side="right"))
         free = 1 - len(taken) / max(1, len(self.neighbours.keys))
@@ -457,15 +471,15 @@ class _Optimiser:
             if rows.size and (best is None or right.sum() > best[0]):
                 within = int((near.first[usable] <= threshold).sum())
                 best = (float(right.sum()), Rule(name, threshold), places, right, within)
-        if best is None or best[0] < min(1.0, 0.01 * self.found.size):
+        if best is None or best[0] < min(1.0, 0.01 * self.places.size):
             return False
         rule, joined = best[1], int((best[2] >= 0).sum())
-        before = int((self.found >= 0).sum())
+        before = int((self.places >= 0).sum())
         # Values that leave a key to a nearer one count, as strangers do that would: what is left is meant rather more.
         meant = self.meant_within(rule.distance, rule.threshold, best[4], taken)
-        self.meant = (self.meant * before + meant * joined) / (before + joined)
+        self.precision = (self.precision * before + meant * joined) / (before + joined)
         self.rules.append(rule)
-        self.found = np.where(self.found >= 0, self.found, best[2])
+        self.places = np.where(self.places >= 0, self.places, best[2])
         self.right += best[3]
         return True
 
@@ -506,11 +520,11 @@ def optimise(
         while len(work.rules) < len(work.near) and not work.clock.late:
             if not work.best(by_expectation, taken, one_to_one):
                 break
-    joined = int((work.found >= 0).sum())
+    joined = int((work.places >= 0).sum())
     if not joined:
-        return None, work.found
-    right = min(float(work.right.sum()) / joined, work.meant)
-    return Fuzzy(tuple(work.rules), method, joined, right, one_to_one), work.found
+        return None, work.places
+    right = min(float(work.right.sum()) / joined, work.precision)
+    return Fuzzy(tuple(work.rules), method, joined, right, one_to_one), work.places
 
 
 def applied(
@@ -525,8 +539,8 @@ def applied(
             rule.threshold,
             one_to_one=one_to_one,
         )
-        work.found = np.where(work.found >= 0, work.found, places)
-    return work.found
+        work.places = np.where(work.places >= 0, work.places, places)
+    return work.places
 
 
 # --- after programs ---------------------------------------------------------------------------------------------------
@@ -540,7 +554,7 @@ def _open(texts: Sequence[Sequence[str | None]], joined: Joined) -> tuple[I64, l
     return rows[kept], [ways[place] for place in kept]
 
 
-def _keys(key: Key, target: Texts) -> tuple[I64, list[str]]:
+def _keys(key: Key, target: TextTable) -> tuple[I64, list[str]]:
     from lakescope.engines.transforms.evaluate import derived
     from lakescope.engines.transforms.program import Expression
 
@@ -552,7 +566,7 @@ def _keys(key: Key, target: Texts) -> tuple[I64, list[str]]:
 def find_fuzzy(
     texts: Sequence[Sequence[str | None]],
     key: Key,
-    target: Texts,
+    target: TextTable,
     joined: Joined,
     single: bool,
     precision: float,
@@ -560,7 +574,7 @@ def find_fuzzy(
 ) -> Fuzzy | None:
     """The distance and threshold for rows that programs leave; None if nothing is near enough."""
     rows, ways = _open(texts, joined)
-    if not rows.size or rows.size > MOST_ROWS or key.rows.size > MOST_ROWS:
+    if not rows.size or rows.size > FUZZY.most_rows or key.rows.size > FUZZY.most_rows:
         return None
     key_rows, keys = _keys(key, target)
     taken = frozenset(np.flatnonzero(np.isin(key_rows, joined.targets)).tolist()) if single else frozenset()
@@ -568,7 +582,7 @@ def find_fuzzy(
 
 
 def fuzzy_targets(
-    fuzzy: Fuzzy, texts: Sequence[Sequence[str | None]], key: Key, target: Texts, joined: Joined, single: bool
+    fuzzy: Fuzzy, texts: Sequence[Sequence[str | None]], key: Key, target: TextTable, joined: Joined, single: bool
 ) -> I64:
     """The target rows that a distance joins, of rows that programs leave; -1 for all others."""
     found = np.full(joined.targets.size, -1)

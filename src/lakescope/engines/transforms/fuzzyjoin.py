@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from lakescope.array_types import I64
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.fuzzy import MOST_ROWS, Fuzzy, Method, optimise
-from lakescope.engines.transforms.keys import NEARLY
-from lakescope.engines.transforms.plan import beside, held, rows_of
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.fuzzy import FUZZY, Fuzzy, Method, optimise
+from lakescope.engines.transforms.keys import KEYS
+from lakescope.engines.transforms.plan import beside, rereadable, rows_of
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.errors import BadRequest
 
 Reference = Literal["left", "right"]
@@ -95,16 +95,16 @@ def fuzzyjoin(
     """
     clock = Clock.of(budget)
     names = (on, on) if isinstance(on, str) else (on[0], on[1])
-    sides = held(left), held(right)
+    sides = rereadable(left), rereadable(right)
     columns = [_values(read(side), name) for side, name in zip(sides, names, strict=True)]
     reference = reference or _reference(columns)
     if reference not in ("left", "right"):
         raise BadRequest(f"no side {reference!r}", hint="the reference is left or right")
     known, asked = columns if reference == "left" else columns[::-1]
     keys = [text for text, rows in known.items() if len(rows) == 1]
-    if max(len(keys), len(asked)) > MOST_ROWS:
+    if max(len(keys), len(asked)) > FUZZY.most_rows:
         hint = "join by a program first (lakescope.autojoin), and only what is left by distance"
-        raise BadRequest(f"more than {MOST_ROWS:,} different values are too many to compare", hint=hint)
+        raise BadRequest(f"more than {FUZZY.most_rows:,} different values are too many to compare", hint=hint)
     clock.begin()
     fuzzy, places = optimise(
         [[text] for text in asked], keys, method=method, precision=precision, one_to_one=one_to_one, clock=clock
@@ -133,7 +133,7 @@ def fuzzyjoin(
     )
 
 
-def _values(table: Texts, name: str) -> dict[str, list[int]]:
+def _values(table: TextTable, name: str) -> dict[str, list[int]]:
     """The different values of a column, and their rows."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(table.column(name).to_pylist()):
@@ -145,7 +145,7 @@ def _values(table: Texts, name: str) -> dict[str, list[int]]:
 def _reference(columns: Sequence[dict[str, list[int]]]) -> Reference:
     def rank(values: dict[str, list[int]]) -> tuple[bool, int]:
         once = sum(len(rows) == 1 for rows in values.values())
-        return once >= NEARLY * max(1, len(values)), len(values)
+        return once >= KEYS.nearly * max(1, len(values)), len(values)
 
     return "left" if rank(columns[0]) >= rank(columns[1]) else "right"
 

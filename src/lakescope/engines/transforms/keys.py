@@ -13,21 +13,33 @@ import pyarrow.compute as pc
 from lakescope.array_types import I64, U64
 from lakescope.engines.transforms.evaluate import derived, hashes_of
 from lakescope.engines.transforms.program import Expression, Piece
-from lakescope.engines.transforms.steps import Split
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.steps import SplitPiece
+from lakescope.engines.transforms.texts import TextTable
 
-#: Share of values that must be different in a column that is nearly a key.
-NEARLY = 0.95
-#: Share of rows that must have a value at all.
-_FILLED = 0.5
-#: Columns of a key, at most; columns that are combined; keys of several columns that are kept.
-_WIDEST = 3
-_COMBINED = 8
-_COMPOSITE = 3
-#: A column of whole numbers that fill more than this share of their range only counts rows.
-DENSE = 0.3
-#: Share of rows that must have a separator, all in the same number, for a column to be split.
-_REGULAR = 0.9
+
+@dataclass(frozen=True, slots=True)
+class KeyTuning:
+    """What is taken for the key of a table that is joined."""
+
+    #: Share of values that must be different in a column that is nearly a key. From the thesis, 4.10 (2).
+    nearly: float = 0.95
+    #: Share of rows that must have a value at all. Not measured: a half.
+    filled: float = 0.5
+    #: Columns of a key, at most. From the thesis, 4.10 (2).
+    widest: int = 3
+    #: Columns that are combined. Not measured: a bound on time.
+    combined: int = 8
+    #: Keys of several columns that are kept. Not measured: a bound on time.
+    composite: int = 3
+    #: A column of whole numbers that fill more than this share of their range only counts rows. Not measured: a guess.
+    dense: float = 0.3
+    #: Share of rows that must have a separator, all in the same number, for a column to be split. From the
+    #: specification of section 4.5 of the thesis.
+    regular: float = 0.9
+
+
+KEYS = KeyTuning()
+
 _SEPARATORS = (", ", " - ", ": ", "; ", "/", "|", "-", "_", ":", ";", ",", ".", " ")
 
 
@@ -56,7 +68,7 @@ class Key:
         return np.where((self.hashes[at] == hashes) & (hashes > 0), self.rows[at], -1)
 
 
-def key_of(table: Texts, pieces: Iterable[Piece], texts: pa.ChunkedArray | None = None) -> Key:
+def key_of(table: TextTable, pieces: Iterable[Piece], texts: pa.ChunkedArray | None = None) -> Key:
     """The values of columns as a key, whether they are one or not."""
     pieces = tuple(pieces)
     if texts is None:
@@ -76,10 +88,10 @@ def _running(texts: pa.ChunkedArray) -> bool:
         return False
     numbers = pc.cast(present, pa.int64())
     smallest, largest = pc.min(numbers).as_py(), pc.max(numbers).as_py()
-    return bool(len(pc.unique(numbers)) >= DENSE * (largest - smallest + 1))
+    return bool(len(pc.unique(numbers)) >= KEYS.dense * (largest - smallest + 1))
 
 
-def keys_of(table: Texts) -> list[Key]:
+def keys_of(table: TextTable) -> list[Key]:
     """Keys of a table: single columns that are unique or nearly; where there are none, of two or three columns."""
     singles = [key_of(table, [Piece(name)]) for name in table.names]
     found = [key for key in singles if _unique(key.hashes.size, key.repeated, table.rows)]
@@ -87,27 +99,27 @@ def keys_of(table: Texts) -> list[Key]:
 
 
 def _unique(once: int, repeated: int, rows: int) -> bool:
-    return once + repeated >= _FILLED * rows and once >= NEARLY * (once + repeated) and once > 1
+    return once + repeated >= KEYS.filled * rows and once >= KEYS.nearly * (once + repeated) and once > 1
 
 
-def _composite(table: Texts) -> list[Key]:
+def _composite(table: TextTable) -> list[Key]:
     """Minimal keys of two columns, or of three; the columns with most values first."""
     sizes = {name: pc.count_distinct(table.column(name)).as_py() for name in table.names}
-    ranked = sorted((name for name in table.names if sizes[name] > 1), key=lambda name: -sizes[name])[:_COMBINED]
-    for width in range(2, _WIDEST + 1):
+    ranked = sorted((name for name in table.names if sizes[name] > 1), key=lambda name: -sizes[name])[: KEYS.combined]
+    for width in range(2, KEYS.widest + 1):
         found = []
         for names in combinations(ranked, width):
             key = key_of(table, [Piece(name) for name in sorted(names, key=table.names.index)])
             if key.hashes.size + key.repeated and _unique(key.hashes.size, key.repeated, table.rows):
                 found.append(key)
-            if len(found) == _COMPOSITE:
+            if len(found) == KEYS.composite:
                 break
         if found:
             return found
     return []
 
 
-def split_keys_of(table: Texts) -> list[Key]:
+def split_keys_of(table: TextTable) -> list[Key]:
     """Pieces of columns that hold several, split where all rows have the same separators (4.5), that are keys."""
     found = []
     for name in table.names:
@@ -117,8 +129,10 @@ def split_keys_of(table: Texts) -> list[Key]:
             if not len(counts):
                 break
             usual, times = _most_frequent(counts)
-            if usual and times >= _REGULAR * len(counts):
-                pieces = [Piece(name, (Split(separator, index),)) for index in range(min(usual + 1, _COMBINED))]
+            if usual and times >= KEYS.regular * len(counts):
+                pieces = [
+                    Piece(name, (SplitPiece(separator, index),)) for index in range(min(usual + 1, KEYS.combined))
+                ]
                 keys = [key_of(table, [piece]) for piece in pieces]
                 found += [key for key in keys if _unique(key.hashes.size, key.repeated, table.rows)]
                 break

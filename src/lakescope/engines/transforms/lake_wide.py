@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakescope.engines.joins.grams import GramHit, GramSearch
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.transforms.clock import Clock
-from lakescope.engines.transforms.discover import Candidate, Request, TransformJoin, transform_joins
+from lakescope.engines.transforms.discover import TransformCandidate, TransformJoin, TransformRequest, transform_joins
 from lakescope.errors import LakescopeError
 from lakescope.results import Results, arrow_schema
 from lakescope.store.index import Index
@@ -26,7 +26,7 @@ class TransformSearch:
         self._index, self._joins = index, joins
         self.grams = GramSearch(index, joins.inverted)
 
-    def search(self, query: Any, table: str | None, request: Request, clock: Clock) -> Results[TransformJoin]:
+    def search(self, query: Any, table: str | None, request: TransformRequest, clock: Clock) -> Results[TransformJoin]:
         """Tables that join with a query, which is ``table`` if it is one of the lake."""
         own = range(0) if table is None else self._joins.columns_of(table)
         return transform_joins(query, request, self.grams, self._candidate, self._table_of, own, clock)
@@ -34,10 +34,10 @@ class TransformSearch:
     def _table_of(self, hit: GramHit) -> str:
         return self._joins.table_of(hit.number)
 
-    def _candidate(self, table: str, hits: Sequence[GramHit]) -> Candidate:
+    def _candidate(self, table: str, hits: Sequence[GramHit]) -> TransformCandidate:
         columns = tuple(dict.fromkeys(self._joins.name_of(hit.number) for hit in hits))
         record = self._index.table(table)
-        return Candidate(table, located(table, str(record["uri"])), int(record["bytes"]), columns, tuple(hits))
+        return TransformCandidate(table, located(table, str(record["uri"])), int(record["bytes"]), columns, tuple(hits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class SearchTransforms:
 
     path: str
     generation: int
-    request: Request
+    request: TransformRequest
     budget: float | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -23,31 +23,52 @@ from lakescope.engines.transforms.steps import (
     Month,
     Run,
     Slice,
-    Split,
+    SplitPiece,
     Step,
     Unaccent,
 )
 from lakescope.values.alphabet import TO_BARE, TO_SMALL
 
-#: Operators of a program, at most; the longest separator; operators tried at each node; nodes of one attempt.
-OPERATORS = 16
-_SEPARATOR = 3
-_TRIED = 24
-_NODES = 40
-#: Pieces of a split that are looked at, from the front and from the back.
-_FRONT, _BACK = 8, 4
+
+@dataclass(frozen=True, slots=True)
+class LearnerTuning:
+    """How far a learner of programs looks."""
+
+    #: Operators of a program, at most. From the thesis, 4.4: 16; 10 did for all its real cases.
+    operators: int = 16
+    #: Characters of the longest separator. From the specification of section 4.4 of the thesis.
+    separator: int = 3
+    #: Operators tried at each node. Not measured: the specification of section 4.4 of the thesis proposes 64.
+    tried: int = 24
+    #: Nodes of one attempt. Not measured: a bound on time.
+    nodes: int = 40
+    #: Pieces of a split that are looked at from the front. Not measured: a bound on time.
+    front: int = 8
+    #: Pieces of a split that are looked at from the back. Not measured: a bound on time.
+    back: int = 4
+    #: Pieces of one attempt that are looked for in keys. Not measured: a bound on time.
+    bases: int = 800
+    #: Pieces of one attempt that slices are cut from. Not measured: a bound on time.
+    sliced: int = 80
+    #: Characters of the longest piece that slices are cut from. Not measured: a bound on time.
+    sliced_length: int = 64
+    #: Characters of the longest piece of one format that slices are cut out of the middle of. Not measured: a bound on
+    #: time.
+    formatted: int = 24
+    #: Separators of a cell. Not measured: a bound on time.
+    separators: int = 16
+    #: Separators of a piece that is split once more. Not measured: a bound on time.
+    second: int = 4
+    #: Ways to make one text that are kept for the programs of several rows. Not measured: a bound on time.
+    alternatives: int = 6
+    #: Characters of a cell that pieces are cut from. From the specification of section 4.10 (6) of the thesis.
+    longest: int = 512
+
+
+LEARNER = LearnerTuning()
+
 _WORDS = re.compile(r"\w{2,}")
 _WORDS_OR_NUMBERS = re.compile(r"[0-9]+|[^\W\d_]+")
-#: Pieces of one attempt: that are looked for in keys, and that slices are cut from; the longest of the latter.
-_BASES, _SLICED, _SLICED_LENGTH = 800, 80, 64
-#: The longest piece of one format that slices are cut out of the middle of.
-_FORMATTED = 24
-#: Separators of a cell, and of a piece that is split once more.
-_SEPARATORS, _SECOND = 16, 4
-#: Ways to write the same piece that are kept to choose from.
-_ALTERNATIVES = 6
-#: Characters of a cell that pieces are cut from.
-_LONGEST = 512
 #: Texts that a piece is on each example.
 Vector = tuple[str, ...]
 
@@ -74,7 +95,7 @@ class Learner:
         if _lacking(examples):
             return None
         attempt = _Attempt(self, examples)
-        found = attempt.learn(tuple(each.key for each in examples), OPERATORS)
+        found = attempt.learn(tuple(each.key for each in examples), LEARNER.operators)
         return None if found is None else Expression(merged(found))
 
     def constant_support(self, constant: Constant) -> int:
@@ -106,7 +127,7 @@ class _Attempt:
             for made, steps in _rewritten(vector):
                 if all(text in key for text, key in zip(made, self.keys, strict=True)):
                     _add(whole, made, pieces, steps)
-            if len(sliced) < _SLICED and max(map(len, vector)) <= _SLICED_LENGTH:
+            if len(sliced) < LEARNER.sliced and max(map(len, vector)) <= LEARNER.sliced_length:
                 for made, steps in _cased(vector):
                     if all(text[0] in key or text[-1] in key for text, key in zip(made, self.keys, strict=True)):
                         _add(sliced, made, pieces, steps)
@@ -140,7 +161,7 @@ class _Attempt:
 
     def _spent(self) -> bool:
         self.nodes += 1
-        return self.nodes > _NODES or self.learner.clock.late
+        return self.nodes > LEARNER.nodes or self.learner.clock.late
 
     def _operators(self, keys: Vector) -> list[tuple[Operator, Vector]]:
         """Operators that fit all keys, those that explain most first; each with what it makes of the examples."""
@@ -152,7 +173,7 @@ class _Attempt:
             for cut in _slices(vector, keys):
                 _add(found, tuple(cut.apply(text) for text in vector), pieces[:2], (cut,))
         constants = {(text,) * len(keys): Constant(text) for text in _constants(keys)}
-        ranked = sorted({*found, *constants}, key=lambda made: (-sum(map(len, made)), made))[:_TRIED]
+        ranked = sorted({*found, *constants}, key=lambda made: (-sum(map(len, made)), made))[: LEARNER.tried]
         chosen: list[tuple[float, Operator, Vector]] = []
         for made in ranked:
             progress = sum(map(len, made))
@@ -176,7 +197,7 @@ class _Attempt:
 def _add(into: dict[Vector, list[Piece]], made: Vector, pieces: Iterable[Piece], steps: tuple[Step, ...]) -> None:
     held = into.setdefault(made, [])
     for piece in pieces:
-        if len(held) < _ALTERNATIVES:
+        if len(held) < LEARNER.alternatives:
             held.append(Piece(piece.column, (*piece.steps, *steps)))
 
 
@@ -211,36 +232,36 @@ def _bases(columns: Sequence[str], rows: Sequence[Row]) -> dict[Vector, list[Pie
     """
     levels: list[list[tuple[Vector, Piece]]] = [[], [], []]
     for column in columns:
-        values = tuple(row.get(column, "")[:_LONGEST] for row in rows)
+        values = tuple(row.get(column, "")[: LEARNER.longest] for row in rows)
         if not all(values):
             continue
         levels[0].append((values, Piece(column)))
-        for vector, step in _parts(values, _SEPARATORS, _FRONT, _BACK):
+        for vector, step in _parts(values, LEARNER.separators, LEARNER.front, LEARNER.back):
             levels[1].append((vector, Piece(column, (step,))))
-            if isinstance(step, Split):
-                for inner, second in _parts(vector, _SECOND, 3, 2):
+            if isinstance(step, SplitPiece):
+                for inner, second in _parts(vector, LEARNER.second, 3, 2):
                     levels[2].append((inner, Piece(column, (step, second))))
         levels[1] += [(vector, Piece(column, (run,))) for vector, run in _runs(values)]
     bases: dict[Vector, list[Piece]] = {}
     for vector, piece in (each for level in levels for each in level):
-        if vector in bases or len(bases) < _BASES:
+        if vector in bases or len(bases) < LEARNER.bases:
             _add(bases, vector, [piece], ())
     return bases
 
 
-def _parts(values: Vector, separators: int, front: int, back: int) -> Iterator[tuple[Vector, Split]]:
+def _parts(values: Vector, separators: int, front: int, back: int) -> Iterator[tuple[Vector, SplitPiece]]:
     for separator in _separators(values)[:separators]:
         pieces = [value.split(separator) for value in values]
         fewest = min(map(len, pieces))
         for index in [*range(min(fewest, front)), *range(-1, -min(fewest, back) - 1, -1)]:
             vector = tuple(each[index] for each in pieces)
             if all(vector):
-                yield vector, Split(separator, index)
+                yield vector, SplitPiece(separator, index)
 
 
 def _runs(values: Vector) -> Iterator[tuple[Vector, Run]]:
     for kind in ("digits", "word", "capitalised"):
-        for index in [*range(_FRONT), *range(-1, -_BACK - 1, -1)]:
+        for index in [*range(LEARNER.front), *range(-1, -LEARNER.back - 1, -1)]:
             run = Run(kind, index)
             vector = tuple(run.apply(value) for value in values)
             if all(vector):
@@ -252,7 +273,7 @@ def _separators(values: Vector) -> list[str]:
     found: dict[str, None] = {}
     first = values[0]
     others = values[1:]
-    for length in range(1, _SEPARATOR + 1):
+    for length in range(1, LEARNER.separator + 1):
         for start in range(len(first) - length + 1):
             text = first[start : start + length]
             if text not in found and not any(map(str.isalnum, text)) and all(text in other for other in others):
@@ -331,7 +352,7 @@ def _slices(vector: Vector, keys: Vector) -> list[Slice]:
         lost = max(len(text) - size for text, size in zip(vector, kept, strict=True))
         if 0 < lost < shortest:
             found.append(Slice(lost, None))
-    if shortest == longest <= _FORMATTED:
+    if shortest == longest <= LEARNER.formatted:
         found += _windows(vector, keys, shortest)
     return found
 

@@ -10,18 +10,30 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from lakescope.engines.transforms.program import Constant, Expression, Operator, Program, Row, merged
 
-#: Share of rows in which a piece must be the same text to count as a constant.
-_SAME = 0.9
-#: Share of the keys that a constant must have at its place, or else the place must have no more values than this (the
-#: number of values that were as uncertain if all came as often), or the constant come so many times as often as those.
-_USUAL = 0.5
-_VALUES = 4.0
-_OUTSTANDING = 5.0
-#: Keys that must have the place at all.
-_FEWEST = 8
+
+@dataclass(frozen=True, slots=True)
+class LiteralTuning:
+    """When a constant of a program is one of many values that keys have in its place (names and `` Rodriguez``)."""
+
+    #: Share of rows in which a piece must be the same text to count as a constant. Not measured: nearly all.
+    same: float = 0.9
+    #: Share of the keys that a constant must have at its place. Not measured: a half.
+    usual: float = 0.5
+    #: Values that the place may have else: the number of values that were as uncertain if all came as often. Not
+    #: measured: a guess.
+    values: float = 4.0
+    #: How many times as often as those the constant may come instead. Not measured: a guess.
+    outstanding: float = 5.0
+    #: Keys that must have the place at all. Not measured: fewer say nothing.
+    fewest: int = 8
+
+
+LITERALS = LiteralTuning()
+
 _RUN = re.compile(r"[^\W_]+")
 _ANY_RUN, _START, _END = r"([^\W_]+)", "^", "$"
 
@@ -58,7 +70,7 @@ def _usual(texts: Sequence[str]) -> str | None:
     if not counts:
         return None
     text, times = counts.most_common(1)[0]
-    return text if times >= _SAME * counts.total() else None
+    return text if times >= LITERALS.same * counts.total() else None
 
 
 def _one_of_many(
@@ -83,13 +95,13 @@ def _one_of_many(
     which = _which(pattern, own)
     places = [list(pattern.finditer(text)) for text in texts]
     found = [each[which].groups() for each in places if -len(each) <= which < len(each)]
-    if len(found) < _FEWEST:
+    if len(found) < LITERALS.fewest:
         return None
     for run, values in zip(runs, zip(*found, strict=True), strict=True):
         counts = Counter(values)
         as_many = _perplexity(counts)
-        usual = min(_USUAL, _OUTSTANDING / as_many)
-        if counts[run.group()] < usual * len(found) and as_many >= _VALUES:
+        usual = min(LITERALS.usual, LITERALS.outstanding / as_many)
+        if counts[run.group()] < usual * len(found) and as_many >= LITERALS.values:
             return run.group()
     return None
 

@@ -25,22 +25,39 @@ from lakescope.array_types import F64, I64, U64
 from lakescope.engines.transforms.clock import Clock
 from lakescope.values.alphabet import MONTHS, TO_BARE, TO_SMALL
 
-#: Lengths of q-grams that are looked up; 3 is the shortest that says anything.
-LADDER = (3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 28, 40)
-#: The same for columns of at most so many characters.
-_LADDERS = ((200_000, LADDER), (800_000, (4, 6, 10, 20, 40)), (1 << 62, (6, 12, 30)))
-#: Characters of a cell that are looked at.
-_LONGEST = 512
-#: Largest n times m of a match that is kept.
-_PRODUCT = 100
-#: Target values that are paired by tokens.
-_TARGETS = 1500
-#: Tokens of more than this share of rows tell nothing.
-_COMMON = 0.6
+
+@dataclass(frozen=True, slots=True)
+class PairTuning:
+    """How pairs of rows are found by what they share."""
+
+    #: Lengths of q-grams that are looked up. From the thesis, 4.2: three is the shortest that says anything; it looks
+    #: for the best length of every suffix, which the ladder stands for.
+    ladder: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 28, 40)
+    #: What the ladder is for columns of at most so many characters. Measured with benchmarks/autojoin.py: learning at a
+    #: million rows takes 2.0 s of CPU.
+    ladders: tuple[tuple[int, tuple[int, ...]], ...] = (
+        (200_000, ladder),
+        (800_000, (4, 6, 10, 20, 40)),
+        (1 << 62, (6, 12, 30)),
+    )
+    #: Characters of a cell that are looked at. From the specification of section 4.10 (6) of the thesis.
+    longest: int = 512
+    #: Largest n times m of a match that is kept. From the specification of section 4.2 of the thesis.
+    product: int = 100
+    #: Target values that are paired by tokens. Not measured: a bound on time.
+    targets: int = 1500
+    #: Tokens of more than this share of rows tell nothing. Not measured: set where months and sequences of numbers
+    #: began to pair rows.
+    common: float = 0.6
+    #: Mean length of cells that are too short for q-grams of their own. Not measured: one more than the shortest
+    #: q-gram.
+    short: int = 4
+
+
+PAIRING = PairTuning()
+
 #: Weights of tokens that are no further apart are the same.
 _NOTHING = 1e-9
-#: Mean length of cells that are too short for q-grams of their own.
-_SHORT = 4
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_]+")
 _NUMBER = re.compile(r"[0-9]+")
 _DIGIT = re.compile(r"[0-9]")
@@ -121,7 +138,7 @@ class Group:
 
 def folded(text: str) -> str:
     """Text for comparing: small letters without accents."""
-    text = text[:_LONGEST]
+    text = text[: PAIRING.longest]
     return text.lower() if text.isascii() else text.translate(TO_BARE).translate(TO_SMALL)
 
 
@@ -163,7 +180,7 @@ class _Sieve:
         return self.there[(hashes >> self.shift).view(np.int64)]
 
 
-class Column:
+class GramColumn:
     """The distinct values of a column, folded, as one text whose q-grams can be hashed at once."""
 
     def __init__(self, values: Sequence[str | None]) -> None:
@@ -227,10 +244,10 @@ def _mixed(hashes: U64) -> U64:
     return (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xC4CEB9FE1A85EC53) + np.uint64(1)
 
 
-class _Best:
+class _RarestGrams:
     """The rarest q-gram of each value of one column that occurs in another: its score, its length and its place."""
 
-    def __init__(self, source: Column) -> None:
+    def __init__(self, source: GramColumn) -> None:
         self.source = source
         self.score = np.zeros(len(source.values))
         self.place = np.full(len(source.values), -1)
@@ -256,7 +273,7 @@ class _Best:
         hashes, starts, at = hashes[open_], starts[open_], at[open_]
         self.settled[starts] = True
         product = held.counts(np.searchsorted(held.distinct, hashes)) * theirs.counts(at)
-        few = np.flatnonzero(product <= _PRODUCT)
+        few = np.flatnonzero(product <= PAIRING.product)
         at, starts, product = at[few], starts[few], product[few]
         best = _smallest(self.source.owner[starts], product)
         at, starts, scores = at[best], starts[best], 1.0 / product[best]
@@ -266,7 +283,7 @@ class _Best:
         self.score[owners], self.place[owners], self.q[owners] = scores[better], starts[better], q
         self.begin[owners], self.end[owners] = theirs.begins[at[better]], theirs.begins[at[better] + 1]
 
-    def pairs(self, q: int, target: Column, theirs: I64) -> _Found:
+    def pairs(self, q: int, target: GramColumn, theirs: I64) -> _GramPairs:
         """The pairs of values whose best q-gram has this length; ``theirs`` are the owners of the target's."""
         values = np.flatnonzero((self.q == q) & (self.place >= 0))
         begins = self.begin[values]
@@ -274,10 +291,12 @@ class _Best:
         ends = np.cumsum(counts)
         every = np.repeat(values, counts)
         met = theirs[np.arange(every.size) + np.repeat(begins - ends + counts, counts)]
-        return _Found(self.source.rows[every], target.rows[met], self.score[every], self.place[every], self.q[every])
+        return _GramPairs(
+            self.source.rows[every], target.rows[met], self.score[every], self.place[every], self.q[every]
+        )
 
 
-class _Found(NamedTuple):
+class _GramPairs(NamedTuple):
     """Pairs of rows by column: their scores, and the place and the length of their q-grams in the source."""
 
     sources: I64
@@ -295,7 +314,7 @@ def _smallest(owners: I64, products: I64) -> I64:
 
 
 def gram_pairs(
-    sources: Mapping[str, Column], targets: Sequence[Column], clock: Clock | None = None
+    sources: Mapping[str, GramColumn], targets: Sequence[GramColumn], clock: Clock | None = None
 ) -> list[list[Group]]:
     """Pairs by the rarest q-gram of each source value, the longest that a target has; for each target a group a column.
 
@@ -303,7 +322,7 @@ def gram_pairs(
     of one length are in memory at a time, of those before only who holds them in the targets. When it is late, those
     that were not looked at yet are left out.
     """
-    bests = [{name: _Best(column) for name, column in sources.items()} for _ in targets]
+    bests = [{name: _RarestGrams(column) for name, column in sources.items()} for _ in targets]
     ladder = _ladder(max((column.size for column in [*sources.values(), *targets]), default=0))
     owners: dict[int, list[I64]] = {}
     for q in reversed(ladder):
@@ -323,11 +342,11 @@ def gram_pairs(
     return found
 
 
-def _any(found: _Found) -> bool:
+def _any(found: _GramPairs) -> bool:
     return found.sources.size > 0
 
 
-def _group(name: str, source: Column, parts: Sequence[_Found]) -> Group:
+def _group(name: str, source: GramColumn, parts: Sequence[_GramPairs]) -> Group:
     """Pairs of q-grams of all lengths as a group."""
     scores = np.concatenate([part.scores for part in parts])
     order = np.argsort(-scores, kind="stable")
@@ -344,12 +363,12 @@ def _group(name: str, source: Column, parts: Sequence[_Found]) -> Group:
 
 def _ladder(size: int) -> tuple[int, ...]:
     """The lengths of q-grams to look up: fewer and longer ones where there is much text."""
-    return next(ladder for most, ladder in _LADDERS if size <= most)
+    return next(ladder for most, ladder in PAIRING.ladders if size <= most)
 
 
 def run_together(columns: Mapping[str, Sequence[str | None]]) -> list[list[str | None]]:
     """Columns of short cells as one, in their order and backwards: a time of hours, minutes and seconds (4.10, 1)."""
-    short = [cells for cells in columns.values() if _mean_length(cells) <= _SHORT]
+    short = [cells for cells in columns.values() if _mean_length(cells) <= PAIRING.short]
     if len(short) < 2:
         return []
     return [
@@ -360,7 +379,7 @@ def run_together(columns: Mapping[str, Sequence[str | None]]) -> list[list[str |
 
 def _mean_length(cells: Sequence[str | None]) -> float:
     lengths = [len(cell) for cell in cells if cell]
-    return sum(lengths) / len(lengths) if lengths else _SHORT + 1.0
+    return sum(lengths) / len(lengths) if lengths else PAIRING.short + 1.0
 
 
 def tokens_of(texts: Sequence[str]) -> set[str]:
@@ -373,7 +392,7 @@ def tokens_of(texts: Sequence[str]) -> set[str]:
 
 
 def _tokens(texts: Sequence[str]) -> list[str]:
-    """The same as they come, those that occur several times as often as they do."""
+    """Words and numbers of some cells as :func:`tokens_of` writes them, in order, repeated as often as they occur."""
     text = " ".join(map(folded, texts))
     tokens = _TOKEN.findall(text)
     if _DIGIT.search(text):
@@ -403,7 +422,7 @@ class TokenIndex:
         self._rows = (keyed & _ROW).view(np.int64)
         self._begins = np.searchsorted(keyed >> _ROWS, np.arange(len(numbers) + 1, dtype=np.uint64)).tolist()
         self._rarest = math.log(max(len(rows), 1))
-        self._most = max(3, _COMMON * len(rows))
+        self._most = max(3, PAIRING.common * len(rows))
         #: Of each row the weight of the tokens it shares with the value that is looked at.
         self._sums = np.zeros(len(rows))
 
@@ -415,7 +434,7 @@ class TokenIndex:
         held = self._rows[self._begins[number] : self._begins[number + 1]]
         return (held, self._rarest - math.log(held.size)) if held.size <= self._most else None
 
-    def pairs(self, target: Sequence[str | None], most: int = _TARGETS) -> list[Pair]:
+    def pairs(self, target: Sequence[str | None], most: int = PAIRING.targets) -> list[Pair]:
         """Pairs of rows that are each other's best: what counts is how much of the target's weight the row holds."""
         best_of_source: dict[int, tuple[float, int]] = {}
         found: list[tuple[float, int, int, str, float]] = []

@@ -17,7 +17,7 @@ from lakescope.engines.transforms.evaluate import BETWEEN, derived
 from lakescope.engines.transforms.fuzzy import Fuzzy, fuzzy_targets
 from lakescope.engines.transforms.keys import Key, key_of
 from lakescope.engines.transforms.program import Expression, Piece, Program
-from lakescope.engines.transforms.texts import Texts, read
+from lakescope.engines.transforms.texts import TextTable, read
 from lakescope.engines.transforms.union import Joined, joined, targets_of
 from lakescope.errors import BadRequest, NotFound
 from lakescope.untrusted import parsed
@@ -30,7 +30,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ExamplePair:
     """A pair of rows that programs were learnt from: the source row, the key it should become, what they share."""
 
     row: Mapping[str, str]
@@ -56,7 +56,7 @@ class Plan:
     fuzzy: Fuzzy | None = None
     reason: str = ""
     notes: tuple[str, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ExamplePair, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
     left_names: tuple[str, ...] = ()
     right_names: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Plan:
     # --- doing it ----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _texts(self) -> tuple[Texts, Texts]:
+    def _texts(self) -> tuple[TextTable, TextTable]:
         if self.left is None or self.right is None:
             raise BadRequest("the plan was loaded without its tables", hint="call plan.apply(left, right) with them")
         return _texts_of(self.left), _texts_of(self.right)
@@ -100,7 +100,7 @@ class Plan:
         return join(self, source, target)
 
     def of(self, left: Any, right: Any, joined: Joined | None = None) -> Plan:
-        """The same plan of the same tables, which may come in another form; what is known of them is kept."""
+        """This plan for its tables in another form, as paths instead of frames; what was read and joined is kept."""
         other = replace(self, left=left, right=right)
         other.__dict__["_texts"] = self._texts
         joined = joined or self.__dict__.get("_joined")
@@ -125,10 +125,10 @@ class Plan:
         return beside(left.take(pairs["left_row"]), right.take(pairs["right_row"]))
 
     def apply(self, left: Any, right: Any = None) -> Plan:
-        """The same plan for other tables with the same columns; the right one stays if only a left one is given."""
+        """This plan for other tables with the same columns; the right one stays if only a left one is given."""
         if right is None and self.right is None:
             raise BadRequest("the plan was loaded without its tables", hint="call plan.apply(left, right)")
-        other = replace(self, left=held(left), right=self.right if right is None else held(right))
+        other = replace(self, left=rereadable(left), right=self.right if right is None else rereadable(right))
         if not self:
             return other
         missing = [name for name in self.columns if name not in other._source.names]
@@ -141,11 +141,11 @@ class Plan:
         return replace(other, coverage=coverage[0], source_coverage=coverage[1])
 
     @property
-    def _source(self) -> Texts:
+    def _source(self) -> TextTable:
         return self._texts[0 if self.direction == "left->right" else 1]
 
     @property
-    def _target(self) -> Texts:
+    def _target(self) -> TextTable:
         return self._texts[1 if self.direction == "left->right" else 0]
 
     def nearly(self) -> dict[str, str]:
@@ -260,7 +260,7 @@ class Plan:
             ],
         }
 
-    def _bears_out(self, evidence: Evidence) -> bool:
+    def _bears_out(self, evidence: ExamplePair) -> bool:
         """Whether a program makes of a row the key that it was shown with: others share a text with it by chance."""
         return any(BETWEEN.join(program.apply(evidence.row) or ()) == evidence.key for program in self.programs)
 
@@ -299,11 +299,11 @@ class Plan:
             notes=tuple(data["notes"]),
             left_names=tuple(data["left_names"]),
             right_names=tuple(data["right_names"]),
-            evidence=tuple(Evidence(each["row"], each["key"], each["shared"]) for each in data["evidence"]),
+            evidence=tuple(ExamplePair(each["row"], each["key"], each["shared"]) for each in data["evidence"]),
         )
 
 
-def join(plan: Plan, source: Texts, target: Texts) -> Joined:
+def join(plan: Plan, source: TextTable, target: TextTable) -> Joined:
     """What a plan joins of two tables."""
     keys: dict[tuple[Piece, ...], Key] = {
         pieces: key_of(target, pieces) for pieces in dict.fromkeys(program.keys for program in plan.programs)
@@ -318,7 +318,7 @@ def join(plan: Plan, source: Texts, target: Texts) -> Joined:
     return replace(found, targets=np.where(found.targets >= 0, found.targets, more))
 
 
-def held(query: Any) -> Any:
+def rereadable(query: Any) -> Any:
     """A table that may be read more than once."""
     is_path = isinstance(query, str) or hasattr(query, "__fspath__")
     return query if is_path else frame_of(query)
@@ -335,11 +335,11 @@ def frame_of(query: Any) -> pa.Table:
     return pa.Table.from_batches(list(as_batches(query)))
 
 
-def _texts_of(query: Any) -> Texts:
-    return query if isinstance(query, Texts) else read(query)
+def _texts_of(query: Any) -> TextTable:
+    return query if isinstance(query, TextTable) else read(query)
 
 
-def rows_of(query: Any, texts: Texts) -> pa.Table:
+def rows_of(query: Any, texts: TextTable) -> pa.Table:
     """A table with the types it came with; cells of files as they are written."""
     if isinstance(query, pa.Table):
         return query
@@ -355,10 +355,10 @@ def beside(left: pa.Table, right: pa.Table) -> pa.Table:
 
 def free_names(taken: Sequence[str], names: Sequence[str]) -> list[str]:
     """Names, changed where they are taken."""
-    held, free = set(taken), []
+    rereadable, free = set(taken), []
     for name in names:
-        while name in held:
+        while name in rereadable:
             name += "_right"
-        held.add(name)
+        rereadable.add(name)
         free.append(name)
     return free

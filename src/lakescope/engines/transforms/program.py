@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lakescope.engines.transforms.steps import STEPS, Run, Slice, Split, Step
+from lakescope.engines.transforms.steps import STEPS, Run, Slice, SplitPiece, Step
 from lakescope.errors import BadRequest
 from lakescope.untrusted import parsed
 
@@ -51,7 +51,7 @@ class Piece:
     @property
     def operator(self) -> str:
         """The name of the operator in the thesis."""
-        return "Split" * min(2, sum(isinstance(step, Split | Run) for step in self.steps)) + "Substr"
+        return "Split" * min(2, sum(isinstance(step, SplitPiece | Run) for step in self.steps)) + "Substr"
 
     @property
     def cost(self) -> int:
@@ -66,7 +66,7 @@ class Piece:
 
 
 def _trouble(step: Step) -> int:
-    if isinstance(step, Split):
+    if isinstance(step, SplitPiece):
         return abs(step.index) + len(step.separator)
     if isinstance(step, Run):
         return abs(step.index) + (2 if step.kind != "capitalised" else 4)
@@ -99,7 +99,7 @@ class Expression:
         return tuple(each for each in self.operators if isinstance(each, Piece))
 
     @property
-    def own(self) -> str:
+    def constant_text(self) -> str:
         """What it writes of its own: the constants."""
         return "".join(each.text for each in self.operators if isinstance(each, Constant))
 
@@ -113,7 +113,7 @@ class Expression:
 
         Fewer constants come third, then less trouble.
         """
-        letters = sum(map(str.isalnum, self.own))
+        letters = sum(map(str.isalnum, self.constant_text))
         constants = len(self.operators) - len(self.pieces)
         return letters, len(self.operators), constants, sum(each.cost for each in self.operators)
 
@@ -146,19 +146,19 @@ class Program:
         return tuple(dict.fromkeys(name for output in self.outputs for name in output.columns))
 
     @property
-    def together(self) -> Expression:
+    def concatenated(self) -> Expression:
         """All that it writes, one after the other."""
         return Expression(tuple(each for output in self.outputs for each in output.operators))
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
         """The pieces of a row that it puts together."""
-        return self.together.pieces
+        return self.concatenated.pieces
 
     @property
     def size(self) -> int:
         """The number of operators."""
-        return len(self.together.operators)
+        return len(self.concatenated.operators)
 
     @property
     def rank(self) -> tuple[int, ...]:
@@ -228,7 +228,7 @@ def _step(data: Mapping[str, Any]) -> Step:
 
 
 def merged(operators: Sequence[Operator]) -> tuple[Operator, ...]:
-    """The same operators, constants beside each other as one."""
+    """Operators in which constants that stand beside each other have become one."""
     found: list[Operator] = []
     for each in operators:
         if isinstance(each, Constant) and found and isinstance(found[-1], Constant):

@@ -11,9 +11,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Pairs that learning needs, and how far below its mean the number may fall.
-PAIRS = 4
-DELTA = 0.8
+
+@dataclass(frozen=True, slots=True)
+class SamplingTuning:
+    """How many pairs a sample must hold."""
+
+    #: Pairs that learning needs. From the thesis, 4.6.
+    pairs: int = 4
+    #: How far below its mean the number of pairs may fall. From the thesis, 4.6: with both, a sample fails with a
+    #: chance of 0.0017.
+    delta: float = 0.8
+
+
+SAMPLING = SamplingTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +35,9 @@ class Rates:
     failure: float
 
 
-def rates(source_rows: int, target_rows: int, participation: float, pairs: int = PAIRS, delta: float = DELTA) -> Rates:
+def rates(
+    source_rows: int, target_rows: int, participation: float, pairs: int = SAMPLING.pairs, delta: float = SAMPLING.delta
+) -> Rates:
     """The rates with the fewest rows that give enough pairs; 1 where whole tables are needed."""
     if not source_rows or not target_rows:
         return Rates(1.0, 1.0, 1.0)

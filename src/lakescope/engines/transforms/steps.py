@@ -40,7 +40,7 @@ def ordinal(index: int, what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitPiece:
     """One of the pieces between separators; from the back if ``index`` is negative."""
 
     separator: str
@@ -214,10 +214,10 @@ class Unaccent:
         return f"{of} without accents"
 
 
-Step = Split | Run | Slice | Case | Digits | Month | Initials | Drop | Unaccent
+Step = SplitPiece | Run | Slice | Case | Digits | Month | Initials | Drop | Unaccent
 
 STEPS: dict[str, type[Step]] = {
-    "split": Split,
+    "split": SplitPiece,
     "run": Run,
     "slice": Slice,
     "case": Case,

@@ -26,7 +26,7 @@ PIECE = 65_536
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextTable:
     """Columns by name, as Arrow text; null where a cell is missing."""
 
     columns: dict[str, pa.ChunkedArray]
@@ -41,29 +41,29 @@ class Texts:
             raise NotFound.among("column", name, self.columns)
         return self.columns[name]
 
-    def taken(self, rows: I64) -> list[dict[str, str]]:
+    def records(self, rows: I64) -> list[dict[str, str]]:
         """Some rows as dictionaries of the cells that are there."""
-        columns = {name: _taken(column, rows).to_pylist() for name, column in self.columns.items()}
+        columns = {name: _take(column, rows).to_pylist() for name, column in self.columns.items()}
         return [
             {name: cells[place] for name, cells in columns.items() if cells[place] is not None}
             for place in range(len(rows))
         ]
 
-    def chosen(self, names: Sequence[str]) -> Texts:
-        return Texts({name: self.column(name) for name in names}, self.rows)
+    def chosen(self, names: Sequence[str]) -> TextTable:
+        return TextTable({name: self.column(name) for name in names}, self.rows)
 
-    def at(self, rows: I64) -> Texts:
+    def at(self, rows: I64) -> TextTable:
         """Some rows as a table."""
-        return Texts({name: _taken(column, rows) for name, column in self.columns.items()}, len(rows))
+        return TextTable({name: _take(column, rows) for name, column in self.columns.items()}, len(rows))
 
-    def pieces(self) -> Iterator[Texts]:
+    def pieces(self) -> Iterator[TextTable]:
         """The table in pieces of bounded size."""
         for start in range(0, self.rows, PIECE):
             count = min(PIECE, self.rows - start)
-            yield Texts({name: column.slice(start, count) for name, column in self.columns.items()}, count)
+            yield TextTable({name: column.slice(start, count) for name, column in self.columns.items()}, count)
 
 
-def _taken(column: pa.ChunkedArray, rows: I64) -> pa.ChunkedArray:
+def _take(column: pa.ChunkedArray, rows: I64) -> pa.ChunkedArray:
     """Cells of some rows; if these are in order, from each chunk its own, since Arrow would put all chunks together."""
     if column.num_chunks < 2 or (np.diff(rows) < 0).any():
         return column.take(pa.array(rows))
@@ -78,15 +78,15 @@ def _taken(column: pa.ChunkedArray, rows: I64) -> pa.ChunkedArray:
     return pa.chunked_array(taken, column.type)
 
 
-def read(query: Any) -> Texts:
+def read(query: Any) -> TextTable:
     """A table by its path or URI, or a frame."""
     from lakescope.tables.reading import batches_of
 
     return _gathered(batches_of(query))
 
 
-def read_kept(query: Any) -> Texts:
-    """The same; of a table that cannot be read to its end the rows before, as an index keeps them, with a warning."""
+def read_kept(query: Any) -> TextTable:
+    """A table by its path or URI, or a frame; of one that is cut off the rows before it, with a warning."""
     from lakescope.tables.reading import batches_of
 
     def until_cut() -> Iterator[Batch]:
@@ -100,7 +100,7 @@ def read_kept(query: Any) -> Texts:
     return _gathered(until_cut())
 
 
-def _gathered(batches: Iterable[Batch]) -> Texts:
+def _gathered(batches: Iterable[Batch]) -> TextTable:
     parts: dict[str, list[pa.Array]] = {}
     rows = 0
     for batch in batches:
@@ -114,7 +114,7 @@ def _gathered(batches: Iterable[Batch]) -> Texts:
                 held.append(pa.nulls(lacking, pa.large_string()))
     if not parts:
         raise BadRequest("the table has no columns", hint="give a table with a header and rows")
-    return Texts({name: pa.chunked_array(held, pa.large_string()) for name, held in parts.items()}, rows)
+    return TextTable({name: pa.chunked_array(held, pa.large_string()) for name, held in parts.items()}, rows)
 
 
 def _cells(column: TextColumn, fallback: str) -> pa.Array:

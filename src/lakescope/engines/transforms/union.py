@@ -13,10 +13,10 @@ import numpy as np
 
 from lakescope.array_types import I64
 from lakescope.engines.transforms.evaluate import derived, hashes_of
-from lakescope.engines.transforms.guard import COLLISIONS
+from lakescope.engines.transforms.guard import GUARD
 from lakescope.engines.transforms.keys import Key
 from lakescope.engines.transforms.program import Piece, Program
-from lakescope.engines.transforms.texts import Texts
+from lakescope.engines.transforms.texts import TextTable
 
 Keys = Mapping[tuple[Piece, ...], Key]
 
@@ -56,7 +56,7 @@ class Joined:
         return notes
 
 
-def targets_of(program: Program, source: Texts, keys: Keys) -> I64:
+def targets_of(program: Program, source: TextTable, keys: Keys) -> I64:
     """The target row that a program sends every source row to; -1 where there is none."""
     return keys[program.keys].look_up(hashes_of(derived(program.outputs, source)))
 
@@ -64,7 +64,7 @@ def targets_of(program: Program, source: Texts, keys: Keys) -> I64:
 def one_to_one(targets: I64) -> bool:
     """Whether nearly every key that is met is met by one row."""
     counts = np.unique(targets[targets >= 0], return_counts=True)[1]
-    return bool(counts.size and (counts > 1).mean() <= COLLISIONS)
+    return bool(counts.size and (counts > 1).mean() <= GUARD.collisions)
 
 
 def joined(met: Sequence[I64], single: bool) -> Joined:

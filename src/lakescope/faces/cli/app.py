@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.errors import BadRequest, LakescopeError
+from lakescope.errors import LakescopeError
 from lakescope.faces.cli.asking import Commands
 from lakescope.faces.cli.compiling import tell_of_compiling
 from lakescope.faces.cli.idle import refuse_idle
@@ -272,77 +272,6 @@ _RankOption = Annotated[str, typer.Option(help="lower (end of the interval neare
 _GivenOption = Annotated[str | None, typer.Option(help="Column of the query whose influence is taken out.")]
 
 
-@app.command(
-    epilog="Examples: lakescope headers nameless.csv --from lake.idx"
-    " | lakescope headers nameless.csv --from lake.idx --mode reliable --write named.csv"
-    " | lakescope headers --check lake.idx | lakescope headers --evaluate lake.idx --split 0.05"
-)
-def headers(
-    context: typer.Context,
-    table: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help="A table: its path, or the name of one of the lake; else the INDEX."),
-    ],
-    index: Annotated[
-        str | None, typer.Option("--from", metavar="INDEX", help="The lake whose headers are borrowed.")
-    ] = None,
-    mode: Annotated[str, typer.Option(help="reliable (few, but right), balanced, or coverage (any).")] = "balanced",
-    k: Annotated[int, typer.Option("-k", help="Candidates of each column.")] = 5,
-    m: Annotated[int, typer.Option("-m", help="Schemata.")] = 10,
-    known: Annotated[
-        str | None, typer.Option(help="Headers that are known, by position from 0 or name: 2=country,5=year.")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the headers it has that mean something.")] = False,
-    threshold: Annotated[
-        float | None, typer.Option(help="How likely a header must be (thesis: how alike tables), instead of a mode.")
-    ] = None,
-    method: Annotated[str, typer.Option(help="ours, or the thesis'.")] = "ours",
-    segmentation: Annotated[str, typer.Option(help="Pairs that coherence is taken over: suc, pre or one.")] = "suc",
-    confirmation: Annotated[str, typer.Option(help="What a pair is worth: c, d, f, lr or nlr.")] = "c",
-    schemata: Annotated[
-        str | None, typer.Option(help="File of JSON lines with more schemata to judge coherence by.")
-    ] = None,
-    write: Annotated[
-        str | None, typer.Option("--write", help="Write the table under the best headers: .csv, .parquet or .arrow.")
-    ] = None,
-    show: Annotated[str, typer.Option(help="all, columns or schemata.")] = "all",
-    check: Annotated[
-        bool, typer.Option("--check", help="Headers of the lake that are missing, mean nothing or contradict values.")
-    ] = False,
-    evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Hide tables of the lake and rediscover their headers.")
-    ] = False,
-    split: Annotated[float, typer.Option(help="With --evaluate: share of the tables to hide.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="With --evaluate: another seed, other tables.")] = 0,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Names for columns that have none, borrowed from the lake; whether a file has a header, if no lake is given."""
-    from lakescope.faces.cli import naming
-    from lakescope.faces.cli.transforming import is_index
-
-    if check and evaluate:
-        raise BadRequest("either --check or --evaluate", hint="ask twice")
-    question = "--check" if check else "--evaluate" if evaluate else "--from" if index is not None else ""
-    refuse_idle(context, naming.USED[question], None if question else "--from INDEX says whose headers are borrowed")
-    if check:
-        naming.print_doubts(open_lake(index or table), form)
-    elif evaluate:
-        naming.print_evaluation(open_lake(index or table), split, seed, k, m, form)
-    elif index is None:
-        if is_index(table):
-            raise BadRequest(
-                f"{table} is an index, not a table",
-                hint=f"lakescope headers --check {table}, or lakescope headers TABLE --from {table}",
-            )
-        naming.print_opinion(table, form)
-    else:
-        options = {
-            **{"mode": mode, "k": k, "m": m, "known": naming.parse_known(known), "keep": keep, "threshold": threshold},
-            **{"method": method, "segmentation": segmentation, "confirmation": confirmation, "schemata": schemata},
-        }
-        naming.print_headers(open_lake(index), table, options, write_to=write, show=show, form=form)
-
-
 _LeftArgument = Annotated[str, typer.Argument(metavar="LEFT", help="A table: its path or URI.")]
 _RightArgument = Annotated[str, typer.Argument(metavar="RIGHT", help="The other table.")]
 _RightOrIndexArgument = Annotated[
@@ -449,61 +378,6 @@ def augment(
 
     options = {"k": k, "agg": agg, "rank": rank, "given": given}
     correlating.print_augmented(open_lake(index), query, key, target, out, options, form)
-
-
-@app.command(
-    epilog="Examples: lakescope count data/sales.csv:customer --exact"
-    " | lakescope count data/ --with hll++,bjkst,akmv --error 0.01"
-    " | lakescope count --advise --memory 16KB --rows 1e9"
-    " | lakescope count warehouse/sales --stored"
-    " | lakescope count --study --max 1e6 --out report/"
-)
-def count(
-    path: Annotated[
-        str | None, typer.Argument(metavar="PATH[:COLUMN]", help="File, directory, glob or URI; all columns or one.")
-    ] = None,
-    counters: Annotated[str, typer.Option("--with", help="Counters, separated by commas, or `all`.")] = "hll++",
-    error: Annotated[float, typer.Option(help="Relative error the counters are made for.")] = 0.01,
-    memory: Annotated[
-        str | None, typer.Option(help="Size of a counter instead, e.g. 16KB; with --advise, at most this.")
-    ] = None,
-    rows: Annotated[
-        str | None, typer.Option(help="Largest number of values, for counters that must know it, e.g. 1e9.")
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Count exactly, too, and show the errors.")] = False,
-    stored: Annotated[
-        bool, typer.Option("--stored", help="Read what Iceberg's statistics say instead; no data file is opened.")
-    ] = False,
-    advise: Annotated[bool, typer.Option("--advise", help="Say which counter suits, and why.")] = False,
-    sets: Annotated[bool, typer.Option("--sets", help="With --advise: intersections and differences.")] = False,
-    membership: Annotated[bool, typer.Option("--membership", help="With --advise: is a value in it?")] = False,
-    deletions: Annotated[bool, typer.Option("--deletions", help="With --advise: values are taken out again.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="With --advise: time is short.")] = False,
-    study: Annotated[bool, typer.Option("--study", help="Compare the counters on columns of growing size.")] = False,
-    largest: Annotated[str, typer.Option("--max", help="With --study: distinct values of the largest column.")] = "1e6",
-    seeds: Annotated[int, typer.Option(min=1, help="With --study: columns of each size.")] = 10,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="With --study: folder for the report.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """Count distinct values with any of twelve estimators; say which one suits; compare them all."""
-    from lakescope.faces.cli import counting
-
-    names = counting.named(counters, everything=study and counters == "hll++")
-    limit = counting.number(rows, "--rows") if rows is not None else None
-    size = counting.size(memory) if memory is not None else None
-    if advise:
-        needs = {"set_operations": sets, "membership": membership, "deletions": deletions, "fast": fast}
-        counting.print_advice(error, size, limit, needs, form)
-    elif study:
-        top = counting.number(largest, "--max")
-        counting.run_study(path, top, names, error=error, seeds=seeds, out=out, quiet=quiet, form=form)
-    elif path is None:
-        raise BadRequest("name a file to count, or give --advise or --study", hint="see lakescope count --help")
-    elif stored:
-        counting.print_stored(path, form)
-    else:
-        counting.print_counts(path, names, error=error, memory=size, n_max=limit, exact=exact, quiet=quiet, form=form)
 
 
 @app.command(

@@ -17,7 +17,9 @@ import typer.main
 
 from lakescope import questions
 from lakescope.errors import BadRequest
+from lakescope.faces.cli.columns import of_column, with_column
 from lakescope.faces.cli.output import Format
+from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
 
@@ -50,12 +52,14 @@ class Commands(typer.core.TyperGroup):
     def _line(self, ctx: Any, name: str, width: int) -> str:
         if name in questions.COMMANDS:
             return questions.summary(questions.COMMANDS[name])
+        if name in questions.GROUPS:
+            return questions.GROUPS[name]
         known: Any = super().get_command(ctx, name)
         return str(known.get_short_help_str(width))
 
 
 class Family(typer.core.TyperGroup):
-    """A command with others below it: its own question is asked unless one of them is named."""
+    """A command with others below it: its own question is asked, if it has one, unless one of them is named."""
 
     own: Any
 
@@ -67,19 +71,26 @@ class Family(typer.core.TyperGroup):
             name=name,
             commands={each.split()[1]: command(each) for each in below},
             context_settings={"ignore_unknown_options": True},
-            add_help_option=False,
+            help=questions.GROUPS.get(name),
+            epilog=f"Example: {_examples(below[0])[0]}",
+            add_help_option=name in questions.GROUPS,
+            no_args_is_help=name in questions.GROUPS,
             rich_markup_mode=None,
         )
-        made.own = command(name)
+        made.own = command(name) if name in questions.COMMANDS else None
         return made
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         if args and args[0] in self.commands:
             return super().resolve_command(ctx, args)
+        _refuse_former(str(self.name), args)
+        if self.own is None:
+            below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{self.name} "))
+            raise BadRequest(f"{self.name} has no command {args[0]!r}", hint=f"there are {below}")
         return None, self.own, args
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args:  # what is missing is an argument of the command itself
+        if not args and self.own is not None:  # what is missing is an argument of the command itself
             self.own.make_context(ctx.info_name, [], parent=ctx.parent)
         return super().parse_args(ctx, args)
 
@@ -105,14 +116,19 @@ def command(name: str) -> Any:
         index, form = given.pop("index", None), given.pop("printed_as", Format.table)
         _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
+        if index is None:
+            values = with_column(kind, values, ())
         shown = printing(**{name: added[name].checked(values[name]) for name in added})
         shown.check()
         asked = kind.of(shown.asked({name: values[name] for name in asked_for}), "cli")
         if index is None:
-            _refuse_index(str(values["query"]))
+            _refuse_index(name.split()[0], str(values.get("query", "")))
         from lakescope.faces.cli.opening import open_lake
 
-        shown.show(None if index is None else open_lake(index), asked, form)
+        lake = None if index is None else open_lake(index)
+        if lake is not None:
+            asked = of_column(lake, asked)
+        shown.show(lake, asked, form)
 
     parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
     parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
@@ -130,6 +146,10 @@ def _offered(kind: type[Any]) -> dict[str, Option]:
     return {name: option for name, option in options_of(kind, "cli").items() if option.offered}
 
 
+def _examples(name: str) -> tuple[str, ...]:
+    return questions.declared(questions.COMMANDS[name]).about.examples
+
+
 def _help(kind: type[Request[Any]]) -> str:
     """What a command answers: the first paragraph of the declaration."""
     return cleandoc(kind.__doc__ or "").partition("\n\n")[0]
@@ -145,7 +165,8 @@ def _is_argument(option: Option) -> bool:
 
 def _parameter(option: Option) -> Parameter:
     """An option as the library of the command line understands it."""
-    kind: Any = str if option.type is tuple or option.meaning is Meaning.TABLE else option.type
+    texts = option.type is tuple or option.meaning in (Meaning.TABLE, Meaning.SIZE)
+    kind: Any = str if texts else option.type
     default = Parameter.empty if option.required else option.default
     if isinstance(default, tuple):
         default = ",".join(default) or None
@@ -155,9 +176,16 @@ def _parameter(option: Option) -> Parameter:
         return parameter(
             option.name, Annotated[kind, typer.Argument(metavar=option.names[0], help=option.help)], default
         )
-    names = option.names or (f"--{option.name.replace('_', '-')}",)
-    shown = f"[{'|'.join(option.choices)}]" if option.choices else None
+    names = option.names or flags(option)
+    shown = f"[{'|'.join(option.choices)}]" if option.choices and option.type is str else None
     return parameter(option.name, Annotated[kind, typer.Option(*names, metavar=shown, help=option.help)], default)
+
+
+def flags(option: Option) -> tuple[str, ...]:
+    """What an option is called on the command line, unless that is declared."""
+    name = option.name.replace("_", "-")
+    # What is so anyway can only be left out.
+    return (f"--{name}/--no-{name}",) if option.type is bool and option.default is True else (f"--{name}",)
 
 
 def _parsed(option: Option, value: Any) -> Any:
@@ -166,6 +194,8 @@ def _parsed(option: Option, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(","))
     if option.type is tuple and value is None and not option.nullable:
         return ()
+    if option.meaning is Meaning.SIZE and value is not None:
+        return bytes_of(value, option.names[0] if option.names else flags(option)[0])
     return None if option.nullable and option.default is not None and value == 0 else value
 
 
@@ -183,7 +213,21 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
-def _refuse_index(path: str) -> None:
-    """Refuse an index where a table is asked about."""
-    if Path(path, "manifest.json").exists():
-        raise BadRequest(f"{path} is an index, not a table", hint=f"name a table, or ask: lakescope fds lake {path}")
+def _refuse_former(name: str, args: list[str]) -> None:
+    """Refuse options that a command had before it had others below it, with what takes their place."""
+    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
+
+    options = [each.partition("=")[0] for each in args]
+    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
+        if each.name in options:
+            raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
+
+
+def _refuse_index(family: str, path: str) -> None:
+    """Refuse an index where a table is asked about, with a command beside that asks one."""
+    if not Path(path, "manifest.json").exists():
+        return
+    below = [name for name in questions.COMMANDS if name.startswith(f"{family} ")]
+    beside = [name for name in below if questions.declared(questions.COMMANDS[name]).about.indexed]
+    also = f", or ask: lakescope {beside[0]} {path}" if beside else ""
+    raise BadRequest(f"{path} is an index, not a table", hint=f"name a table{also}")

@@ -14,6 +14,7 @@ from lakescope.faces.cli.progress import watching
 from lakescope.questions.catalog import ColumnsRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
+from lakescope.questions.headers import NameColumnsRequest
 from lakescope.questions.joinable import FOUND, JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest
 from lakescope.questions.model import On, Range, Request
@@ -150,7 +151,6 @@ class JoinPrinting(Coded, Explained):
         return found
 
     def show(self, lake: Any, asked: JoinableRequest, form: Format) -> None:
-        asked = of_column(lake, asked)
         if self.code is not None:
             picked = self.chosen(asked.ask(lake), "no column joins: there is no code to write")
             write(lake.join_code(asked.query, picked, self.code))
@@ -177,7 +177,6 @@ class PathPrinting(Coded):
     ] = None
 
     def show(self, lake: Any, asked: JoinPathsRequest, form: Format) -> None:
-        asked = of_column(lake, asked)
         found = asked.ask(lake)
         if self.code is not None:
             picked = self.chosen(found, "no table can be reached: there is no code to write")
@@ -562,6 +561,122 @@ class StudyPrinting(Printing):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Watched(Printing):
+    """Prints an answer that takes a while, with progress until it is there."""
+
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
+
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        with watching(asked.about.doing, quiet=self.quiet) as watch:
+            found = asked.ask(lake, watch)
+        self.print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderPrinting(Watched):
+    """Prints candidates of every column, the best schemata, or both."""
+
+    empty = "no header of the lake fits"
+
+    shown: Annotated[
+        Literal["all", "columns", "schemata"],
+        "Print candidates of columns, schemata, or both; of both json and csv have the schemata.",
+        On("cli", names=("--show",)),
+    ] = "all"
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        if self.shown == "schemata" or (self.shown == "all" and form is not Format.table):
+            super().print_answer(found, asked, form)
+            return
+        super().print_answer(found.by_column(), asked, form)
+        if self.shown == "all":
+            write("")
+            print_results(found.without_notes(), form, empty="no schema")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WritingPrinting(Watched):
+    """Says under which headers a table was written."""
+
+    formatted = False
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        assert isinstance(asked, NameColumnsRequest)
+        say(f"{asked.out}: written with the headers {', '.join(found)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderDoubtPrinting(Watched):
+    """Prints headers of the lake that are in doubt."""
+
+    empty = "every header means something and fits its values"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPrinting(Watched):
+    """Prints how well headers are rediscovered, and how wrong ones relate to the true ones."""
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found, asked, form)
+        if form is Format.table:
+            shown = ("method", "exact", "spacing", "word_form", "shorter_form", "granularity", "synonym", "incorrect")
+            write("\nOf the headers suggested")
+            print_results(Results(found.kind, list(found), shown=shown), form, empty="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpinionPrinting(Printing):
+    """Prints what a file begins with."""
+
+    def print_answer(self, found: Results[Any], asked: Any, form: Format) -> None:
+        for each in found.to_dicts():
+            print_record({"table": asked.query, **each}, form)
+
+
+#: Options that `count` had for one of its modes alone, with the command that has them now.
+_OF_ADVICE, _OF_COUNTER_STUDY = ("--sets", "--membership", "--deletions", "--fast"), ("--max", "--seeds", "--out", "-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountPrinting(Watched):
+    """Prints counts of columns."""
+
+    empty = "no column"
+    gone = (
+        Gone("--stored", "a command: lakescope count stored TABLE", flag=True),
+        Gone("--advise", "a command: lakescope count advise --memory 16KB", flag=True),
+        Gone("--study", "a command: lakescope count study --max 1e6", flag=True),
+        *(Gone(name, "an option of lakescope count advise", flag=True) for name in _OF_ADVICE),
+        *(Gone(name, "an option of lakescope count study") for name in _OF_COUNTER_STUDY),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCountPrinting(Printing):
+    """Prints what the writers of tables have counted."""
+
+    empty = "no counts are stored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterStudyPrinting(Watched):
+    """Prints how counters compare, and writes a report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        own = found.info.get("own")
+        super().print_answer(found, asked, form)
+        if own is not None and self.out is None:
+            write("")
+            print_results(own, form, empty="no column")
+        if self.out is not None:
+            from lakescope.studies.counters import write_report
+
+            say(f"report: {write_report(self.out, found, own)}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
 
@@ -575,20 +690,6 @@ class LakeDependencyPrinting(Printing):
         self.print_answer(asked.ask(lake), asked, form)
         if asked.out is not None:
             say(f"all of them: {asked.out}")
-
-
-Located = TypeVar("Located", JoinableRequest, JoinPathsRequest)
-
-
-def of_column(lake: Any, asked: Located) -> Located:
-    """A question about ``TABLE.COLUMN`` of the lake as one about a table and a column; any other as it is."""
-    query = asked.query
-    if asked.on is not None or lake._is_table(query):
-        return asked
-    for place in range(len(query) - 1, 0, -1):
-        if query[place] in ".:" and lake._is_table(query[:place]):
-            return replace(asked, query=query[:place], on=query[place + 1 :])
-    return asked
 
 
 #: How each command prints, by its name.
@@ -620,4 +721,23 @@ PRINTINGS: dict[str, type[Printing]] = {
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
     "drift": DriftPrinting,
+    "count": CountPrinting,
+    "count stored": StoredCountPrinting,
+    "count advise": Printing,
+    "count study": CounterStudyPrinting,
+    "headers suggest": HeaderPrinting,
+    "headers write": WritingPrinting,
+    "headers check": HeaderDoubtPrinting,
+    "headers evaluate": EvaluationPrinting,
+    "headers detect": OpinionPrinting,
+}
+
+#: Options that commands had which are groups now, each with the command that takes its place.
+GONE_OF_GROUPS: dict[str, tuple[Gone, ...]] = {
+    "headers": (
+        Gone("--write", "a command: lakescope headers write INDEX QUERY --out named.csv"),
+        Gone("--from", "a command: lakescope headers suggest INDEX QUERY"),
+        Gone("--check", "a command: lakescope headers check INDEX"),
+        Gone("--evaluate", "a command: lakescope headers evaluate INDEX"),
+    )
 }

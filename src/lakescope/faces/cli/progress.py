@@ -96,6 +96,11 @@ class _LivingLine:
 class ShareLine(_LivingLine):
     """How much of some work is done, with the time left."""
 
+    def begin(self, verb: str) -> None:
+        """Say what is done from now on; the time left is that of it alone."""
+        if verb != self._verb:
+            self._verb, self._began = verb, time.monotonic()
+
     def __call__(self, done: int, total: int) -> None:
         if total:
             spent = time.monotonic() - self._began
@@ -112,6 +117,7 @@ class _Watch:
         self._line = line
 
     def tell(self, doing: str, share: float | None = None) -> None:
+        self._line.begin(doing)
         if share is not None:
             self._line(round(share * 1_000), 1_000)
 

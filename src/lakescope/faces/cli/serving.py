@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lakescope.errors import BadRequest
-from lakescope.faces.cli.counting import size
 from lakescope.faces.cli.output import say
+from lakescope.faces.cli.sizes import bytes_of
 from lakescope.faces.serving.visitors import plain_address
 from lakescope.lake import Lake
 
@@ -53,7 +53,7 @@ def serve(lake: Lake, options: Options) -> None:
         token = secrets.token_urlsafe(24)
     if options.proxy is not None and not plain_address(options.proxy):
         raise BadRequest(f"--behind-proxy {options.proxy} is no address", hint="give that of the proxy: 127.0.0.1")
-    largest = int(size(options.largest, "--max-upload"))
+    largest = int(bytes_of(options.largest, "--max-upload"))
     listening = _listen(options.host, options.port)
 
     from lakescope.faces.serving.app import create_app

@@ -56,8 +56,9 @@ def _parameter(option: Option) -> Parameter:
 def _kind(option: Option) -> Any:
     if option.meaning is Meaning.TABLE:
         return Subject
-    if option.choices:
-        return Literal[option.choices]
+    single: Any = Literal[option.choices] if option.choices else str
     if option.type is tuple:
-        return str | Annotated[list[str], Field(min_length=1)]
+        return single | Annotated[list[single], Field(min_length=1)]
+    if option.choices:
+        return single
     return option.type

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from lakescope.results import Results, TableProfile
 
 if TYPE_CHECKING:
+    from lakescope.engines.headers.answers import Schemata
     from lakescope.faces.mcp.subjects import Subject
     from lakescope.lake import Lake
+    from lakescope.results import Results
 
 P = ParamSpec("P")
 
@@ -81,26 +83,6 @@ class LakeTools:
         return answer(self._lake, request, found, limit, offset)
 
     @_in_turn
-    def suggest_headers(self, query: Subject, mode: str = "balanced", k: int = 3) -> Answer:
-        """Names for the columns of a table that has none, borrowed from the lake."""
-        with self._subject(query) as what:
-            found = self._lake.suggest_headers(what, mode=mode, k=_at_most(k), m=1)
-        best = list(found[0].headers) if len(found) else [None] * len(found.columns)
-        records = [
-            {
-                "position": place,
-                "column": column,
-                "suggested": best[place],
-                "candidates": [
-                    {"header": each.header, "weight": each.weight, "reasons": each.reasons}
-                    for each in found.candidates[place]
-                ],
-            }
-            for place, column in enumerate(found.columns)
-        ]
-        return bounded("columns", records, limit=len(records) or 1, notes=found.notes)
-
-    @_in_turn
     def autojoin(self, left: Subject, right: Subject, fuzzy: bool = True, seconds: float = 15.0) -> Answer:
         """How two tables join whose keys are written differently: the programs in words, as SQL, and some rows."""
         import lakescope
@@ -152,6 +134,22 @@ def _of_text(lake: Lake, request: Request[Any], found: str, limit: int, offset: 
     return {request.about.records: found}
 
 
+def _suggested(lake: Lake, request: Request[Any], found: Schemata, limit: int, offset: int) -> Answer:
+    """The columns of a table, each with its candidates and the header that the best schema has."""
+    best = found[0].headers if len(found) else (None,) * len(found.columns)
+    about = request.about
+    records = [
+        {
+            "position": place,
+            "column": column,
+            "suggested": best[place],
+            "candidates": [{name: getattr(each, name) for name in about.brief} for each in found.candidates[place]],
+        }
+        for place, column in enumerate(found.columns)
+    ]
+    return bounded(about.records, records, notes=found.notes, paged=about.paged, limit=limit, offset=offset)
+
+
 def _tables(lake: Lake, request: Request[Any], found: pa.Table, limit: int, offset: int) -> Answer:
     """Tables, and how large the lake is."""
     info = lake.info()
@@ -174,13 +172,7 @@ def _profile(lake: Lake, request: ProfileRequest, found: TableProfile, limit: in
 _FORMS: dict[Gives, Callable[..., Answer]] = {
     **{"records": _of_records, "rows": _of_rows, "record": _of_record, "text": _of_text}
 }
-_ANSWERS: dict[str, Callable[..., Answer]] = {"tables": _tables, "profile": _profile}
-
-
-def _at_most(k: int) -> int:
-    if not 1 <= k <= 100:
-        raise BadRequest(f"k must be from 1 to 100, not {k}", hint="ask for 10")
-    return k
+_ANSWERS: dict[str, Callable[..., Answer]] = {"tables": _tables, "profile": _profile, "suggest_headers": _suggested}
 
 
 def _seconds(seconds: float) -> float:

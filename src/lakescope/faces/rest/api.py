@@ -351,50 +351,6 @@ async def table_keys(service: Served, visitor: Visitor, name: Name, wait: Wait =
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-@router.get(
-    "/headers/doubtful",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=responses(
-        {
-            "records": [
-                {"table": "legacy/cust_dump.csv", "column": "column_4", "doubt": "missing", "suggestion": "city"}
-            ]
-        },
-        job=True,
-    ),
-)
-async def doubtful_headers(service: Served, visitor: Visitor, page: Paged, wait: Wait = 10.0) -> Response:
-    """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-    return await answer_of(service, visitor, lambda: service.doubts(visitor), wait, page=page)
-
-
-@router.get(
-    "/headers/suggested",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses(
-        {"records": [{"position": 3, "column": "column_4", "header": "city", "weight": 0.87, "chosen": True}]}, job=True
-    ),
-)
-async def suggested_headers(
-    service: Served,
-    visitor: Visitor,
-    query: Reference,
-    page: Paged,
-    mode: Annotated[
-        Literal["reliable", "balanced", "coverage"], Query(description="Few and sure, or better any than none.")
-    ] = "balanced",
-    keep: Annotated[bool, Query(description="Whether names that mean something are kept.")] = False,
-    k: Annotated[int, Query(ge=1, le=20, description="Candidates of a column.")] = 3,
-    wait: Wait = 10.0,
-) -> Response:
-    """Names for the columns of a query, from columns of the lake that share its values, with what speaks for each."""
-    return await answer_of(
-        service, visitor, lambda: service.headers(visitor, query, mode, k, keep=keep), wait, page=page
-    )
-
-
 @router.post(
     "/joins",
     response_model=Envelope,

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
 from fastapi import Request as HttpRequest
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from lakescope.faces.rest import api
 from lakescope.faces.serving.refusals import Refused
@@ -37,6 +37,21 @@ def add_routes(router: APIRouter) -> None:
     for kind in map(declared, QUESTIONS):
         if kind.about.is_on("rest"):
             _add_route(router, kind)
+    for former, now in _MOVED.items():
+        _add_moved(router, former, now)
+
+
+#: Addresses that routes had before.
+_MOVED = {"/headers/suggested": "/headers/suggest", "/headers/doubtful": "/headers/check"}
+
+
+def _add_moved(router: APIRouter, former: str, now: str) -> None:
+    """Answer at an address that a route had with the one that it has."""
+
+    async def moved(request: HttpRequest) -> Response:
+        return RedirectResponse(f"{api.PREFIX}{now}" + (f"?{request.url.query}" if request.url.query else ""), 308)
+
+    router.add_api_route(former, moved, include_in_schema=False)
 
 
 def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
@@ -84,7 +99,8 @@ def _parameter(option: Option) -> Parameter:
 
 
 def _annotated(option: Option) -> Any:
-    kind: Any = Literal[option.choices] if option.choices else option.type
+    single: Any = Literal[option.choices] if option.choices else api.Text
+    kind: Any = single if option.choices else option.type
     within, said = option.range or Range(), option.help
     if option.meaning is Meaning.TABLE:
         about: Any = Query(max_length=api.MOST_TEXT, openapi_examples=api.QUERIES, description=QUERY_HELP)
@@ -92,7 +108,7 @@ def _annotated(option: Option) -> Any:
     elif option.meaning is Meaning.LAKE_TABLE:
         about = Query(max_length=api.MOST_TEXT, openapi_examples=api.TABLES, description=said)
     elif option.type is tuple:
-        kind, about = list[api.Text], Query(max_length=_MOST_TEXTS, description=said)
+        kind, about = list[single], Query(max_length=_MOST_TEXTS, description=said)
     elif option.type is str and not option.choices:
         about = Query(max_length=api.MOST_TEXT, description=said)
     else:

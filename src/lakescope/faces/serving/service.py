@@ -337,10 +337,6 @@ class Service:
             "" if ours else visitor, parameters.pop("question"), parameters, lane=asked.lane, limit=limit, asker=visitor
         )
 
-    def headers(self, visitor: str, reference: str, mode: str = "balanced", k: int = 3, *, keep: bool = False) -> Job:
-        """Names for the columns of a query, borrowed from the lake."""
-        return self._work(visitor, reference, "headers", {"mode": mode, "k": k, "keep": keep})
-
     def _work(
         self,
         visitor: str,
@@ -461,10 +457,6 @@ class Service:
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
-
-    def doubts(self, visitor: str) -> Job:
-        """Columns of the lake whose headers are in doubt."""
-        return self._shared(visitor, "doubts", {})
 
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""

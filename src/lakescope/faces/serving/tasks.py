@@ -19,6 +19,7 @@ from lakescope.faces.serving.worker import Answerer, Progress
 from lakescope.lake import Lake, renamed
 from lakescope.questions import QUESTIONS, declared
 from lakescope.questions.correlated import CorrelatedRequest
+from lakescope.questions.headers import SuggestHeadersRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch
 from lakescope.questions.rows import DescribeRequest, HeadRequest
@@ -161,12 +162,23 @@ def _describe(lake: Lake, request: DescribeRequest, watch: Watch, name: str, hel
     return {**answered(request.ask(lake, watch)), "head": {"columns": rows["columns"], "rows": rows["records"]}}
 
 
+def _suggested_headers(
+    lake: Lake, request: SuggestHeadersRequest, watch: Watch, name: str, held: Sequence[Held]
+) -> Answer:
+    """Candidates of the columns of a table, and those that the best schema has."""
+    found = request.ask(lake, watch)
+    best = found[0].headers if len(found) else [None] * len(found.columns)
+    named = [{"column": column, "header": header} for column, header in zip(found.columns, best, strict=True)]
+    return {**_some(found.by_column()), "schema": named}
+
+
 #: What is added to the answers of some questions.
 _ADDING: dict[str, Adding] = {
     "joinable": _joinable,
     "correlated": _correlated,
     "head": _head,
     "describe": _describe,
+    "suggest_headers": _suggested_headers,
 }
 
 
@@ -362,28 +374,6 @@ def keys(lake: Lake, progress: Progress) -> Answer:
     return {**answered(foreign), "primary": lake.primary_keys().to_dicts()}
 
 
-def headers(lake: Lake, progress: Progress, query: str, mode: str, k: int, *, keep: bool) -> Answer:
-    """Names for the columns of a query, with the columns of the lake that speak for each."""
-    _learn(lake, progress)
-    progress("looking for columns with the same values", None)
-    found = lake.suggest_headers(query, mode=mode, k=k, m=1, keep=keep)
-    best = found[0].headers if len(found) else [None] * len(found.columns)
-    named = [{"column": column, "header": header} for column, header in zip(found.columns, best, strict=True)]
-    return {**_some(found.by_column()), "schema": named}
-
-
-def doubts(lake: Lake, progress: Progress) -> Answer:
-    """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
-    _learn(lake, progress)
-    return _some(lake.check_headers(lambda done, of: progress("looking at headers", done / of)))
-
-
-def _learn(lake: Lake, progress: Progress) -> None:
-    """Learn what speaks for a header, if nobody has asked before."""
-    progress("learning what speaks for a header", None)
-    lake.learn_headers()
-
-
 def _some(found: Results[Any]) -> Answer:
     """An answer as plain data: so many of its records as somebody reads, and what was left out."""
     if len(found) <= _MANY:
@@ -400,5 +390,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (*(join, augment, autojoin, keys, warm, headers, doubts),)},
+    **{each.__name__: each for each in (join, augment, autojoin, keys, warm)},
 }

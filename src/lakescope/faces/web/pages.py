@@ -40,6 +40,7 @@ from lakescope.questions.catalog import InfoRequest, ProblemsRequest, ProfileReq
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import DependenciesRequest
 from lakescope.questions.find import FindRequest
+from lakescope.questions.headers import CheckHeadersRequest, SuggestHeadersRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
@@ -64,6 +65,8 @@ _PATIENCE_BY_HAND = 20.0
 _FALSE = 0.05
 #: Finds of a search that are shown.
 _FOUND = 12
+#: Candidates for the name of a column that are shown.
+_NAMES = 3
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, route_class=ShortForms)
 Text = Annotated[str, Query(max_length=5_000)]
@@ -354,16 +357,17 @@ async def map_inclusions(
 
 
 @router.get("/problems/headers")
-async def problems_headers(request: Request, service: Served, visitor: Visitor) -> Response:
+async def check_headers(request: Request, service: Served, visitor: Visitor) -> Response:
     """Headers that are in doubt."""
+    asked = CheckHeadersRequest()
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.doubts(visitor),
-        "part_doubts.html",
+        lambda: service.ask(visitor, asked),
+        "part_check_headers.html",
         "Headers in doubt",
-        json=f"{PREFIX}/headers/doubtful",
+        json=json_address(asked),
         crumbs=[("/problems", "Problems")],
     )
 
@@ -690,17 +694,17 @@ async def search_joins(
 
 
 @router.get("/search/headers")
-async def search_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
+async def suggest_headers(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
     """Names for the columns of a query that have none."""
+    asked = SuggestHeadersRequest.of({"query": query, "keep": True, "k": _NAMES}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.headers(visitor, query, keep=True),
-        "part_headers.html",
+        lambda: service.ask(visitor, asked),
+        "part_suggest_headers.html",
         "Names for its columns",
-        query=query,
-        json=link(f"{PREFIX}/headers/suggested", query=query),
+        json=json_address(asked),
         crumbs=[(link("/search", query=query), "Search")],
     )
 

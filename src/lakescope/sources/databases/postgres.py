@@ -115,7 +115,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
         raise explained(unit.table, error) from error
 
 
-def _begun(address: Address, limit: float, snapshot: str | None) -> Connection:
+def _begun(address: Address, limit: float, snapshot: str | None) -> PostgresConnection:
     """A connection in its transaction."""
     connection = connected(address, limit)
     try:
@@ -126,7 +126,7 @@ def _begun(address: Address, limit: float, snapshot: str | None) -> Connection:
     return connection
 
 
-def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]:
+def _read(connection: PostgresConnection, unit: Unit, report: Report) -> Iterator[Batch]:
     columns = _columns(connection, unit)
     for column in columns:
         if column.nested:
@@ -148,7 +148,7 @@ def _read(connection: Connection, unit: Unit, report: Report) -> Iterator[Batch]
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _PostgresColumn:
     """A column as the catalog of the database describes it.
 
     ``converted`` if a value that is cast to text is not what the server would write: ``::1`` of type inet becomes
@@ -181,16 +181,16 @@ class _Column:
         return f"{text} AS {name}"
 
 
-def _columns(connection: Connection, unit: Unit) -> list[_Column]:
+def _columns(connection: PostgresConnection, unit: Unit) -> list[_PostgresColumn]:
     """Columns in the order of the table that a piece belongs to: a partition may have its own."""
     relation = database.literal(f"{quoted(unit.options['schema'])}.{quoted(unit.options['name'])}")
-    columns = [_Column(**row) for row in connection.rows(_COLUMNS.format(relation=relation))]
+    columns = [_PostgresColumn(**row) for row in connection.rows(_COLUMNS.format(relation=relation))]
     if not columns:
         raise SourceError(f"{unit.table} has no columns: it holds no table", code="empty-file")
     return columns
 
 
-class Connection:
+class PostgresConnection:
     """An open connection to a database that can only read; statements one after the other."""
 
     def __init__(self, address: Address, seconds: float) -> None:
@@ -252,17 +252,17 @@ class Connection:
         self._connection.close()
         self._database.close()
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> PostgresConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def connected(address: Address, seconds: float) -> Connection:
+def connected(address: Address, seconds: float) -> PostgresConnection:
     """Connect, with a limit to the seconds of each statement."""
     try:
-        return Connection(address, seconds)
+        return PostgresConnection(address, seconds)
     except ImportError as error:
         raise SourceError("reading PostgreSQL needs the package adbc-driver-postgresql", hint=_INSTALL) from error
 

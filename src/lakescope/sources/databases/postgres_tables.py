@@ -78,14 +78,14 @@ class Database:
     """What lies at an address: tables, and what is to be told."""
 
     label: str
-    found: list[SourceTable] = field(default_factory=list)
+    tables: list[SourceTable] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
 
 def look(location: str) -> Database:
     """The tables at an address: all of a database, those of some schemas, or one."""
     try:
-        given, address = Address.given(location), Address.of(location)
+        given, address = Address.as_written(location), Address.of(location)
     except BadRequest as error:
         return Database("postgresql", problems=[Problem("postgresql", "error", "not-found", error.message)])
     result = Database(files.readable(address.name))
@@ -109,8 +109,8 @@ def look(location: str) -> Database:
             detail = "it cannot be read: this user has no right to SELECT from it"
             result.problems.append(Problem(shown, "error", "unreadable", detail))
             continue
-        found = _found(shown, address.at(schema, name), leaves, about, snapshot)
-        result.found.append(replace(found, uri=str(given.at(schema, name))))
+        found = _source_table(shown, address.at(schema, name), leaves, about, snapshot)
+        result.tables.append(replace(found, uri=str(given.at(schema, name))))
     return result
 
 
@@ -145,7 +145,7 @@ def _held_snapshot(address: Address, result: Database) -> str | None:
         return None
 
 
-def _found(
+def _source_table(
     shown: str, address: Address, leaves: list[dict[str, Any]], about: dict[str, Any], snapshot: str | None
 ) -> SourceTable:
     """A table, with the pieces of the file system of the server that it consists of."""

@@ -74,7 +74,7 @@ class Address:
         return address
 
     @classmethod
-    def given(cls, location: str) -> Address:
+    def as_written(cls, location: str) -> Address:
         """An address as it was written: what is stored does not hang on who looks."""
         return _parsed(location)[0]
 

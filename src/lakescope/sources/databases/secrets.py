@@ -30,7 +30,7 @@ def of(place: str) -> str | None:
     return _known.get(place) or _known.get(_VARIABLE) or os.environ.get(_VARIABLE)
 
 
-def known() -> dict[str, str]:
+def passwords() -> dict[str, str]:
     """All of them, to be taken along to a worker."""
     here = {_VARIABLE: os.environ[_VARIABLE]} if os.environ.get(_VARIABLE) else {}
     with _lock:
@@ -45,7 +45,7 @@ def learn(secrets: Mapping[str, str]) -> None:
 
 def hide(text: str) -> str:
     """A text without the passwords that are known here; what a library says may quote one."""
-    for secret in sorted(set(known().values()), key=len, reverse=True):
+    for secret in sorted(set(passwords().values()), key=len, reverse=True):
         # Whole words: a password may be the beginning of another word, as "postgres" is.
         text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", _HIDDEN, text)
     return text

@@ -1,6 +1,6 @@
 """What a build holds open on the driver while workers read: the state of a database that all of them see.
 
-A database goes on changing while it is read piece by piece. Inside :func:`held`, whoever looks at a database leaves a
+A database goes on changing while it is read piece by piece. Inside :func:`scope`, whoever looks at a database leaves a
 transaction open there, whose snapshot the readers of its pieces take over; when the scope ends, so does the
 transaction.
 """
@@ -15,7 +15,7 @@ _scope: ContextVar[ExitStack | None] = ContextVar("snapshots", default=None)
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def scope() -> Iterator[None]:
     """A scope in which snapshots are held until it ends."""
     with ExitStack() as stack:
         token = _scope.set(stack)

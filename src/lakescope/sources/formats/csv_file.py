@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,11 +105,20 @@ def head_of(uri: str, compression: str | None) -> tuple[Dialect, bytes]:
     return dialect, head[encoding.bom :][: dialect.data_start]
 
 
-def first_of(uri: str, compression: str | None) -> tuple[Dialect, bytes, int, str | None]:
+class FileStart(NamedTuple):
     """What a file begins with: its dialect, its head, the length of its byte order mark, what it was converted from."""
+
+    dialect: Dialect
+    head: bytes
+    bom: int
+    converted: str | None
+
+
+def first_of(uri: str, compression: str | None) -> FileStart:
+    """What a file begins with as whoever reads it understands it."""
     with files.open_stream(uri, compression) as opened:
         _, head, whole, encoding, converted = _text_head(opened)
-    return _understand(uri, head, whole, encoding, files.display(uri)), head, encoding.bom, converted
+    return FileStart(_understand(uri, head, whole, encoding, files.display(uri)), head, encoding.bom, converted)
 
 
 def _text_head(stream: Stream) -> tuple[Stream, bytes, bool, Encoding, str | None]:

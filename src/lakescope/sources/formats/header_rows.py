@@ -26,20 +26,39 @@ from lakescope.values.text import MISSING, TextColumn, read_only
 
 #: Rows that may come before the data, and rows of a header.
 AHEAD, HEADER_ROWS = 20, 3
-#: Rows that a row is compared with, and rows that are needed for all this.
-_BODY = 60
-SAMPLED = AHEAD + HEADER_ROWS + _BODY
-#: Columns that are looked at: more of them say little more.
-_COLUMNS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderRowTuning:
+    """What says where the header of a file is."""
+
+    #: Rows that a row is compared with. Not measured: more say little more.
+    body: int = 60
+    #: Columns that are looked at. Not measured: more say little more.
+    columns: int = 64
+    #: What the first row of a preamble costs before anything is seen, as a logarithm. Not measured: most files have
+    #: none.
+    preamble_cost: float = 2.0
+    #: What each further row of it costs. Not measured: a guess.
+    preamble_row: float = 0.5
+    #: What a blank line says for what stands above it being a preamble. Not measured: a guess.
+    blank: float = 2.0
+    #: What few rows say for the first row, over the number of rows: they say little, and most tables have a header. Not
+    #: measured: a guess.
+    unseen: float = 2.0
+    #: How far behind the best way another one is given up. Not measured: one in 22,000.
+    hopeless: float = 10.0
+    #: Rows that are looked at first. Not measured: a bound on time.
+    few: int = 8
+    #: Characters of the longest cell that may be a name. Not measured: a line of text.
+    longest: int = 80
+
+
+HEADER = HeaderRowTuning()
+
+SAMPLED = AHEAD + HEADER_ROWS + HEADER.body
 #: What header rows, and the first row of a preamble, cost before anything is seen.
 _COST = {1: -0.4, 2: 3.0, 3: 6.0}
-_PREAMBLE_COST, _PREAMBLE_ROW = 2.0, 0.5
-#: What a blank line says for what stands above it being a preamble.
-_BLANK = 2.0
-#: Few rows say little, and most tables have a header: what that says for the first row, over the number of rows.
-_UNSEEN = 2.0
-#: How far behind the best way another one is given up, and rows that are looked at first.
-_HOPELESS, _FEW = 10.0, 8
 _IDENTIFIER = re.compile(
     r"[a-z]+(_[a-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]*|[A-Z][a-z]+[A-Z][A-Za-z0-9]*|[A-Z]+(_[A-Z0-9]+)+"
 )
@@ -61,8 +80,6 @@ _COMMON = frozenset(
     station route""".split()
 )
 _UNITS = ("%", "$", "€")
-#: Longer cells are no names, whatever they say.
-_LONGEST = 80
 
 #: How likely a way to cut the rows is, as a logarithm; where its header starts, and how many rows it has.
 _Way = tuple[float, int, int]
@@ -86,7 +103,7 @@ class _Head:
     def __init__(
         self, columns: Sequence[TextColumn], written: Sequence[int] | None, after_blank: Collection[int], fallback: str
     ) -> None:
-        data, starts, ends = _one_buffer(columns[:_COLUMNS])
+        data, starts, ends = _one_buffer(columns[: HEADER.columns])
         self._data, self._starts, self._ends, self._fallback = data, starts, ends, fallback
         self.width, self.rows = starts.shape
         self.written = [len(columns)] * self.rows if written is None else written
@@ -115,17 +132,17 @@ class _Head:
 
     def weighed(self, ahead: int) -> tuple[F64, F64]:
         """How much more likely the first rows are of a preamble, and of a header, than one more like those below."""
-        header, preamble = self.said(ahead, self._lexical(ahead))
-        fills = Counter(self.filled[1 : _BODY + 1])
+        header, preamble = self.weights_of_cells(ahead, self._lexical(ahead))
+        fills = Counter(self.filled[1 : HEADER.body + 1])
         for row in range(ahead):
             self._weigh_row(row, header, preamble, fills)
             if row + 1 < self.rows:
                 fills[self.filled[row + 1]] -= 1
-            if row + 1 + _BODY < self.rows:
-                fills[self.filled[row + 1 + _BODY]] += 1
+            if row + 1 + HEADER.body < self.rows:
+                fills[self.filled[row + 1 + HEADER.body]] += 1
         return preamble, header
 
-    def said(self, ahead: int, lexical: F64) -> tuple[F64, F64]:
+    def weights_of_cells(self, ahead: int, lexical: F64) -> tuple[F64, F64]:
         """What the cells of the first rows say for a header, and for a preamble, summed by row."""
         shapes = np.empty(self.cells.kinds.size, np.uint64)
         header_kernel.outlines(self.cells.written, self.cells.wstarts, self.cells.wends, shapes)
@@ -135,7 +152,7 @@ class _Head:
         header, preamble = np.zeros(ahead), np.zeros(ahead)
         header_kernel.weigh_rows(
             *(self.kinds, self._spread(self.cells.hashes), self._spread(shapes), self._spread(self.cells.lengths)),
-            *(is_year, lexical, _BODY, ahead, header, preamble),
+            *(is_year, lexical, HEADER.body, ahead, header, preamble),
         )
         return header, preamble
 
@@ -152,7 +169,9 @@ class _Head:
         said = np.zeros(self.cells.kinds.size + 1)
         bounds = zip(self.cells.wstarts[some].tolist(), self.cells.wends[some].tolist(), strict=True)
         said[some] = [
-            _speaks(decode(self.cells.written[start:end].tobytes(), self._fallback)) if end - start <= _LONGEST else 0.0
+            _speaks(decode(self.cells.written[start:end].tobytes(), self._fallback))
+            if end - start <= HEADER.longest
+            else 0.0
             for start, end in bounds
         ]
         # A cell that is not there has the place -1, and the last entry is that of no cell.
@@ -161,7 +180,7 @@ class _Head:
 
     def _weigh_row(self, row: int, header: F64, preamble: F64, fills: Counter[int]) -> None:
         """Add what a row as a whole says: how many cells it fills, whether names repeat, marks of comments."""
-        below = min(_BODY, self.rows - row - 1)
+        below = min(HEADER.body, self.rows - row - 1)
         filled = self.filled[row]
         held = self.places[:, row]
         if not filled:
@@ -238,7 +257,7 @@ def find_header(
         return HeaderRows(0, 0, 0.0)
     head = _Head(columns, written, after_blank, fallback)
     # Most tables show within some rows where their data starts.
-    found = _cut(head, min(head.rows, _FEW)) or _cut(head, min(head.rows, AHEAD + HEADER_ROWS))
+    found = _cut(head, min(head.rows, HEADER.few)) or _cut(head, min(head.rows, AHEAD + HEADER_ROWS))
     with_one, without = found or ((-math.inf, 0, 0), (0.0, 0, 0))
     probability = 1 / (1 + math.exp(_bounded(without[0] - with_one[0], 50.0)))
     _, start, count = max(without, with_one, key=lambda way: way[0])
@@ -248,16 +267,16 @@ def find_header(
 def _cut(head: _Head, ahead: int) -> tuple[_Way, _Way] | None:
     """The best ways to cut the rows with a header and without; None if more rows would have to be looked at."""
     before, names = head.weighed(ahead)
-    names[:1] += _UNSEEN / head.rows
+    names[:1] += HEADER.unseen / head.rows
     with_one: _Way = (-math.inf, 0, 0)
     without: _Way = (0.0, 0, 0)
     preamble = ended = 0.0
     for start in range(max(1, min(AHEAD, head.rows - 1)) + 1):
         if start:
-            preamble += float(before[start - 1]) - _PREAMBLE_ROW - (_PREAMBLE_COST if start == 1 else 0.0)
-            if preamble < max(with_one[0], without[0]) - _HOPELESS:
+            preamble += float(before[start - 1]) - HEADER.preamble_row - (HEADER.preamble_cost if start == 1 else 0.0)
+            if preamble < max(with_one[0], without[0]) - HEADER.hopeless:
                 break
-            ended = preamble + _BLANK * (start in head.after_blank)
+            ended = preamble + HEADER.blank * (start in head.after_blank)
             without = max(without, (ended, start, 0), key=lambda way: way[0])
         if start + HEADER_ROWS > ahead < head.rows and ahead < AHEAD + HEADER_ROWS:
             return None

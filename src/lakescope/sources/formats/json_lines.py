@@ -71,7 +71,7 @@ def plan(found: SourceTable, target_bytes: int) -> list[Unit]:
 
 def read(unit: Unit, report: Report) -> Iterator[Batch]:
     """Read lines or a document; broken lines are counted and told, the others kept."""
-    rows = _Rows(unit, report)
+    rows = _JsonRows(unit, report)
     with files.open_stream(unit.uri, unit.options.get("compression")) as stream:
         try:
             yield from _read_values(rows, stream)
@@ -81,7 +81,7 @@ def read(unit: Unit, report: Report) -> Iterator[Batch]:
             yield from rows.finish()
 
 
-def _read_values(rows: _Rows, stream: Stream) -> Iterator[Batch]:
+def _read_values(rows: _JsonRows, stream: Stream) -> Iterator[Batch]:
     if "range" in rows.unit.options:
         return _read_lines(rows, stream, b"")
     head = stream.read(_HEAD)
@@ -130,7 +130,7 @@ class _Number(str):
     __slots__ = ()
 
 
-class _Rows:
+class _JsonRows:
     """Collects rows into batches, and what there is to tell about them."""
 
     def __init__(self, unit: Unit, report: Report) -> None:
@@ -143,7 +143,7 @@ class _Rows:
         self._constants: dict[str, str | None] = unit.options.get("constants", {})
         self._doubled: set[str] = set()
         self._nested: set[str] = set()
-        self._known: set[str] = set()
+        self._names: set[str] = set()
         # An object becomes a tuple of pairs: cheaper than a dictionary, told from a list, repeated keys included.
         self._decoder = json.JSONDecoder(
             object_pairs_hook=tuple, parse_int=_Number, parse_float=_Number, parse_constant=_Number
@@ -231,9 +231,9 @@ class _Rows:
 
     def _add_columns(self, cells: dict[str, str | None]) -> None:
         self._columns |= dict.fromkeys(cells)
-        self._known |= cells.keys()
+        self._names |= cells.keys()
         self._limit = min(_ROWS, arrow_batches.rows_per_batch(len(self._columns)))
-        check_width(self.unit.table, len(self._known))
+        check_width(self.unit.table, len(self._names))
 
     def _batch(self) -> Batch:
         """The rows so far. What the path spells is filled in row by row: which rows share a batch must not matter."""
@@ -287,7 +287,7 @@ def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _read_lines(rows: _Rows, stream: Stream, head: bytes) -> Iterator[Batch]:
+def _read_lines(rows: _JsonRows, stream: Stream, head: bytes) -> Iterator[Batch]:
     low, high = rows.unit.options.get("range", (0, None))
     for line in _lines(stream, head, low, high):
         if line is None:
@@ -342,7 +342,7 @@ def _lines(stream: Stream, head: bytes, low: int, high: int | None) -> Iterator[
         yield pending
 
 
-def _read_document(rows: _Rows, stream: Stream, head: bytes, wide: str | None) -> Iterator[Batch]:
+def _read_document(rows: _JsonRows, stream: Stream, head: bytes, wide: str | None) -> Iterator[Batch]:
     """Values of a document one after the other; a top-level array stands for its elements."""
     text = _Text(stream, head, wide)
     inside = False
@@ -391,7 +391,7 @@ class _Text:
         """The character here."""
         return self.text[self.place]
 
-    def value(self, rows: _Rows) -> tuple[Any, int]:
+    def value(self, rows: _JsonRows) -> tuple[Any, int]:
         """The value that starts here, and its length. What the end of the text cuts off is tried with more text."""
         while True:
             start = self.place

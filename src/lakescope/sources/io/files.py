@@ -252,7 +252,7 @@ def listing(location: str) -> list[Entry]:
 
 
 def listing_if_any(location: str) -> list[Entry]:
-    """The same; nothing if there is no such directory."""
+    """All files below a directory, wherever it lies; nothing if there is no such directory."""
     try:
         return listing(location)
     except FileNotFoundError:
@@ -311,7 +311,7 @@ def open_random(location: str, compression: str | None = None, *, mapped: bool =
         return filesystem.open_input_file(place)
     with open_local(path, buffering=0) as file:
         same = _same_file(file.fileno())
-        if same is None and not _encodable(path):
+        if same is None and not is_unicode(path):
             return pa.PythonFile(open_local(path), mode="r")
         size = os.fstat(file.fileno()).st_size
         return pa.memory_map(same or path) if mapped and size else pa.OSFile(same or path)
@@ -347,10 +347,10 @@ def _leading_to(path: str, handle: int, folder: Path, beside: Sequence[str]) -> 
     for other in others:
         _check_regular(other.stat(), f"{other.name} beside it is ")
     same = _same_file(handle)
-    if (same is None or others) and _encodable(path):
+    if (same is None or others) and is_unicode(path):
         return path
     # Databases are called like their files, in views for one.
-    link = folder / (Path(path).name if _encodable(path) else "copy")
+    link = folder / (Path(path).name if is_unicode(path) else "copy")
     link.symlink_to(same or Path(path).absolute())
     return str(link)
 
@@ -405,7 +405,7 @@ def _same_file(handle: int) -> str | None:
     return path if Path(path).exists() else None
 
 
-def _encodable(path: str) -> bool:
+def is_unicode(path: str) -> bool:
     """Whether a path is valid Unicode; libraries written in C++ refuse the others."""
     try:
         path.encode()

@@ -75,7 +75,7 @@ class Unpacking:
     """Counts what a compressed file of ``size`` bytes gives; ``most`` is believed at most."""
 
     most: int
-    given: int = 0
+    unpacked: int = 0
 
     @classmethod
     def of(cls, size: int, *, on_disk: bool = False) -> Unpacking:
@@ -85,39 +85,34 @@ class Unpacking:
 
     def add(self, size: int) -> None:
         """Count bytes; raises once they are too many."""
-        self.given += size
-        if self.given > self.most:
+        self.unpacked += size
+        if self.unpacked > self.most:
             raise Unbelievable(f"it unpacks to more than {self.most:,} bytes, as no honest file of its size does")
+
+
+def _dishonest(claim: str, size: int, *, code: str) -> SourceError:
+    """The error for what a file of ``size`` bytes claims or holds and no honest one does."""
+    return SourceError(
+        f"{claim} in {size:,} bytes", hint="no honest file holds so much: write it again if it is yours", code=code
+    )
 
 
 def check_rows(table: str, rows: int, size: int) -> None:
     """Refuse a number of rows that a file of ``size`` bytes can only claim."""
     if rows > max(FREE_ROWS, ROWS_PER_BYTE * size):
-        raise SourceError(
-            f"{table} claims {rows:,} rows in {size:,} bytes",
-            hint="no honest file holds so many: write it again if it is yours",
-            code="too-many-rows",
-        )
+        raise _dishonest(f"{table} claims {rows:,} rows", size, code="too-many-rows")
 
 
 def check_cells(table: str, cells: int, size: int) -> None:
     """Refuse a number of cells that a file of ``size`` bytes can only claim."""
     if cells > max(FREE_CELLS, CELLS_PER_BYTE * size):
-        raise SourceError(
-            f"{table} claims {cells:,} cells in {size:,} bytes",
-            hint="no honest file holds so many: write it again if it is yours",
-            code="too-many-rows",
-        )
+        raise _dishonest(f"{table} claims {cells:,} cells", size, code="too-many-rows")
 
 
 def check_values(table: str, values: int, size: int) -> None:
     """Refuse a number of values in lists that a file of ``size`` bytes can only claim."""
     if values > max(FREE_VALUES, VALUES_PER_BYTE * size):
-        raise SourceError(
-            f"{table} claims {values:,} values in lists in {size:,} bytes",
-            hint="no honest file holds so many: write it again if it is yours",
-            code="too-large",
-        )
+        raise _dishonest(f"{table} claims {values:,} values in lists", size, code="too-large")
 
 
 def check_cell(table: str, column: str, size: int) -> None:
@@ -143,11 +138,7 @@ def check_metadata(name: str, size: int) -> None:
 def check_text(table: str, text: int, size: int) -> None:
     """Refuse more text than a file of ``size`` bytes can honestly hold."""
     if text > max(FREE_TEXT, TEXT_RATIO * size):
-        raise SourceError(
-            f"{table} holds more than {text:,} bytes of text in {size:,} bytes",
-            hint="no honest file holds so much: write it again if it is yours",
-            code="archive-bomb",
-        )
+        raise _dishonest(f"{table} holds more than {text:,} bytes of text", size, code="archive-bomb")
 
 
 def too_large(table: str = "") -> SourceError:

@@ -45,13 +45,13 @@ def catalogue_uri(location: str) -> str:
     path = files.local_path(location)
     if path is None:
         return files.display(location)
-    return path if _is_text(path) else file_uri(path)
+    return path if files.is_unicode(path) else file_uri(path)
 
 
 def catalogue_pattern(location: str) -> str:
     """A location that may hold wildcards, as the manifest keeps it."""
     path = files.local_path(location)
-    return catalogue_uri(location) if path is None or _is_text(path) else file_uri(path, _WILDCARDS)
+    return catalogue_uri(location) if path is None or files.is_unicode(path) else file_uri(path, _WILDCARDS)
 
 
 def file_uri(path: str, safe: str = "") -> str:
@@ -105,12 +105,3 @@ def readings(location: str) -> Iterator[tuple[str, str]]:
     marks = [] if is_postgres(location) else [mark.start() for mark in re.finditer(MARK, location)]
     parts = [(location[:place], location[place + len(MARK) :]) for place in marks]
     yield from (*parts, (location, "")) if is_file_uri(location) else ((location, ""), *reversed(parts))
-
-
-def _is_text(path: str) -> bool:
-    """Whether the bytes of a path are UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -108,7 +108,10 @@ def _tasks(table: Any, found: SourceTable) -> list[Any]:
 
 
 def _check_manifests(places: list[str], table: Any, found: SourceTable) -> None:
-    """The same for files that the library opens by itself, which must be regular ones: it would wait for a pipe."""
+    """Refuse manifests outside the folder of the table, and those that are no regular files.
+
+    The library opens them by itself: it would wait for a pipe.
+    """
     _check_inside(places, table, found)
     for place in places:
         try:

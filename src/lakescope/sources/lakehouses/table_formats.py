@@ -30,7 +30,7 @@ _VECTOR = ".bin"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TableState:
     """The current state of a table: what tells it from a later one, when it began, and for Iceberg where it is told."""
 
     version: str
@@ -57,7 +57,7 @@ def is_stray(path: str) -> bool:
     return not path.endswith(_DATA)
 
 
-def state_of(folder: str, form: str) -> State:
+def state_of(folder: str, form: str) -> TableState:
     """The current state of the table in a folder."""
     return _delta_state(folder) if form == "delta" else _iceberg_state(folder)
 
@@ -117,7 +117,7 @@ def _foreign(place: Path, folder: str) -> SourceError:
     )
 
 
-def _delta_state(folder: str) -> State:
+def _delta_state(folder: str) -> TableState:
     """The last commit: its number, and size and time, since a table that was written anew counts from 0 again."""
     check_files(folder, "delta")
     there = _entries(files.child(folder, LOG))
@@ -126,7 +126,7 @@ def _delta_state(folder: str) -> State:
         raise SourceError("the log of a Delta table holds no commit", code="damaged")
     # A checkpoint has the number of its commit: making one is no change, so the commit counts as long as it is there.
     number, entry = max(commits, key=lambda each: (each[0], "checkpoint" not in each[1].path, each[1].path))
-    return State(f"{number}.{entry.size}.{round(entry.modified * 1e6)}", entry.modified)
+    return TableState(f"{number}.{entry.size}.{round(entry.modified * 1e6)}", entry.modified)
 
 
 def commit_of(version: str) -> int:
@@ -134,7 +134,7 @@ def commit_of(version: str) -> int:
     return int(version.partition(".")[0])
 
 
-def _iceberg_state(folder: str) -> State:
+def _iceberg_state(folder: str) -> TableState:
     """The metadata file that a hint names, or the one with the highest number; the newest if several have it."""
     check_files(folder, "iceberg")
     place = files.child(folder, METADATA)
@@ -148,7 +148,7 @@ def _iceberg_state(folder: str) -> State:
     name = max(told, key=lambda each: (told[each].get("last-updated-ms", 0), each))
     body = told[name]
     version = f"{body.get('current-snapshot-id') or 'none'}.{body.get('current-schema-id', 0)}"
-    return State(version, body.get("last-updated-ms", 0) / 1000, files.child(place, name))
+    return TableState(version, body.get("last-updated-ms", 0) / 1000, files.child(place, name))
 
 
 def metadata_of(folder: str) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def units_of(table: str, reader: str, uri: str, size: int, target_bytes: int, op
     if size <= target_bytes:
         return [Unit(table, reader, uri, size, options=options)]
     return [
-        Unit(table, reader, uri, share, options={**options, "pieces": [first, last]})
-        for first, last, share in planning.runs(parquet.weigh(uri), size, target_bytes)
+        Unit(table, reader, uri, run.bytes, options={**options, "pieces": [run.first, run.last]})
+        for run in planning.runs(parquet.weigh(uri), size, target_bytes)
     ]
 
 

@@ -1,8 +1,8 @@
 """BML, the estimator of inclusion from HyperLogLog of Nazi et al. (2018), and Bottom-k, which it was measured against.
 
 Kept as published, errata mended (spec-correlation-and-inclusion 4.3 to 4.7): what an answer rests on is in
-``keys.inclusion``, which is better by a factor of two to four at equal memory. ``Phi`` is the share of X's values that
-are in Y.
+``engines.keys.inclusion``, which is better by a factor of two to four at equal memory. ``Phi`` is the share of X's
+values that are in Y.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 import pyarrow as pa
 
 
-class Kept:
+class TableCache:
     """At most so many bytes of tables; what was asked for longest ago goes first. For any number of threads."""
 
     def __init__(self, most: int) -> None:

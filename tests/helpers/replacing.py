@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-import fuzzing
-from corpus import typed
+from helpers import fuzzing
+from helpers.corpus import typed
 from lakescope.build import tasks
 from lakescope.build.plan import make_plan, write_plan
 from lakescope.build.scan import TablePart

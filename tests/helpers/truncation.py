@@ -59,14 +59,14 @@ def cuts(size: int) -> list[int]:
 
 def meanwhile(cut: Callable[[], None]) -> None:
     """Have a file cut off when the next question has just begun, and before it reads anything."""
-    begin = faults.Owner.begin
+    begin = faults.FaultCounter.begin
 
-    def begun(owner: faults.Owner) -> None:
+    def begun(owner: faults.FaultCounter) -> None:
         begin(owner)
-        faults.Owner.begin = begin  # type: ignore[method-assign]
+        faults.FaultCounter.begin = begin  # type: ignore[method-assign]
         cut()
 
-    faults.Owner.begin = begun  # type: ignore[method-assign]
+    faults.FaultCounter.begin = begun  # type: ignore[method-assign]
 
 
 class Reader:

@@ -8,6 +8,7 @@ MergeList does (spec-search-and-join 3.4), unless a query has so many entries th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,11 +18,21 @@ from lakescope.engines.joins.josie import Overlaps
 from lakescope.engines.joins.scratch import Scratch
 from lakescope.store.inverted import QueryGroups
 
-#: Entries of lists that are read in the time it takes to get ready for searching one segment.
-_PREPARED = 50_000
+
+@dataclass(frozen=True, slots=True)
+class SmallSegmentsTuning:
+    """How much is merged at once of small segments. Answers do not depend on it."""
+
+    #: Entries of lists that are read in the time it takes to get ready for searching one segment: so many for each
+    #: segment are merged, else each is searched by itself. Not measured by itself: ``benchmarks/results/updates.md``
+    #: has questions to lakes of many segments.
+    prepared: int = 50_000
 
 
-class Together:
+SMALL_SEGMENTS = SmallSegmentsTuning()
+
+
+class SmallSegments:
     """Merges the lists of some segments, whose sets are numbered as in the lake."""
 
     def __init__(self, parts: Sequence[Part], sets: int) -> None:
@@ -59,7 +70,7 @@ class Together:
         with self._scratch.borrow() as (counts, met):
             counts[exclude] = kernels.EXCLUDED
             n = kernels.merge_files(
-                *(groups, weights, self._bounds, self._files, _PREPARED * len(self._parts)),
+                *(groups, weights, self._bounds, self._files, SMALL_SEGMENTS.prepared * len(self._parts)),
                 *(counts, met, read),
             )
             counts[exclude] = 0

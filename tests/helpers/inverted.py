@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,31 @@ from lakescope.store.index import Index
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ShardWriter
 from lakescope.store.writer import IndexWriter
+
+Sets = Sequence[Sequence[int]]
+
+
+def token(number: int) -> int:
+    """Tokens all over the range of hashes."""
+    return (number * 0x9E3779B97F4A7C15 + 1) % 2**64 or 1
+
+
+def skewed(dice: random.Random, count: int, universe: int) -> Sets:
+    """Sets as lakes have them: few popular tokens, copies, subsets, and sizes from nothing to almost everything."""
+    tokens = [token(x) for x in range(universe)]
+    popular = [1 / (i + 1) for i in range(universe)]
+    sets: list[list[int]] = []
+    for _ in range(count):
+        size = int(universe ** dice.random()) - 1
+        if sets and dice.random() < 0.2:
+            sets.append(list(dice.choice(sets)))
+        elif sets and dice.random() < 0.2:
+            sets.append([t for t in dice.choice(sets) if dice.random() < 0.7])
+        elif dice.random() < 0.5:
+            sets.append(list({*dice.choices(tokens, popular, k=size)}))
+        else:
+            sets.append(dice.sample(tokens, size))
+    return sets
 
 
 def index_of_sets(path: Path, sets: Sequence[Sequence[int]], *, bits: int = 2, pieces: int = 2) -> InvertedIndex:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from needs import left_out
+from helpers.needs import left_out
 
 USER, PASSWORD = "anna", "pa55-w0rd/of?the@lake"
 

@@ -32,7 +32,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-import corpus
+from helpers import corpus
 
 #: Seconds without a word after which the child is taken to hang.
 PATIENCE = 60.0
@@ -295,7 +295,7 @@ def _read(path: Path, unit_bytes: int) -> str:
         merged = MergeStates(staging, 1, TokenCut(1, 1))(
             iter(pa.Table.from_batches(states, STATE_SCHEMA).sort_by(order).to_batches())
         )
-        _, counts, _ = parse_result(next(iter(merged)).column(0)[0].as_py())
+        counts = parse_result(next(iter(merged)).column(0)[0].as_py()).counts
         written = [pq.read_table(each) for each in Path(staging).glob("problems-*.parquet")]
     severities = [each.severity for each in [*problems, *plan.problems]]
     severities += [severity for table in written for severity in table["severity"].to_pylist()]
