@@ -52,7 +52,7 @@ from lakescope.questions.catalog import (
 )
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.dependencies import LakeDependenciesRequest
-from lakescope.questions.find import Find, FindRequest
+from lakescope.questions.find import FindRequest, Occurrence
 from lakescope.questions.headers import (
     CheckHeadersRequest,
     EvaluateHeadersRequest,
@@ -338,7 +338,7 @@ class Lake:
         return ProfileRequest(table=table, column=column, version=version).ask(self)
 
     @from_one_generation
-    def find(self, text: str, k: int = 20) -> Results[Find]:
+    def find(self, text: str, k: int = 20) -> Results[Occurrence]:
         """Tables and columns with a text in their name, in any case, and columns that hold it as a value.
 
         Values match as a whole, also with other capitals. Of each kind the first ``k`` are told.

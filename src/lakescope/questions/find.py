@@ -20,7 +20,7 @@ FindKind = Literal["table", "column", "value"]
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class Occurrence:
     """A place where a text was found: the name of a table or of a column, or a value that a column holds.
 
     ``matched`` is the name, or the value as it is written there. ``rows`` are those of a table, ``type`` is that of a
@@ -38,7 +38,7 @@ class Find:
 
 @question(
     "find",
-    record=Find,
+    record=Occurrence,
     records="finds",
     lane="quick",
     group="lake",
@@ -47,7 +47,7 @@ class Find:
     example={"kind": "value", "table": "world/capital_cities.csv", "column": "city", "matched": "Berlin"},
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FindRequest(Request[Results[Find]]):
+class FindRequest(Request[Results[Occurrence]]):
     """Find a text in the names of tables and columns, and columns that hold it as a value.
 
     Names match by any part of them, in any case. Values match as a whole: as they are given, and with other capitals.
@@ -66,7 +66,7 @@ class FindRequest(Request[Results[Find]]):
         if not self.text.strip():
             raise BadRequest("nothing to look for", hint="type a part of a name, or a value")
 
-    def answer(self, lake: Lake, watch: Watch) -> Results[Find]:
+    def answer(self, lake: Lake, watch: Watch) -> Results[Occurrence]:
         text = self.text.strip()
         tables = lake._catalog.tables(like=text)
         columns = lake._catalog.columns(like=text, fields=("table", "column", "type", "distinct"))
@@ -81,31 +81,31 @@ class FindRequest(Request[Results[Find]]):
             by_spelling = [_holding(lake, spelling, self.k) for spelling in spellings(text)]
         except BadRequest as error:  # an index of profiles only
             notes.insert(0, error.message)
-            return Results(Find, finds, shown=_SHOWN, notes=notes, info={**info, "values": None})
+            return Results(Occurrence, finds, shown=_SHOWN, notes=notes, info={**info, "values": None})
         if any(len(some) == self.k for some in by_spelling):
             notes.append("there may be more columns that hold the value")
         values = [find for some in by_spelling for find in some]
-        return Results(Find, [*finds, *values], shown=_SHOWN, notes=notes, info={**info, "values": len(values)})
+        return Results(Occurrence, [*finds, *values], shown=_SHOWN, notes=notes, info={**info, "values": len(values)})
 
 
 _SHOWN = ("kind", "table", "column", "matched", "rows", "type", "distinct")
 
 
-def _tables(found: pa.Table) -> Iterator[Find]:
+def _tables(found: pa.Table) -> Iterator[Occurrence]:
     for name, rows in zip(found["table"].to_pylist(), found["rows"].to_pylist(), strict=True):
-        yield Find("table", name, None, name, rows, None, None)
+        yield Occurrence("table", name, None, name, rows, None, None)
 
 
-def _columns(found: pa.Table) -> Iterator[Find]:
+def _columns(found: pa.Table) -> Iterator[Occurrence]:
     for record in found.to_pylist():
         name = record["column"]
-        yield Find("column", record["table"], name, name, None, record["type"], record["distinct"])
+        yield Occurrence("column", record["table"], name, name, None, record["type"], record["distinct"])
 
 
-def _holding(lake: Lake, value: str, most: int) -> list[Find]:
+def _holding(lake: Lake, value: str, most: int) -> list[Occurrence]:
     """Columns that hold a value as it is written."""
     found = lake.joinable({"value": [value]}, on="value", k=most)
-    return [Find("value", each.table, each.column, value, None, None, each.size) for each in found]
+    return [Occurrence("value", each.table, each.column, value, None, None, each.size) for each in found]
 
 
 def spellings(text: str) -> list[str]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from lakescope.engines.joins.answers import Dialect, Engine
 from lakescope.errors import BadRequest, NotFound
-from lakescope.faces.cli.output import Format, Record, print_record, print_records, print_results, say, write
+from lakescope.faces.cli.catalog_printings import CATALOG_PRINTINGS
+from lakescope.faces.cli.output import Format, print_record, print_results, say, write
+from lakescope.faces.cli.printing import Gone, Printing
 from lakescope.faces.cli.progress import watching
-from lakescope.questions.catalog import ColumnsRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.headers import NameColumnsRequest
@@ -23,53 +24,6 @@ from lakescope.results import Results
 from lakescope.show.text import aligned, cell_text, printable
 
 Chosen = TypeVar("Chosen")
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """An option that a command had, and what takes its place."""
-
-    name: str
-    instead: str
-    flag: bool = False
-
-    @property
-    def parameter(self) -> str:
-        """Its name among the arguments of a function."""
-        return "gone_" + self.name.strip("-").replace("-", "_")
-
-    @property
-    def kind(self) -> Any:
-        """The type that it had."""
-        return bool if self.flag else str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Printing:
-    """How a command prints an answer; below it, commands declare options of their own."""
-
-    #: What is said where there is no record; options of the question may be named: ``{minimum:.0%}``.
-    empty: ClassVar[str] = "nothing found"
-    #: Whether records are printed, in a format that is chosen.
-    formatted: ClassVar[bool] = True
-    #: Options that a command had, each with what takes its place.
-    gone: ClassVar[tuple[Gone, ...]] = ()
-
-    def check(self) -> None:
-        """Refuse options that do not go together, before an index is opened."""
-
-    def asked(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The values of the question, with those that the command has otherwise."""
-        return values
-
-    def show(self, lake: Any, asked: Any, form: Format) -> None:
-        """Ask, and print the answer."""
-        self.print_answer(asked.ask(lake), asked, form)
-
-    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        """Print an answer and its notes."""
-        values = {each.name: getattr(asked, each.name) for each in fields(asked)}  # type: ignore[arg-type]
-        print_results(found, form, empty=self.empty.format(**values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,150 +280,6 @@ class Listed(Printing):
             say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecordPrinting(Printing):
-    """Prints one record: its fields under one another."""
-
-    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        print_record(found, form)
-
-
-@dataclass(frozen=True, kw_only=True)
-class InfoPrinting(RecordPrinting):
-    """Prints the lake at a glance."""
-
-    gone = (Gone("--timings", "a command: lakescope timings INDEX", flag=True),)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimingPrinting(Printing):
-    """Prints the stages of a build."""
-
-    empty = "it was not measured"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowPrinting(Printing):
-    """Prints rows of the catalog: all, or those that come first."""
-
-    limit: Annotated[
-        int, "Print at most this many (0: all).", Range(0, hint="0: all"), On("cli", names=("--limit", "-n"))
-    ] = 0
-
-    def fields(self, asked: Any) -> Sequence[str]:
-        """Fields that a table for people has."""
-        return list(asked.about.shown)
-
-    def readable(self, record: Record) -> Record:
-        """A record as people read it."""
-        return record
-
-    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        records = (found.slice(0, self.limit) if self.limit else found).to_pylist(maps_as_pydicts="strict")
-        if form is Format.table:
-            records = [self.readable(record) for record in records]
-        print_records(records, self.fields(asked), form, empty=self.empty)
-        if left_out := found.num_rows - len(records):
-            say(f"({left_out:,} more; --limit 0 shows all)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TablePrinting(RowPrinting):
-    """Prints tables."""
-
-    empty = "no table matches"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnPrinting(RowPrinting):
-    """Prints columns: estimated counts with a mark."""
-
-    empty = "no column matches"
-
-    def fields(self, asked: ColumnsRequest) -> Sequence[str]:
-        return list(asked.fields or asked.about.shown)
-
-    def readable(self, record: Record) -> Record:
-        if "distinct_exact" not in record or "distinct" not in record:
-            return record
-        return {**record, "distinct": ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"}
-
-    def show(self, lake: Any, asked: ColumnsRequest, form: Format) -> None:
-        if form is Format.table and asked.fields is None:  # no more is read than is shown
-            few = replace(asked, fields=(*asked.about.shown, "distinct_exact"))
-            self.print_answer(few.ask(lake), asked, form)
-            return
-        super().show(lake, asked, form)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProblemPrinting(RowPrinting):
-    """Prints problems."""
-
-    empty = "no problems"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindPrinting(Printing):
-    """Prints where a text was found."""
-
-    empty = "nothing is called that, and no column holds it"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProfilePrinting(Printing):
-    """Prints the profile of a table, or of one of its columns."""
-
-    def print_answer(self, found: Any, asked: Any, form: Format) -> None:
-        if asked.column is not None:
-            print_record(found.columns[0], form)
-        elif form is Format.table:
-            write(str(found))
-        elif form is Format.json:
-            print_record(found.to_dict(), form)
-        else:
-            print_records(found.columns, [], form, empty="")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapPrinting(Printing):
-    """Prints the links between tables; as JSON the whole map."""
-
-    empty = "no table is linked with another"
-
-    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        if form is Format.json:
-            print_record(found.to_dict(), form)
-        else:
-            print_records(found.edges, asked.about.shown, form, empty=self.empty)
-        for note in found.notes:
-            say(f"note: {note}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadPrinting(Printing):
-    """Prints the first rows of a table."""
-
-    empty = "it has no rows"
-
-    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        print_records(found.to_pylist(), found.column_names, form, empty=self.empty)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DescribePrinting(Printing):
-    """Prints the columns of a table as the lake sees them."""
-
-    empty = "it has no columns"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SharedPrinting(Printing):
-    """Prints columns of two tables with the same values."""
-
-    empty = "no columns hold mostly the same values"
-
-
 #: Options that `fds` had for its study alone.
 _OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
 
@@ -694,17 +504,7 @@ class LakeDependencyPrinting(Printing):
 
 #: How each command prints, by its name.
 PRINTINGS: dict[str, type[Printing]] = {
-    "info": InfoPrinting,
-    "timings": TimingPrinting,
-    "tables": TablePrinting,
-    "columns": ColumnPrinting,
-    "profile": ProfilePrinting,
-    "problems": ProblemPrinting,
-    "find": FindPrinting,
-    "map": MapPrinting,
-    "head": HeadPrinting,
-    "describe": DescribePrinting,
-    "shared": SharedPrinting,
+    **CATALOG_PRINTINGS,
     "join": JoinPrinting,
     "paths": PathPrinting,
     "correlate": CorrelationPrinting,
