@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # An assertion that fails in there says what it compared.
 pytest.register_assert_rewrite("helpers")
+#: Fixtures that any test may ask for: ``run`` runs a command.
+pytest_plugins = ["helpers.commands"]
 
 #: Groups of tests that take long, longest first: begun last, one process would work on them alone in the end.
 LONG_FIRST = (

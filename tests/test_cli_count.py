@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 import lakescope
-from helpers.commands import Run, assert_refused, from_json, run
+from helpers.commands import Run, assert_refused, from_json
 from lakescope.engines.counting.answers import COUNTERS, counters_of
 from lakescope.errors import BadRequest
 from lakescope.faces.cli.sizes import bytes_of
 from lakescope.sketches.design import BY_NAME, TWELVE
-
-__all__ = ["run"]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
-from helpers.commands import Run, assert_refused, run
+from helpers.commands import Run, assert_refused
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.paths import split_join
 from lakescope.errors import BadRequest
@@ -29,8 +29,6 @@ from lakescope.search.code import Side, join_code, renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 
 def executed(code: str, **names: Any) -> dict[str, Any]:

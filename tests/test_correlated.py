@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakescope
-from helpers.commands import Run, assert_refused, run
+from helpers.commands import Run, assert_refused
 from lakescope.build.build import build
 from lakescope.engines.correlations.answers import Correlated
 from lakescope.errors import BadRequest, IndexDamaged, NotFound
@@ -26,8 +26,6 @@ from lakescope.tables.keyed import read_keyed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 FIELDS = ["table", "key", "column", "correlation", "low", "high", "p", "q", "sample", "joined_rows", "containment"]
 

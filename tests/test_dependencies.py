@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from helpers.commands import Run, assert_refused, from_json, run
+from helpers.commands import Run, assert_refused, from_json
 from lakescope.array_types import I32
 from lakescope.engines.dependencies import genuineness
 from lakescope.engines.dependencies.budget import Budget
@@ -27,9 +27,6 @@ from lakescope.engines.dependencies.table import NULLS, CodedTable, read
 from lakescope.engines.dependencies.violations import parse, violations
 from lakescope.errors import BadRequest, NotFound
 from lakescope.studies.pollute import polluted
-
-__all__ = ["run"]
-
 
 N = -1
 #: Figure 4.2 of the thesis: a relation and three versions of it with more and more missing values.

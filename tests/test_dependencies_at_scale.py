@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from helpers.commands import Run, assert_refused, from_json, run
+from helpers.commands import Run, assert_refused, from_json
 from lakescope.engines.dependencies import batch, distributed, find, table
 from lakescope.engines.dependencies.answers import ORDERS
 from lakescope.engines.dependencies.compare import compare
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakescope.lake import Lake
-
-__all__ = ["run"]
 
 TABLES = Path(__file__).parent / "tables"
 

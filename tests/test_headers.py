@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from helpers.commands import Run, assert_refused, run
+from helpers.commands import Run, assert_refused
 from lakescope.engines.headers import corpus as corpus_module
 from lakescope.engines.headers import suggest
 from lakescope.engines.headers.answers import CONFIRMATIONS, SEGMENTATIONS, Candidate
@@ -48,8 +48,6 @@ from lakescope.studies.headers import HiddenTables, Rediscovered, measured, prec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
@@ -819,6 +817,7 @@ def test_opinions_doubts_and_evaluation_on_the_command_line(lake: Lake, run: Run
     assert opinion["data_line"] == 0
     doubts = json.loads(run("headers", "check", lake.path, "--format", "json").out)
     assert {each["table"] for each in doubts} == {"nameless.csv", "swapped.csv", "partly.csv"}
+    assert "learnt from 31 tables" in run("headers", "learn", lake.path).err
     told = run("headers", "evaluate", lake.path, "--split", "0.1")
     assert "balanced" in told.out
     assert "synonym" in told.out

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakescope
-from helpers.commands import Run, assert_refused, from_json, run
+from helpers.commands import Run, assert_refused, from_json
 from helpers.inverted import index_of_sets
 from lakescope.engines.joins import joinable as joinable_module
 from lakescope.engines.joins.answers import Joinable
@@ -45,8 +45,6 @@ from lakescope.tables.value_range import ValueRange
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["run"]
 
 FIELDS = ["table", "column", "overlap", "containment", "low", "high", "exact", "query_size", "size"]
 

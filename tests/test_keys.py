@@ -11,12 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import lakescope
-from helpers.commands import Run, assert_refused, run
+from helpers.commands import Run, assert_refused
 from lakescope.errors import BadRequest
 from lakescope.lake import Lake
 from lakescope.tables.key_names import alike, common_prefix_word, marks_key, similarity, table_words, telling, words
-
-__all__ = ["run"]
 
 # --- names ------------------------------------------------------------------------------------------------------------
 

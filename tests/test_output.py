@@ -30,7 +30,8 @@ from lakescope.show.formulas import guarded_text
 from lakescope.show.markdown import plain
 from lakescope.show.markup import text as html_text
 from lakescope.show.notebook import results_html
-from lakescope.show.text import cell_text, json_text, printable, profile_text, visible
+from lakescope.show.profile_text import profile_text
+from lakescope.show.text import cell_text, json_text, printable, visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakescope import sources
-from lakescope.build.plan import FILE_COST, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
+from lakescope.build.plan import PLANNING, UNIT_BYTES, make_plan, pack, read_bin, work, write_plan
 from lakescope.build.tasks import ScanBins
 from lakescope.sources.discover import discover
 from lakescope.sources.model import Unit
@@ -56,7 +56,7 @@ def test_giants_that_cannot_be_cut_go_first() -> None:
 
 def test_compressed_bytes_weigh_more() -> None:
     plain, packed = unit(0, 1000), Unit("t", "csv", "/t", 1000, options={"compression": "gzip"})
-    assert work(packed) - FILE_COST == 4 * (work(plain) - FILE_COST)
+    assert work(packed) - PLANNING.file_cost == 4 * (work(plain) - PLANNING.file_cost)
 
 
 def test_the_plan_survives_the_trip_to_a_worker(tmp_path: Path) -> None:

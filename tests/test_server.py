@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -310,6 +311,30 @@ def test_names_for_columns_of_a_table_and_of_a_file(client: TestClient, demo_ind
     text = client.get("/search/headers", params={"query": query}).text
     assert "customer_id" in text
     assert 'data-part="/search/headers' in client.get("/search", params={"query": query}).text
+
+
+@pytest.mark.parametrize("moved", ["headers/suggested?query=table:legacy/cust_dump.csv", "headers/doubtful?limit=1"])
+def test_addresses_that_routes_had_lead_to_those_they_have(client: TestClient, moved: str) -> None:
+    answer = client.get(f"{API}/{moved}", follow_redirects=False)
+    assert answer.status_code == 308
+    now = moved.replace("suggested", "suggest").replace("doubtful", "check")
+    assert answer.headers["location"] == f"{API}/{now}"
+    assert client.get(f"{API}/{moved}").status_code in (200, 202)
+
+
+def test_counts_and_headers_of_a_file_tell_nothing_of_where_it_lies(client: TestClient) -> None:
+    query = sent(client, "mine.csv", b"id,city\n" + b"".join(b"%d,town %d\n" % (n, n % 7) for n in range(50)))
+    found, body = paged(client, "/count", query=query)
+    assert [(each["column"], round(each["estimate"])) for each in found] == [("id", 50), ("city", 7)]
+    detected = client.get(f"{API}/headers/detect", params={"query": query, "wait": 60}).json()
+    (opinion,) = detected["data"]["records"]
+    assert opinion["names"] == ["id", "city"]
+    refused = client.get(f"{API}/count/stored", params={"query": query, "wait": 60})
+    assert refused.status_code == 400
+    advice = client.get(f"{API}/count/advise", params={"memory": 16_000}).json()["data"]["records"]
+    assert advice[0]["fits"]
+    for text in (str(body), str(detected), refused.text):
+        assert tempfile.gettempdir() not in text
 
 
 def test_headers_in_doubt(client: TestClient, demo_index: Lake) -> None:

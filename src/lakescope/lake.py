@@ -56,10 +56,10 @@ from lakescope.questions.find import FindRequest, Occurrence
 from lakescope.questions.headers import (
     CheckHeadersRequest,
     EvaluateHeadersRequest,
+    LearnHeadersRequest,
     NameColumnsRequest,
     SuggestHeadersRequest,
     known_texts,
-    learn,
 )
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
@@ -1127,7 +1127,7 @@ class Lake:
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
-        return learn(self, watch)
+        return LearnHeadersRequest().ask(self, watch)
 
     @from_one_generation
     def report(

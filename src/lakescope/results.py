@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, make_dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from lakescope.errors import NotFound
-from lakescope.show.text import aligned, cell_text, profile_text, visible
+from lakescope.show.text import aligned, cell_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,6 +159,8 @@ class TableProfile:
         return {**self.table, "columns": self.columns, "problems": problems}
 
     def __repr__(self) -> str:
+        from lakescope.show.profile_text import profile_text
+
         return profile_text(self.to_dict())
 
     def _repr_html_(self) -> str:

@@ -23,8 +23,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.errors import BadRequest, BuildFailed, LakescopeError
-from lakescope.logs import listened, log
 from lakescope.build.inputs import CATALOG_PREFIX, Given, Inputs, SparkFrame, declare
 from lakescope.build.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.build.plan import UNIT_BYTES, ScanPlan, make_plan, pack, write_plan
@@ -42,13 +40,15 @@ from lakescope.build.tasks import (
 )
 from lakescope.build.tokens import RAW, RAW_GRAMS, TokenCut
 from lakescope.build.warmup import start_warming
+from lakescope.errors import BadRequest, BuildFailed, LakescopeError
+from lakescope.logs import listened, log
 from lakescope.sources.databases import snapshots
 from lakescope.sources.discover import discover
-from lakescope.sources.source_table import SourceTable
 from lakescope.sources.io.files import display
 from lakescope.sources.io.locations import catalogue_uri
-from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
+from lakescope.sources.model import Problem
+from lakescope.sources.source_table import SourceTable
 from lakescope.stages import COMMAND, Stages
 from lakescope.store.manifest import Manifest, SegmentFile
 from lakescope.store.segment import write_records

@@ -18,17 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lakescope.array_types import I32, U64
 from lakescope._version import __version__
-from lakescope.errors import BadRequest
-from lakescope.build.build import HERE_BYTES, INVERTING, collect, few_rows_per_batch, started, log_published
+from lakescope.array_types import I32, U64
+from lakescope.build.build import HERE_BYTES, INVERTING, collect, few_rows_per_batch, log_published, started
 from lakescope.build.inverted import Exchange, build_inverted, local_exchange, spark_exchange
 from lakescope.build.shipping import Shipped, spent
 from lakescope.build.tasks import RESULT_DDL, RESULT_SCHEMA
 from lakescope.build.tokens import RAW, RAW_GRAMS, RawTokens, TokenCut
+from lakescope.errors import BadRequest
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.inverted import InvertedSegment
@@ -204,8 +203,8 @@ class CopyLive:
 
     def _remembered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Versions that are kept."""
-        log_published = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
-        kept = [row for row, (table, generation) in enumerate(log_published) if generation > self.forgotten.get(table, -1)]
+        versions = zip(batch["table"].to_pylist(), batch["generation"].to_pylist(), strict=True)
+        kept = [row for row, (table, generation) in enumerate(versions) if generation > self.forgotten.get(table, -1)]
         return batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64()))
 
     def _tokens(self, index: Index, file: SegmentFile) -> _Copied:

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from lakescope.array_types import F64, I32, U64
-from lakescope.store.ids import column_id
 from lakescope.sketches import codec
 from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.correlation import KEYS, KeySketch, ValueStates, key_rows
 from lakescope.sketches.quadrants import sides
+from lakescope.store.ids import column_id
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells
 
@@ -32,6 +32,7 @@ Key = tuple[str, ...]
 Record = dict[str, Any]
 
 _NAME, _VERSION = "key", 1
+
 
 @dataclass(frozen=True, slots=True)
 class SketchChoiceTuning:
@@ -63,6 +64,7 @@ class SketchChoiceTuning:
 
 SKETCHED = SketchChoiceTuning()
 
+#: What a span of digits is before any number is seen.
 _NO_DIGITS = (1 << 30, 0)
 
 
@@ -212,10 +214,10 @@ class _Batch:
     def candidates(self) -> Iterator[tuple[KeyColumn, ...]]:
         """Columns, and pairs of the first ones, that may be keys."""
         wide = self.positioned and is_wide(len(self.columns))
-        able = self.columns[:SKETCHED.wide_keys] if wide else self.columns
+        able = self.columns[: SKETCHED.wide_keys] if wide else self.columns
         yield from ((column,) for column in able)
         if self.positioned:
-            yield from itertools.combinations(able[:SKETCHED.paired], 2)
+            yield from itertools.combinations(able[: SKETCHED.paired], 2)
 
 
 def is_wide(columns: int) -> bool:
@@ -291,7 +293,9 @@ class TableSketches:
             side.merge(column.counted)
 
 
-def records(table: str, key: Key, keyed: BuiltSketch, positions: Mapping[str, int]) -> tuple[Record, list[Record]] | None:
+def records(
+    table: str, key: Key, keyed: BuiltSketch, positions: Mapping[str, int]
+) -> tuple[Record, list[Record]] | None:
     """The record of a key and those of its numeric columns; None if it is not worth keeping."""
     if not keyed.worth_keeping:
         return None
@@ -322,7 +326,11 @@ def _described(states: ValueStates) -> Record | None:
     """What is kept of a numeric column of a sketch; None if it is no column of numbers, or all of them are equal."""
     mean = states.aggregate("mean")
     filled = mean[np.isfinite(mean)]
-    if states.numbers < SKETCHED.mostly * states.cells or filled.size < SKETCHED.fewest_keys or filled.min() == filled.max():
+    if (
+        states.numbers < SKETCHED.mostly * states.cells
+        or filled.size < SKETCHED.fewest_keys
+        or filled.min() == filled.max()
+    ):
         return None
     kept = [states.aggregate(name) for name in AGGREGATES] if states.repeated else [mean]
     return {

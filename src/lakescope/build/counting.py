@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakescope.errors import NotFound
 from lakescope.build.shipping import Shipped, ship_package
+from lakescope.errors import NotFound
 from lakescope.sketches import codec
 from lakescope.sketches.counter import Counter
 from lakescope.sketches.design import Design, counter_kind

@@ -12,14 +12,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lakescope.array_types import U64
 from lakescope import sources
-from lakescope.errors import BadRequest
+from lakescope.array_types import U64
 from lakescope.build.plan import UNIT_BYTES
 from lakescope.build.shipping import Shipped, ship_package
+from lakescope.errors import BadRequest
 from lakescope.sources.formats.arrow_batches import text_batches
 from lakescope.sources.model import Batch, Unit
 from lakescope.values.cells import understand

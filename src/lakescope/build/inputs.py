@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakescope.errors import BadRequest, SourceError
 from lakescope.build.scan import MANY_UNITS
+from lakescope.errors import BadRequest, SourceError
+from lakescope.sources.databases.postgres_uri import Address, is_postgres
+from lakescope.sources.frames import as_batches
 from lakescope.sources.io import files
 from lakescope.sources.io.files import display
-from lakescope.sources.frames import as_batches
 from lakescope.sources.io.locations import catalogue_pattern
-from lakescope.sources.model import Problem, Unit
-from lakescope.sources.databases.postgres_uri import Address, is_postgres
 from lakescope.sources.io.redact import scrub
+from lakescope.sources.model import Problem, Unit
 from lakescope.store import disk
 
 if TYPE_CHECKING:

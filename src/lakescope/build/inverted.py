@@ -21,17 +21,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.array_types import I32, I64, U64
-from lakescope.errors import BuildFailed
 from lakescope.build.kernels import bitmaps_of, directory_of, sort_lists, sort_rows, unite_pairs
 from lakescope.build.lists import SetLists, group
 from lakescope.build.shipping import Shipped
 from lakescope.build.tokens import TokenCut, raw_buckets
-from lakescope.store.ids import column_id
+from lakescope.errors import BuildFailed
 from lakescope.sketches import codec
 from lakescope.sketches.grams import GRAMS as GRAMS_KEPT
 from lakescope.sketches.minhash import PERMUTATIONS
 from lakescope.sketches.partitions import partition
 from lakescope.store.arrays import ArrayFile, Arrays, read_arrays
+from lakescope.store.ids import column_id
 from lakescope.store.inverted import PAGE_BITS, PAGE_LEAST
 from lakescope.store.manifest import SegmentFile
 from lakescope.values.text import read_only
@@ -79,6 +79,7 @@ INVERTED = InvertedTuning()
 
 #: First bits of a q-gram's hash by which files of q-grams are cut.
 _GRAM_BITS = 6
+#: Groups that have a number of 32 bits.
 _MOST_GROUPS = 2**31 - 1
 _GROUPED_FIELDS = {"buckets": np.int32, "counts": np.int64, "hashes": np.uint64, "groups": np.int32}
 _LIST_FIELDS = {

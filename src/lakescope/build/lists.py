@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from lakescope.array_types import I32, I64, U64
 from lakescope.build.kernels import find_equal, gather_lists, hash_lists
-
 
 
 @dataclass(slots=True)

@@ -18,21 +18,34 @@ import pyarrow as pa
 
 from lakescope import sources
 from lakescope.errors import SourceError
-from lakescope.sources.source_table import SourceTable
 from lakescope.sources.io.locations import catalogue_uri
+from lakescope.sources.io.redact import Secret, parted, whole
 from lakescope.sources.model import Problem, Unit
 from lakescope.sources.names import unique_names
-from lakescope.sources.io.redact import Secret, parted, whole
+from lakescope.sources.source_table import SourceTable
 from lakescope.store import disk
 
 #: Bytes of a unit, and of a bin of small units.
 UNIT_BYTES = 64 * 1024 * 1024
-#: Work of opening a file, in bytes.
-FILE_COST = 128 * 1024
-#: How much larger compressed bytes are once read.
-_INFLATION = 4
-_LEAST_BINS = 8
-_MOST_BINS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTuning:
+    """How files are packed into bins of about equal work."""
+
+    #: Work of opening a file, in bytes. Not measured: a guess; benchmarks/results/scan_many.md has what many small
+    #: files cost in all.
+    file_cost: int = 128 * 1024
+    #: How much larger compressed bytes are once read. Not measured: what gzip makes of most tables.
+    inflation: int = 4
+    #: Bins, at least, if there is work for so many. Not measured: some for each core of a small machine.
+    least_bins: int = 8
+    #: Bins, at most. Not measured: a bound on what the driver of Spark keeps in mind.
+    most_bins: int = 8192
+
+
+PLANNING = PlanTuning()
+
 _PLAN_FILE = "plan.arrow"
 #: Options of units that are locations, or lists with some: of tables of Delta and Iceberg.
 _LOCATIONS = ("table", "path", "deletes")
@@ -116,13 +129,13 @@ def without(plan: ScanPlan, tables: Iterable[str]) -> ScanPlan:
 
 def work(unit: Unit) -> int:
     """Estimated work of a unit, in bytes of plain CSV."""
-    return unit.size * (_INFLATION if unit.options.get("compression") else 1) + FILE_COST
+    return unit.size * (PLANNING.inflation if unit.options.get("compression") else 1) + PLANNING.file_cost
 
 
 def pack(units: list[Unit], unit_bytes: int = UNIT_BYTES) -> list[list[Unit]]:
     """Fill bins in order, so that neighbouring units of a table share a bin and are merged there; giants go first."""
     total = sum(work(unit) for unit in units)
-    bins_wanted = min(_MOST_BINS, max(_LEAST_BINS, -(-total // unit_bytes)))
+    bins_wanted = min(PLANNING.most_bins, max(PLANNING.least_bins, -(-total // unit_bytes)))
     room = max(1, -(-total // bins_wanted))
     giants = [unit for unit in units if work(unit) > 2 * room and unit.count == 1]
     giants.sort(key=work, reverse=True)

@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lakescope.array_types import U64
 from lakescope import sources
-from lakescope.errors import LakescopeError, SourceError
+from lakescope.array_types import U64
 from lakescope.build.correlations import SKETCHED, TableSketches, is_wide
 from lakescope.build.tokens import TOKENS_CUT
+from lakescope.errors import LakescopeError, SourceError
 from lakescope.profile.column import ColumnState, values_limit
 from lakescope.sketches.hashset import HashSet
 from lakescope.sources.io.limits import too_large
-from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.sources.io.redact import scrub, without_secrets
+from lakescope.sources.model import Batch, Problem, TextColumn, Unit
 from lakescope.values.cells import Cells, understand
-
 
 #: Different problems told of one table; more are counted.
 _PROBLEM_KINDS = 200
@@ -132,7 +131,9 @@ class TableScan:
             positioned = all(column.source_type != "json" for column in batch.columns)
             named = [(column.name, cells) for column, cells in understood]
             if positioned and is_wide(len(named)):
-                detail = f"only its first {SKETCHED.wide_keys} columns are keys of correlation sketches, which are smaller"
+                detail = (
+                    f"only its first {SKETCHED.wide_keys} columns are keys of correlation sketches, which are smaller"
+                )
                 self.part.report(Problem(self.part.table, "info", "wide-table", detail))
             ordinal = max(0, self.part.ordinal if unit is None else unit.ordinal)
             self.sketches.add(named, (ordinal << _ROW_BITS) + self.part.rows, positioned=positioned)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from lakescope.errors import BadRequest, BuildFailed
 from lakescope.build.java import find_java
+from lakescope.errors import BadRequest, BuildFailed
 from lakescope.processes import safe_environment, search_path
 from lakescope.sources.io.redact import scrub, without_secrets
 

@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipimport import zipimporter
 
-from lakescope.errors import BuildFailed
 from lakescope.build.session import is_connect
+from lakescope.errors import BuildFailed
 from lakescope.sources.io.redact import scrub
 from lakescope.store.cache import cache_folder
 

@@ -10,14 +10,13 @@ table goes to all of them, and the first one tells of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import itertools
 import json
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pyarrow as pa
 import xxhash
@@ -34,8 +33,8 @@ from lakescope.sketches import codec
 from lakescope.sources.databases import connections
 from lakescope.sources.io.content import content_of
 from lakescope.sources.io.limits import bounded_memory
-from lakescope.sources.model import Problem
 from lakescope.sources.io.redact import Secret, scrub
+from lakescope.sources.model import Problem
 from lakescope.store.manifest import SegmentFile
 from lakescope.store.segment import ROWS_PER_WRITE, SCHEMAS, ShardWriter, record_batch
 
@@ -49,20 +48,32 @@ STATE_SCHEMA = pa.schema(
         ("payload", pa.binary()),
     ]
 )
-#: The same as Spark reads it.
+#: ``STATE_SCHEMA`` as Spark reads it.
 STATE_DDL = "target int, table string, part int, name string, ordinal int, payload binary"
 
 RESULT_SCHEMA = pa.schema([("result", pa.string())])
 RESULT_DDL = "result string"
 
-_PAYLOAD_BYTES = 4 * 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class TaskTuning:
+    """How much travels between tasks at a time, and which q-grams are kept."""
+
+    #: Bytes of states and records that are handed over at a time. Not measured: a bound on memory.
+    payload_bytes: int = 4 * 1024 * 1024
+    #: Fewest rare q-grams of a column that are worth keeping. Not measured: fewer are chance.
+    fewest_grams: int = 3
+    #: Mean length of cells from which on a column is prose, which no key is. Not measured: a guess.
+    prose: int = 128
+    #: Tasks that share the merge of a table of many units, at most. Not measured: many more than cores.
+    most_targets: int = 32
+
+
+TASK = TaskTuning()
+
 _PART, _STATE, _RECORDS, _TOKENS, _KEY = 0, 1, 2, 3, 4
 #: Kinds of catalog records that a scan makes of a table it has read whole.
 _WHOLE = ("columns", "sketches", "keys", "pairs", RAW_GRAMS)
-#: Fewest rare q-grams of a column that are worth keeping, and the mean length of cells that are prose.
-_FEWEST_GRAMS, _PROSE = 3, 128
-#: Tasks that share the merge of a table of many units, at most.
-_MOST_TARGETS = 32
 
 Arrow = Iterator[pa.RecordBatch]
 _Row = tuple[int, str, int, str, int, bytes]
@@ -133,7 +144,7 @@ class _ResultRows:
                 self._record_bytes += sum(len(pair["values"]) for pair in made[1])
         (target,) = _targets(part.table, 1, self._shards)
         yield from self._put((target, part.table, _PART, "", part.ordinal, part.to_json()))
-        if len(self._records["columns"]) >= ROWS_PER_WRITE or self._record_bytes >= _PAYLOAD_BYTES:
+        if len(self._records["columns"]) >= ROWS_PER_WRITE or self._record_bytes >= TASK.payload_bytes:
             yield from self._put_records()
 
     def _put_records(self) -> Arrow:
@@ -148,7 +159,7 @@ class _ResultRows:
     def _put(self, row: _Row) -> Arrow:
         self._rows.append(row)
         self._size += len(row[5])
-        if self._size > _PAYLOAD_BYTES:
+        if self._size > TASK.payload_bytes:
             yield from self._emit()
 
     def flush(self) -> Arrow:
@@ -167,7 +178,7 @@ class _ResultRows:
 def _targets(table: str, units: int, shards: int) -> list[int]:
     """Where the states of a table are merged: the same for whoever scans a piece of it."""
     first = xxhash.xxh32_intdigest(table.encode("utf-8", "replace"))
-    count = min(_MOST_TARGETS, shards) if units >= MANY_UNITS else 1
+    count = min(TASK.most_targets, shards) if units >= MANY_UNITS else 1
     return [(first + i) % shards for i in range(count)]
 
 
@@ -424,7 +435,7 @@ def _sketch(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> 
 def _grams(table: str, name: str, state: ColumnState, cut: TokenCut | None) -> list[Record]:
     """The record of a column's rare q-grams; none of prose, which is no key, and of columns that have next to none."""
     rare, _ = state.grams.rare
-    if cut is None or rare.size < _FEWEST_GRAMS or state.mean_length > _PROSE:
+    if cut is None or rare.size < TASK.fewest_grams or state.mean_length > TASK.prose:
         return []
     return [{"table": table, "column": name, "key": cut.set_key(table, name), "grams": rare.tobytes()}]
 

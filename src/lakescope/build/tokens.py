@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from lakescope.array_types import I64, U64
+from lakescope.array_types import U64
 from lakescope.build.kernels import cut_by_top_bits, unite_pairs
 from lakescope.sketches import codec
 from lakescope.store.arrays import ArrayFile, Arrays
 from lakescope.store.manifest import SegmentFile
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,6 @@ _RAW_FIELDS = {
     "lengths": np.int32,
     "owners": np.int32,
 }
-
-
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,27 +19,27 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakescope._version import __version__
-from lakescope.errors import BadRequest, NotFound
 from lakescope.build.build import (
     HERE_BYTES,
     Outcome,
+    log_published,
     scan,
     scan_here,
     started,
-    log_published,
     write_failures,
     write_problems,
 )
 from lakescope.build.inputs import Inputs
 from lakescope.build.plan import ScanPlan, make_plan, without
 from lakescope.build.progress import Listener
-from lakescope.sources.io import files
+from lakescope.errors import BadRequest, NotFound
 from lakescope.sources.databases import snapshots
-from lakescope.sources.io.content import content_at
 from lakescope.sources.discover import discover, is_unlisted
-from lakescope.sources.source_table import SourceTable
+from lakescope.sources.io import files
+from lakescope.sources.io.content import content_at
 from lakescope.sources.io.locations import catalogue_uri
 from lakescope.sources.model import Problem
+from lakescope.sources.source_table import SourceTable
 from lakescope.stages import Stages
 from lakescope.store.index import Index
 from lakescope.store.manifest import Manifest, SegmentFile
@@ -48,7 +48,6 @@ from lakescope.store.writer import IndexWriter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,6 @@ class AdviceTuning:
 
 
 ADVICE = AdviceTuning()
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +89,8 @@ class Update:
 class Changes:
     """What became of the tables of an index since it was written.
 
-    ``listed`` is all that lies there, ``to_scan`` the files to scan, ``gone`` the tables that are no longer what the index
-    says; ``emptied`` files hold nothing but tables to be left out; ``problems`` were met while looking.
+    ``listed`` is all that lies there, ``to_scan`` the files to scan, ``gone`` the tables that are no longer what the
+    index says; ``emptied`` files hold nothing but tables to be left out; ``problems`` were met while looking.
     """
 
     listed: list[SourceTable] = field(default_factory=list)
@@ -222,12 +220,12 @@ def _missing(index: Index, locations: Sequence[str], problems: Sequence[Problem]
     before = [Problem(**record) for record in index.catalog("problems").to_pylist()]
     # What could not be listed when the index was written has no tables in it.
     new = [each for each in locations if not any(is_unlisted(problem, each) for problem in before)]
-    log_published = [
+    unlisted = [
         problem.detail
         for problem in problems
         if problem.code == "not-found" or any(is_unlisted(problem, location) for location in new)
     ]
-    return log_published + [f"{files.display(each)} is empty now" for each in emptied]
+    return unlisted + [f"{files.display(each)} is empty now" for each in emptied]
 
 
 def _is_in(uri: str, location: str) -> bool:

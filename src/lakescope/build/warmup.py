@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lakescope.values.cells import Cells
     from lakescope.array_types import U64
+    from lakescope.values.cells import Cells
 
 
 def start_warming() -> threading.Thread:

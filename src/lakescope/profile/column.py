@@ -28,6 +28,7 @@ _NAME, _VERSION = "column", 2
 
 #: Bytes of a text extreme that are kept.
 EXTREME_LIMIT = 200
+#: Shapes that are counted exactly. A part of the state.
 _SHAPES_LIMIT = 512
 #: Values counted exactly for each q-gram that is kept.
 _VALUES_PER_GRAM = 8

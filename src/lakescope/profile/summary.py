@@ -7,6 +7,7 @@ share of ranks, ``top_error`` and ``patterns_error`` as counts.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,30 @@ from lakescope.values.canonical import Kind
 from lakescope.values.moments import moment_text
 
 BENFORD = [math.log10(1 + 1 / digit) for digit in range(1, 10)]
-_TOP = 10
-_PATTERNS = 10
-_BINS = 20
-_DEPTHS = 20
-#: Numbers needed before first digits say anything, and the mean deviation up to which they follow Benford (Nigrini).
-_BENFORD_LEAST, _BENFORD_MAD = 300, 0.015
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTuning:
+    """How much of a column its profile shows."""
+
+    #: Most frequent values. Not measured: a matter of room.
+    top: int = 10
+    #: Most frequent patterns. Not measured: a matter of room.
+    patterns: int = 10
+    #: Bins of a histogram. Not measured: a matter of room.
+    bins: int = 20
+    #: Parts of equal depth that quantiles cut the values into; a multiple of four, for quartiles. Not measured: a
+    #: matter of room.
+    depths: int = 20
+    #: Numbers needed before first digits say anything. Not measured: a rule of thumb.
+    benford_least: int = 300
+    #: Mean deviation up to which first digits follow Benford. Measured by Nigrini (Benford's Law, 2012): above, they do
+    #: not conform.
+    benford_mad: float = 0.015
+
+
+SUMMARY = SummaryTuning()
+
 
 _KIND_NAMES = {kind: kind.name.lower() for kind in Kind}
 
@@ -93,8 +112,8 @@ def _distinct(state: ColumnState, rows: int, filled: int) -> Record:
 
 
 def _frequent(state: ColumnState, rows: int) -> Record:
-    top = state.values.top(_TOP)
-    patterns = state.shapes.top(_PATTERNS)
+    top = state.values.top(SUMMARY.top)
+    patterns = state.shapes.top(SUMMARY.patterns)
     return {
         "top": [{"value": value.text, "count": value.low} for value in top],
         "top_error": state.values.error,
@@ -150,8 +169,8 @@ def _distribution(state: ColumnState, sketch: Quantiles, family: int) -> Record:
     at = k.N_FLOATS * family
     n = int(state.ints[k.PLACED + family])
     low, high = float(state.floats[at + k.MINIMUM]), float(state.floats[at + k.MAXIMUM])
-    inner = ranked.quantiles([i / _DEPTHS for i in range(1, _DEPTHS)])
-    quartiles = [inner[_DEPTHS * i // 4 - 1] for i in (1, 2, 3)]
+    inner = ranked.quantiles([i / SUMMARY.depths for i in range(1, SUMMARY.depths)])
+    quartiles = [inner[SUMMARY.depths * i // 4 - 1] for i in (1, 2, 3)]
     reach = 1.5 * (quartiles[2] - quartiles[0])
     fences = quartiles[0] - reach, quartiles[2] + reach
     histogram, below = _histogram(ranked, low, high, fences[0])
@@ -177,13 +196,13 @@ def _finite(x: float) -> float | None:
 
 def _histogram(ranked: RankedItems, low: float, high: float, fence: float) -> tuple[list[Record], int]:
     """Equal-width bins; each holds its lower edge, the last also its upper. Also the number of values below a fence."""
-    width = (high - low) / _BINS
+    width = (high - low) / SUMMARY.bins
     if not math.isfinite(width) or width == 0 or low + width == low:
         return [{"low": low, "high": high, "count": int(ranked.cumulative[-1])}], ranked.counts_below([fence])[0]
-    edges = [low + width * i for i in range(_BINS)] + [high]
+    edges = [low + width * i for i in range(SUMMARY.bins)] + [high]
     *inner, outside = ranked.counts_below([*edges[1:-1], fence])
     below = [0, *inner, int(ranked.cumulative[-1])]
-    bins = [{"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(_BINS)]
+    bins = [{"low": edges[i], "high": edges[i + 1], "count": below[i + 1] - below[i]} for i in range(SUMMARY.bins)]
     return bins, outside
 
 
@@ -200,8 +219,8 @@ def _numeric(state: ColumnState) -> Record:
     if total:
         shares = (first / total).tolist()
         record["first_digits"] = shares
-        if total >= _BENFORD_LEAST:
+        if total >= SUMMARY.benford_least:
             deviation = sum(abs(a - b) for a, b in zip(shares, BENFORD, strict=True)) / 9
             record["benford_deviation"] = deviation
-            record["benford"] = deviation <= _BENFORD_MAD
+            record["benford"] = deviation <= SUMMARY.benford_mad
     return record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -16,8 +17,18 @@ from lakescope.values.standins import (
 
 Record = dict[str, Any]
 
-#: How often a suspicious value occurs at least, and how much more often than its like.
-_FEWEST, _OFTEN = 3, 3.0
+
+@dataclass(frozen=True, slots=True)
+class SuspectTuning:
+    """When a value among the most frequent ones is suspicious."""
+
+    #: How often it occurs at least. Not measured: fewer say nothing.
+    fewest: int = 3
+    #: How much more often than its like it occurs. Not measured: a guess.
+    often: float = 3.0
+
+
+SUSPECTS = SuspectTuning()
 
 
 def column_view(record: Record) -> Record:
@@ -117,4 +128,4 @@ def _is_strange(value: str, record: Record) -> bool:
 def _is_frequent(place: int, top: list[Record]) -> bool:
     """More frequent than the other frequent values, which are all the more frequent than the rest."""
     others = [each["count"] for number, each in enumerate(top) if number != place]
-    return len(others) > 1 and top[place]["count"] >= max(_FEWEST, _OFTEN * median(others))
+    return len(others) > 1 and top[place]["count"] >= max(SUSPECTS.fewest, SUSPECTS.often * median(others))

@@ -152,6 +152,12 @@ _PLACES = {
         "headers check",
         "Which headers of the lake are in doubt: missing, meaning nothing, a value, or contradicted by their values.",
     ),
+    "learn_headers": Place(
+        "headers",
+        "LearnHeadersRequest",
+        "headers learn",
+        "Learn from the tables of the lake what speaks for a header, before anybody asks; kept beside the index.",
+    ),
     "evaluate_headers": Place(
         "headers",
         "EvaluateHeadersRequest",

@@ -289,6 +289,24 @@ class CheckHeadersRequest(Request[Results[HeaderDoubt]]):
 
 
 @question(
+    "learn_headers",
+    record=None,
+    records="tables",
+    lane="long",
+    group="lake",
+    doing="learning what speaks for a header",
+    examples=("lakescope headers learn lake.idx",),
+    absent=(NotOn("rest", "web", "agents", why="it is done by itself when headers are asked for"),),
+)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnHeadersRequest(Request[int]):
+    """Learn from the tables of the lake what speaks for a header, before anybody asks; kept beside the index."""
+
+    def answer(self, lake: Lake, watch: Watch) -> int:
+        return learn(lake, watch)
+
+
+@question(
     "evaluate_headers",
     record=Evaluation,
     records="evaluations",

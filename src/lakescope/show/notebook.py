@@ -9,9 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakescope.show.charts import column_chart, share_bar
+from lakescope.show.charts import share_bar
+from lakescope.show.fields import Value, chosen, column_fields, lake_facts
 from lakescope.show.markup import Html, el, joined
-from lakescope.show.text import percent, shorten, size_text
+from lakescope.show.profile_text import PROFILE
+from lakescope.show.text import percent, shorten
 
 _FRAME = "font-size:13px;line-height:1.45;max-width:100%;overflow-x:auto"
 _HEAD = "padding:3px 14px 3px 0;text-align:left;font-weight:600;border-bottom:1px solid #8886;white-space:nowrap"
@@ -55,18 +57,10 @@ def notes_html(notes: Sequence[str]) -> Html:
 
 def lake_html(info: Mapping[str, Any]) -> str:
     """A lake at a glance."""
-    facts = [
-        ("tables", f"{info['tables']:,}"),
-        ("columns", f"{info['columns']:,}"),
-        ("rows", f"{info['rows']:,}"),
-        ("data", size_text(info["bytes"])),
-        ("errors", f"{info['errors']:,}"),
-        ("warnings", f"{info['warnings']:,}"),
-    ]
     tile = "display:inline-block;padding:6px 14px 6px 0;margin-right:10px;border-top:2px solid " + _BAR
     tiles = [
         el("span", el("span", name, style=_SOFT), el("br"), el("b", value, style="font-size:16px"), style=tile)
-        for name, value in facts
+        for name, value in lake_facts(info)
     ]
     return frame(
         joined("Lake ", el("code", info["path"])),
@@ -77,15 +71,14 @@ def lake_html(info: Mapping[str, Any]) -> str:
 
 def profile_html(profile: Mapping[str, Any]) -> str:
     """A table's profile: one row per column, a small histogram and the missing share in each."""
-    names = ("column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note")
-    rows = [_column_cells(column) for column in profile["columns"]]
+    rows = [[_cell(value) for value in row] for row in chosen(map(column_fields, profile["columns"]), PROFILE)]
     problems = [
         el("li", f"{each['severity']}: {each['code']} (×{each['count']:,}): {shorten(each['detail'], 300)}")
         for each in profile["problems"]
     ]
     return frame(
         joined(shorten(profile["table"], 100), el("span", _size_words(profile), style=_SOFT + ";font-weight:400")),
-        table_html(names, rows, (2, 3)),
+        table_html(PROFILE, rows, (2, 3)),
         el("ul", *problems) if problems else None,
     )
 
@@ -94,21 +87,13 @@ def _size_words(profile: Mapping[str, Any]) -> str:
     return f" {profile['rows']:,} rows, {len(profile['columns']):,} columns"
 
 
-def _column_cells(column: Mapping[str, Any]) -> list[object]:
-    missing = 0.0 if column["completeness"] is None else 1 - column["completeness"]
-    top = column["top"][0] if column["top"] and column["top"][0]["count"] > 1 else None
-    drawn = column_chart(column, 100, 20)
-    return [
-        el("b", shorten(column["name"], 60)),
-        column["type"],
-        joined(share_bar(missing, "missing", 40), " ", percent(missing)) if missing else "0%",
-        ("" if column["distinct_exact"] else "≈ ") + f"{column['distinct']:,}",
-        shorten(column["minimum"] or "", 24),
-        shorten(column["maximum"] or "", 24),
-        el("span", drawn, style=f"color:{_BAR}") if drawn else "",
-        f"{shorten(top['value'], 24)} ({percent(top['count'] / column['rows'])})" if top else "",
-        ", ".join(column["alerts"]),
-    ]
+def _cell(value: Value) -> object:
+    """A field with what is drawn before it, or instead of it."""
+    if value.kind == "picture":
+        drawn = value.drawn
+        return el("span", drawn, style=f"color:{_BAR}") if drawn else ""
+    shown = joined(value.drawn, " ", value.shown()) if value.draw else value.shown()
+    return el("b", shown) if value.kind == "name" else shown
 
 
 def results_html(

@@ -7,30 +7,37 @@ moves in ``assets/report.js``. Links between tables are made by a function that 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from lakescope.show.charts import column_chart, share_bar
+from lakescope.show.fields import (
+    NAME,
+    SENTENCE,
+    TONES,
+    Fields,
+    Kind,
+    Link,
+    Summary,
+    Value,
+    column_fields,
+    distinct_text,
+    join_fields,
+    kind_fields,
+    lake_facts,
+    missing_share,
+    problem_fields,
+    reference_fields,
+    table_fields,
+)
 from lakescope.show.markup import Html, el, joined
 from lakescope.show.text import cell_text, percent, rows_range, shorten, shorten_inside, size_text
 
-Summary = Mapping[str, Any]
-#: The address of a table's page as seen from the page that is written; None for a table without one.
-Link = Callable[[str], str | None]
-
-#: Characters of a name, a value and a sentence that are shown.
-NAME, VALUE, SENTENCE = 100, 60, 300
+#: Characters of a value that are shown.
+VALUE = 60
 _POLICY = "default-src 'none'; style-src 'self' file:; script-src 'self' file:; img-src 'self' file:; base-uri 'none'"
 #: Bytes of the rows of one table on the page of a table, and on a page of its own.
 _PART_BYTES, _PAGE_BYTES = 120_000, 700_000
 _PLACES = (("Tables", "index.html"), ("References", "references.html"), ("Problems", "problems.html"))
-#: Colours of alerts: something is wrong, something is odd, something is good to know.
-_TONES = {
-    **dict.fromkeys(("empty", "mostly missing", "encoding"), "bad"),
-    **dict.fromkeys(("disguised missing", "mixed types", "constant", "nearly constant", "outliers"), "odd"),
-    **dict.fromkeys(("key", "likely key"), "good"),
-}
-_SEVERITY_TONES = {"error": "bad", "warning": "odd", "info": "plain"}
 
 
 def page(title: str, body: Html, *, up: str, lake: str, here: str = "") -> str:
@@ -103,14 +110,17 @@ def _from(sources: Sequence[str]) -> str:
 
 def _tiles(lake: Summary) -> Html:
     info = lake["info"]
-    troubles = info["errors"] + info["warnings"]
-    tiles = [
-        ("Tables", f"{info['tables']:,}", "", None),
-        ("Columns", f"{info['columns']:,}", "", None),
-        ("Rows", f"{info['rows']:,}", "", None),
-        ("Data", size_text(info["bytes"]), "", None),
+    tiles: list[tuple[str, str, str, str | None]] = [
+        (name.capitalize(), value, "", None) for name, value in lake_facts(info)[:4]
+    ]
+    tiles += [
         ("References", f"{len(lake['references']):,}", "between tables", "references.html"),
-        ("Problems", f"{troubles:,}", f"{info['errors']:,} errors, {info['warnings']:,} warnings", "problems.html"),
+        (
+            "Problems",
+            f"{info['errors'] + info['warnings']:,}",
+            f"{info['errors']:,} errors, {info['warnings']:,} warnings",
+            "problems.html",
+        ),
     ]
     return el(
         "div",
@@ -153,11 +163,6 @@ def _counted(title: str, counts: Sequence[tuple[str, int]], most: int = 9) -> Ht
 
 
 def _listing(lines: Sequence[Summary], link: Link, total: int, part: int, parts: int) -> Html:
-    heads = [
-        *(("Table", "text"), ("Format", "text"), ("Rows", "number"), ("Columns", "number"), ("Size", "number")),
-        *(("Missing", "number"), ("Key", "text"), ("Links", "number"), ("Alerts", "marks")),
-    ]
-    head = el("tr", *(el("th", name, scope="col", data_sort=kind) for name, kind in heads))
     formats = sorted({line["format"] for line in lines})
     controls = el(
         "form",
@@ -186,19 +191,11 @@ def _listing(lines: Sequence[Summary], link: Link, total: int, part: int, parts:
             f"{total:,} tables on {parts:,} pages; search and order are those of this page: ",
             el("span", *pages, class_="pages"),
         )
-    body = el("tbody", *(_line(line, link) for line in lines))
     return joined(
         el("h2", "Tables", id="tables"),
         note,
         controls,
-        el(
-            "div",
-            el("table", el("thead", head), body, id="list", class_="list"),
-            class_="scroll",
-            tabindex=0,
-            role="group",
-            aria_label="Tables, scrolls sideways",
-        ),
+        table_of(_TABLE, [row_of(_TABLE, table_fields(line), link) for line in lines], id="list"),
         el("p", "No table matches.", id="none", class_="soft", hidden=True),
     )
 
@@ -206,36 +203,6 @@ def _listing(lines: Sequence[Summary], link: Link, total: int, part: int, parts:
 def list_page(number: int) -> str:
     """File name of a page of the list of tables."""
     return "index.html" if number == 0 else f"index-{number + 1}.html"
-
-
-def _line(line: Summary, link: Link) -> Html:
-    alarming = [alert for alert in line["alerts"] if _TONES.get(alert) != "good"]
-    count = sum(line["alerts"][alert] for alert in alarming)
-    said = ", ".join(f"{line['alerts'][alert]} {alert}" for alert in alarming)
-    troubles = line["problems"].get("error", 0) + line["problems"].get("warning", 0)
-    links = line["refers_to"] + line["referred_by"] + line["joins"]
-    marks = [
-        _chip(f"{count:,} alerts" if count > 1 else "1 alert", "odd", said) if count else None,
-        _chip(f"{troubles:,} problems" if troubles > 1 else "1 problem", "bad", "") if troubles else None,
-    ]
-    return el(
-        "tr",
-        el("th", _linked(line["table"], link), scope="row"),
-        el("td", line["format"]),
-        _number(line["rows"]),
-        _number(line["columns"]),
-        el("td", size_text(line["bytes"]), class_="number", data_value=line["bytes"]),
-        el("td", percent(line["missing"]), class_="number", data_value=f"{line['missing']:.6f}"),
-        el("td", shorten(", ".join(line["key"]), 40), class_="code"),
-        el("td", f"{links:,}" if links else "", class_="number", data_value=links, title=_links_of(line)),
-        el("td", *marks, data_value=count + 1000 * troubles),
-    )
-
-
-def _links_of(line: Summary) -> str:
-    return (
-        f"refers to {line['refers_to']:,}, referred to by {line['referred_by']:,}, joins with {line['joins']:,} tables"
-    )
 
 
 def references_page(lake: Summary, link: Link, *, picture: str | None) -> Html:
@@ -254,7 +221,7 @@ def references_page(lake: Summary, link: Link, *, picture: str | None) -> Html:
         )
         if picture
         else None,
-        _references(every, link, most=_PAGE_BYTES)
+        _grid(_REFERENCE, map(reference_fields, every), link, _PAGE_BYTES)
         if every
         else el("p", "No column refers to the key of another table."),
         _notes(lake["notes"]),
@@ -263,41 +230,16 @@ def references_page(lake: Summary, link: Link, *, picture: str | None) -> Html:
 
 def problems_page(lake: Summary, link: Link) -> Html:
     """What could not be read and what was odd, by kind and by table."""
-    kinds = [
-        el(
-            "tr",
-            el("td", _chip(each["severity"], _SEVERITY_TONES[each["severity"]], "")),
-            el("th", each["code"], scope="row"),
-            _number(each["tables"]),
-        )
-        for each in lake["codes"]
-    ]
-    if not kinds:
+    if not lake["codes"]:
         return joined(el("h1", "Problems"), el("p", "Every table was read, and nothing was odd."))
-    head = ("Severity", "Problem", "Tables")
     return joined(
         el("h1", "Problems"),
         el("p", "One bad table never stops a lake: what could not be read is told here.", class_="soft"),
-        _table(head, kinds),
+        _grid(_KIND, map(kind_fields, lake["codes"]), link),
         el("h2", "By table"),
-        _problems(lake["problems"], link, most=_PAGE_BYTES // 2),
+        _grid(_PROBLEM, map(problem_fields, lake["problems"]), link, _PAGE_BYTES // 2),
         _notes(lake["notes"]),
     )
-
-
-def _problems(problems: Sequence[Summary], link: Link | None, most: int = _PART_BYTES) -> Html:
-    rows = [
-        el(
-            "tr",
-            el("td", _chip(each["severity"], _SEVERITY_TONES[each["severity"]], "")),
-            el("th", _linked(each["table"], link), scope="row") if link else None,
-            el("td", each["code"], class_="code"),
-            el("td", shorten(each["detail"], SENTENCE)),
-            _number(each["count"]),
-        )
-        for each in problems
-    ]
-    return _table(("Severity", *(("Table",) if link else ()), "Problem", "What happened", "Times"), rows, most)
 
 
 # --- a table ----------------------------------------------------------------------------------------------------------
@@ -340,7 +282,7 @@ def alerts_section(table: Summary, anchor: Callable[[int], str]) -> Html:
                 "section",
                 el("h3", each["alert"].capitalize(), el("span", len(each["columns"]), class_="count")),
                 el("ul", *columns, el("li", f"and {more:,} more", class_="soft") if more > 0 else None),
-                class_=f"alert {_TONES.get(each['alert'], 'plain')}",
+                class_=f"alert {TONES.get(each['alert'], 'plain')}",
             )
         )
     return el("div", *cards, class_="alerts")
@@ -352,7 +294,7 @@ _LISTED = 12
 
 def links_section(table: Summary, link: Link) -> Html:
     """The key of a table, what it refers to, what refers to it, and what joins with it."""
-    key = table["key"]
+    key, out, into = table["key"], *(map(reference_fields, table[name]) for name in ("refers_to", "referred_by"))
     parts: list[Html | None] = [el("h2", "Keys and joins", id="joins")]
     if key:
         others = f"; {', '.join(key['others'])} would do as well" if key["others"] else ""
@@ -361,131 +303,42 @@ def links_section(table: Summary, link: Link) -> Html:
             el("p", "Key: ", el("b", ", ".join(key["columns"]), class_="code"), shorten(doubts + others, SENTENCE))
         )
     if table["refers_to"]:
-        parts += [el("h3", "Refers to"), _references(table["refers_to"], link, child=False)]
+        parts += [
+            el("h3", "Refers to"),
+            _grid(_REFERENCE[1:], out, link),
+        ]
     if table["referred_by"]:
-        parts += [el("h3", "Is referred to by"), _references(table["referred_by"], link, parent=False)]
+        parts += [
+            el("h3", "Is referred to by"),
+            _grid(_WITHOUT_PARENT, into, link),
+        ]
     if table["joins"]:
-        parts += [el("h3", "Tables that join with it"), _joins(table["joins"], link)]
+        parts += [el("h3", "Tables that join with it"), _grid(_JOIN, map(join_fields, table["joins"]), link)]
     if len(parts) == 1:
         parts.append(el("p", "No key, no reference and no join was found.", class_="soft"))
     return joined(*parts, _notes(table["notes"]))
 
 
-def _references(
-    references: Sequence[Summary], link: Link, *, child: bool = True, parent: bool = True, most: int = _PART_BYTES
-) -> Html:
-    head = [
-        *(("Table",) if child else ()),
-        *("Columns", "refer to"),
-        *(("Table",) if parent else ()),
-        *("Values found", "Keys used", "Score", "Why"),
-    ]
-    rows = [
-        el(
-            "tr",
-            el("th", _linked(each["child_table"], link), scope="row") if child else None,
-            el("td", shorten(", ".join(each["child_columns"]), NAME), class_="code"),
-            el("td", shorten(", ".join(each["parent_columns"]), NAME), class_="code"),
-            el("th", _linked(each["parent_table"], link), scope="row") if parent else None,
-            el("td", _interval(each["inclusion"], each["low"], each["high"], exact=each["exact"]), class_="number"),
-            el("td", percent(each["coverage"]), class_="number"),
-            el("td", f"{each['score']:.2f}", class_="number"),
-            el("td", shorten(", ".join(each["reasons"]), SENTENCE), class_="soft"),
-        )
-        for each in references
-    ]
-    return _table(head, rows, most)
-
-
-def _joins(joins: Sequence[Summary], link: Link) -> Html:
-    rows = [
-        el(
-            "tr",
-            el("td", shorten(each["query_column"], NAME), class_="code"),
-            el("th", _linked(each["table"], link), scope="row"),
-            el("td", shorten(each["column"], NAME), class_="code"),
-            el(
-                "td",
-                _chip(each["quality"], _QUALITIES.get(each["quality"], "plain"), ""),
-                _chip("may be chance", "plain", ", ".join(each["reasons"])) if each["by_chance"] else None,
-            ),
-            el(
-                "td",
-                share_bar(each["containment"]),
-                _interval(each["containment"], each["low"], each["high"], exact=each["exact"]),
-                class_="number",
-            ),
-            el("td", share_bar(each["reverse"]), percent(each["reverse"]), class_="number"),
-            _number(each["overlap"]),
-            el("td", each["cardinality"]),
-            el("td", shorten(", ".join(each["matches"]), VALUE), class_="soft"),
-        )
-        for each in joins
-    ]
-    head = ("Column", "Table", "Its column", "Fit", "Of its values", "Of theirs", "Common", "Rows", "Such as")
-    return _table(head, rows)
-
-
-_QUALITIES = {"high": "good", "good": "good", "moderate": "odd", "poor": "bad"}
-
-
-def _interval(value: float, low: float, high: float, *, exact: bool) -> str:
-    """A share with what it lies between, unless it was counted."""
-    return percent(value) if exact or low == high else f"≈ {percent(value)} ({percent(low)} to {percent(high)})"
-
-
-def problems_section(table: Summary) -> Html | None:
+def problems_section(table: Summary, link: Link) -> Html | None:
     """What was odd about a table."""
     if not table["problems"]:
         return None
-    return joined(el("h2", "Problems", id="problems"), _problems(table["problems"], None))
+    problems = _grid(_OF_ONE, map(problem_fields, table["problems"]), link)
+    return joined(el("h2", "Problems", id="problems"), problems)
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-def overview_row(column: Summary, address: str) -> Html:
-    """A column on one line: type, missing share, distribution, extremes."""
-    missing = _missing(column)
-    top = column["top"][0] if column["top"] and column["top"][0]["count"] > 1 else None
-    return el(
-        "tr",
-        el("th", el("a", shorten(column["name"], VALUE), href=address), scope="row"),
-        el("td", el("span", column["type"], class_="type")),
-        el("td", column_chart(column, 120), class_="spark"),
-        el(
-            "td",
-            share_bar(missing, "missing") if missing else None,
-            percent(missing),
-            class_="number",
-            data_value=f"{missing:.6f}",
-        ),
-        el("td", _distinct(column), class_="number", data_value=column["distinct"]),
-        el("td", shorten(column["minimum"] or "", 24)),
-        el("td", shorten(column["maximum"] or "", 24)),
-        el("td", f"{shorten(top['value'], 24)} ({percent(top['count'] / column['rows'])})" if top else ""),
-    )
-
-
-def overview(rows: Sequence[Html]) -> Html:
-    """The columns of a page as a table."""
-    kinds = ("text", "text", None, "number", "number", "text", "text", "text")
-    names = ("Column", "Type", "Distribution", "Missing", "Distinct", "Least", "Largest", "Most frequent")
-    head = el("tr", *(el("th", name, scope="col", data_sort=kind) for name, kind in zip(names, kinds, strict=True)))
-    return el(
-        "div",
-        el("table", el("thead", head), el("tbody", *rows), class_="list"),
-        class_="scroll",
-        tabindex=0,
-        role="group",
-        aria_label="Table, scrolls sideways",
-    )
+def overview_row(column: Summary, address: str, link: Link) -> Row:
+    """A column on one line; its name leads to all that is known of it."""
+    return row_of(COLUMN, column_fields(column), link, address)
 
 
 def column_card(column: Summary, place: int) -> Html:
     """Everything about a column that a reader may want to see."""
-    chips = [_chip(alert, _TONES.get(alert, "plain"), "") for alert in column["alerts"]]
-    missing = _missing(column)
+    chips = [_chip(alert, TONES.get(alert, "plain"), "") for alert in column["alerts"]]
+    missing = missing_share(column)
     drawn = column_chart(column, 320, 80)
     if column["histogram"]:
         said = [shorten(column[end] or "", 30) for end in ("minimum", "maximum")]
@@ -512,23 +365,15 @@ def column_card(column: Summary, place: int) -> Html:
     )
 
 
-def _missing(column: Summary) -> float:
-    return 0.0 if column["completeness"] is None else 1.0 - float(column["completeness"])
-
-
 def _filled_words(column: Summary, missing: float) -> str:
     if not column["nulls"]:
         return f"no value is missing in {column['rows']:,} rows"
     return f"{percent(missing)} missing: {column['nulls']:,} of {column['rows']:,} rows"
 
 
-def _distinct(column: Summary) -> str:
-    return ("" if column["distinct_exact"] else "≈ ") + f"{column['distinct']:,}"
-
-
 def _facts(column: Summary) -> Iterator[Html]:
     """Numbers of a column by name, each exact or with its error."""
-    distinct = _distinct(column)
+    distinct = distinct_text(column)
     if not column["distinct_exact"]:
         distinct += f" ({column['distinct_low']:,} to {column['distinct_high']:,})"
     facts: list[tuple[str, object]] = [("Distinct", distinct)]
@@ -594,38 +439,89 @@ def _counts(title: str, entries: Sequence[Summary], column: Summary, error: int)
 # --- pieces -----------------------------------------------------------------------------------------------------------
 
 
-#: Heads of columns of numbers.
-_NUMBERS = frozenset(("Tables", "Times", "Values found", "Keys used", "Score", "Of its values", "Of theirs", "Common"))
+#: What is said of a column, a table on one line, a reference, a join, a problem and a kind of problems.
+COLUMN = ("column", "type", "distribution", "missing", "distinct", "minimum", "maximum", "top")
+_TABLE = ("table", "format", "rows", "columns", "size", "missing", "key", "links", "alerts")
+_REFERENCE = ("table", "columns", "refers to", "key", "values found", "keys used", "score", "why")
+_JOIN = ("column", "table", "its column", "fit", "of its values", "of theirs", "common", "rows", "such as")
+_PROBLEM = ("severity", "table", "problem", "what happened", "times")
+_KIND = ("severity", "problem", "tables")
+_WITHOUT_PARENT = tuple(name for name in _REFERENCE if name != "refers to")
+_OF_ONE = tuple(name for name in _PROBLEM if name != "table")
+#: Classes of cells.
+_CLASSES: dict[Kind, str] = {"number": "number", "code": "code", "why": "soft", "picture": "spark"}
 
 
-def _table(head: Sequence[str], rows: Sequence[Html], most: int = _PART_BYTES) -> Html:
-    """Rows below a head; rows that would make the page too large are counted instead."""
-    names = [el("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in head]
+def _grid(names: Sequence[str], things: Iterable[Fields], link: Link, most: int = _PART_BYTES) -> Html:
+    """Things below each other; those that would make the page too large are counted instead."""
+    rows = [row_of(names, fields, link) for fields in things]
     kept, used = len(rows), 0
-    for place, row in enumerate(rows):
+    for place, (row, _) in enumerate(rows):
         used += len(row.encode("utf-8", "replace"))
         if used > most:
             kept = place
             break
-    body = el("table", el("thead", el("tr", *names)), el("tbody", *rows[:kept]), class_="list")
     more = _notes([f"{len(rows) - kept:,} more rows would make this page too large"]) if kept < len(rows) else None
-    return joined(
-        el("div", body, class_="scroll", tabindex=0, role="group", aria_label="Table, scrolls sideways"), more
+    return joined(table_of(names, rows[:kept]), more)
+
+
+#: A line of a table, and by what its cells are ordered: "text", "number", "marks", or nothing.
+Row = tuple[Html, tuple[str | None, ...]]
+
+
+def row_of(names: Sequence[str], fields: Fields, link: Link, address: str | None = None) -> Row:
+    """A thing on one line."""
+    values = [fields[name] for name in names]
+    return el("tr", *(_cell(value, link, address) for value in values)), tuple(map(_order, values))
+
+
+def _order(value: Value) -> str | None:
+    if value.kind == "picture":
+        return None
+    return "text" if value.order is None else value.kind
+
+
+def _cell(value: Value, link: Link, address: str | None) -> Html:
+    if value.kind in ("name", "table"):
+        leads_to = link(value.text) if value.kind == "table" else address
+        return el("th", el("a" if leads_to else "span", value.shown(), href=leads_to), scope="row")
+    marks = (el("span", mark.word, class_=f"chip {mark.tone}", title=mark.title or None) for mark in value.marks)
+    text = "" if value.kind in ("marks", "picture") else value.shown()
+    order = None if value.order is None else f"{value.order:.15g}"
+    return el(
+        "td",
+        value.drawn,
+        *marks,
+        text,
+        class_=_CLASSES.get(value.kind),
+        data_value=order,
+        title=value.title or None,
     )
 
 
+def table_of(names: Sequence[str], rows: Sequence[Row], **attributes: object) -> Html:
+    """Lines below a head; a script of the page puts them in order."""
+    orders = rows[0][1] if rows else [None] * len(names)
+    head = [
+        el("th", name.capitalize(), scope="col", data_sort=order) for name, order in zip(names, orders, strict=True)
+    ]
+    table = el(
+        "table",
+        el("thead", el("tr", *head)),
+        el("tbody", *(row for row, _ in rows)),
+        class_="list",
+        **attributes,
+    )
+    label = f"{names[0].capitalize()}s, scrolls sideways"
+    return el("div", table, class_="scroll", tabindex=0, role="group", aria_label=label)
+
+
 def _number(value: int) -> Html:
-    return el("td", f"{value:,}", class_="number", data_value=value)
+    return el("td", f"{value:,}", class_="number")
 
 
 def _chip(word: str, tone: str, title: str) -> Html:
     return el("span", word, class_=f"chip {tone}", title=title or None)
-
-
-def _linked(table: str, link: Link) -> Html:
-    address = link(table)
-    name = shorten_inside(table, NAME)
-    return el("a", name, href=address) if address else el("span", name)
 
 
 def _notes(notes: Sequence[str]) -> Html | None:

@@ -24,6 +24,7 @@ import xxhash
 from lakescope._version import __version__
 from lakescope.errors import BadRequest, LakescopeError
 from lakescope.show import pages
+from lakescope.show.fields import NAME, Link
 from lakescope.show.markdown import lake_markdown, table_markdown
 from lakescope.show.markup import Html, el, joined
 from lakescope.show.summary import (
@@ -208,7 +209,7 @@ class _Writer:
         else:
             yield from self._lake_html(lake, references, link)
 
-    def _lake_html(self, lake: Summary, references: References, link: pages.Link) -> Iterator[tuple[str, str]]:
+    def _lake_html(self, lake: Summary, references: References, link: Link) -> Iterator[tuple[str, str]]:
         shutil.copytree(_ASSETS, self._folder / "assets", ignore=shutil.ignore_patterns("__pycache__"))
         (self._folder / "assets").chmod(0o755)
         shared: dict[str, Any] = {"up": "", "lake": lake["lake"]}
@@ -243,10 +244,10 @@ class _Writer:
         else:
             yield from self._table_html(table, name, link)
 
-    def _table_html(self, table: Summary, name: str, link: pages.Link) -> Iterator[tuple[str, str]]:
-        rows = [pages.overview_row(column, f"#c{place + 1}") for place, column in enumerate(table["columns"])]
+    def _table_html(self, table: Summary, name: str, link: Link) -> Iterator[tuple[str, str]]:
+        rows = [pages.overview_row(column, f"#c{place + 1}", link) for place, column in enumerate(table["columns"])]
         cards = [pages.column_card(column, place) for place, column in enumerate(table["columns"])]
-        sizes = [len((row + card).encode("utf-8", "replace")) for row, card in zip(rows, cards, strict=True)]
+        sizes = [len((row + card).encode("utf-8", "replace")) for (row, _), card in zip(rows, cards, strict=True)]
         spans = paged(sizes, _COLUMN_BYTES)
         addresses = [f"{name}.html" if number == 0 else f"{name}-p{number + 1}.html" for number in range(len(spans))]
         of_column = [number for number, (first, last) in enumerate(spans) for _ in range(first, last)]
@@ -262,12 +263,12 @@ class _Writer:
                 pages.alerts_section(table, partial(anchor, here=0)) if number == 0 else None,
                 el("h2", "Columns", id="columns"),
                 nav,
-                pages.overview(rows[first:last]) if rows else el("p", "No column.", class_="soft"),
+                pages.table_of(pages.COLUMN, rows[first:last]) if rows else el("p", "No column.", class_="soft"),
             ]
             if number == 0:
-                parts += [pages.links_section(table, link), pages.problems_section(table)]
+                parts += [pages.links_section(table, link), pages.problems_section(table, link)]
             body = joined(*parts, el("h2", "Column by column"), *cards[first:last], nav)
-            title = shorten(table["table"], pages.NAME)
+            title = shorten(table["table"], NAME)
             yield addresses[number], pages.page(title, body, up="../", lake=self._lake_name)
 
     @property

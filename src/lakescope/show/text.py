@@ -16,34 +16,6 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def profile_text(profile: dict[str, Any]) -> str:
-    """A table's profile, as ``TableProfile.to_dict`` gives it, as aligned text."""
-    head = f"{printable(profile['table'])}: {profile['rows']:,} rows, {len(profile['columns'])} columns"
-    rows = [column_line(column) for column in profile["columns"]]
-    names = ["column", "type", "missing", "distinct", "minimum", "maximum", "distribution", "top", "note"]
-    lines = [head, "", *aligned(names, rows)]
-    for problem in profile["problems"]:
-        lines.append(f"{problem['severity']}: {problem['code']} (x{problem['count']}): {printable(problem['detail'])}")
-    return visible("\n".join(lines))
-
-
-def column_line(column: dict[str, Any]) -> list[str]:
-    """The short form of a column: what fits on one line."""
-    missing = 0.0 if column["completeness"] is None else 1 - column["completeness"]
-    top = column["top"][0] if column["top"] and column["top"][0]["count"] > 1 else None
-    return [
-        shorten(column["name"], 28),
-        column["type"],
-        percent(missing),
-        ("" if column["distinct_exact"] else "~") + f"{column['distinct']:,}",
-        shorten(column["minimum"] or "", 16),
-        shorten(column["maximum"] or "", 16),
-        sparkline([bin_["count"] for bin_ in column["histogram"]] if column["histogram"] else []),
-        f"{shorten(top['value'], 16)} ({percent(top['count'] / column['rows'])})" if top else "",
-        ", ".join(column["alerts"]),
-    ]
-
-
 def percent(share: float) -> str:
     """A share as a short percentage; never 0% or 100% when it is not."""
     if share == 0 or share == 1:

@@ -16,11 +16,11 @@ import numpy as np
 from lakescope.array_types import F64, I32, I64, U64
 from lakescope.sketches import codec
 from lakescope.sketches import correlation_kernels as k
+from lakescope.values.hashing import LAST_HASH
 
 #: Keys of a sketch, if nothing else is said.
 KEYS = 512
 _NAME, _VERSION = "correlation", 1
-_LAST_HASH = np.uint64(2**64 - 1)
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class KeySketch:
     @classmethod
     def counting(cls, hashes: U64, limit: int) -> KeySketch:
         """A sketch of keys alone, to count them."""
-        kept, _, dropped = _smallest(hashes, limit, _LAST_HASH)
+        kept, _, dropped = _smallest(hashes, limit, LAST_HASH)
         return cls(limit, kept, np.zeros(kept.size, np.int64), saturated=dropped)
 
     @property
@@ -96,7 +96,7 @@ class KeySketch:
     @property
     def threshold(self) -> np.uint64:
         """Keys up to this hash are all there."""
-        return self.hashes[-1] if self.saturated and self.size else _LAST_HASH
+        return self.hashes[-1] if self.saturated and self.size else LAST_HASH
 
     @property
     def distinct(self) -> float:
@@ -211,7 +211,7 @@ def _moves(hashes: U64, kept: U64) -> I32:
     return np.where(kept[at] == hashes, at, -1).astype(np.int32)
 
 
-def key_rows(places: Sequence[I32], hashes: Sequence[U64], threshold: np.uint64 = _LAST_HASH) -> tuple[I32, U64]:
+def key_rows(places: Sequence[I32], hashes: Sequence[U64], threshold: np.uint64 = LAST_HASH) -> tuple[I32, U64]:
     """Which key each row has, and the hashes of the keys: of one column, or of two together up to a threshold."""
     if len(places) == 1:
         return places[0], hashes[0]

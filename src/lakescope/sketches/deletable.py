@@ -19,6 +19,7 @@ from lakescope.sketches.ertl import improved_estimate
 from lakescope.sketches.kernels import hll_runs
 from lakescope.sketches.loglog import Registers, register_histogram
 
+#: Relative standard error times the root of the number of registers (Flajolet et al.).
 _SPREAD = 1.04
 _COUNTER_BITS = 32
 

@@ -34,6 +34,7 @@ BY_NAME: dict[str, type[Counter]] = {kind.name: kind for kind in (*TWELVE, *BASE
 
 #: Bytes an exact count takes a value.
 _EXACT_BYTES = 8
+#: The least error that a counter is designed for.
 _LEAST_ERROR = 1e-4
 #: Bytes that are too many for one counter where nothing is said.
 _PLENTY = 100_000_000

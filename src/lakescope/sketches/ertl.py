@@ -11,6 +11,7 @@ import numpy as np
 
 from lakescope.array_types import F64
 
+#: What alpha of HyperLogLog tends to.
 _ALPHA_INFINITY = 0.5 / math.log(2.0)
 
 

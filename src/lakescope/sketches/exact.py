@@ -11,6 +11,7 @@ from lakescope.sketches import codec
 from lakescope.sketches.counter import Counter, Traits
 from lakescope.sketches.kernels import frequent_combine
 
+#: Hashes that wait to be sorted. Not measured: 8 MB.
 _PENDING = 1 << 20
 
 

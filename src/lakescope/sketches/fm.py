@@ -15,6 +15,7 @@ from lakescope.sketches import codec
 from lakescope.sketches.counter import Counter, Traits, check_between
 from lakescope.sketches.kernels import fm_update, mix, pcsa_update, trailing_ones
 
+#: Correction of the mean of the runs (Flajolet and Martin).
 PHI = 0.77351
 #: Relative standard error times the root of the number of bitmaps.
 SPREAD = 0.78

@@ -29,6 +29,7 @@ TEXT_LIMIT = 120
 #: Values in the sample.
 SAMPLE_SIZE = 12
 
+#: Room that a table of values begins with; it grows.
 _FIRST_KEYS = 64
 
 

@@ -15,11 +15,12 @@ from lakescope.sketches import codec
 from lakescope.sketches.gram_kernels import SEVERAL, cut_cells, put_grams
 from lakescope.values.alphabet import bare_table
 from lakescope.values.cells import Cells
+from lakescope.values.hashing import LAST_HASH
 
 #: Q-grams of a sketch, if nothing else is said.
 GRAMS = 1024
+#: Room that a table of hashes begins with; it grows.
 _FIRST_SLOTS = 256
-_LAST_HASH = np.uint64(2**64 - 1)
 
 
 class GramSketch:
@@ -28,7 +29,7 @@ class GramSketch:
     def __init__(self, limit: int = GRAMS) -> None:
         self.limit = limit
         self._used = 0
-        self._threshold = _LAST_HASH
+        self._threshold = LAST_HASH
         self._slots: U64 = np.zeros(_FIRST_SLOTS, np.uint64)
         self._owners: U64 = np.zeros(_FIRST_SLOTS, np.uint64)
 
@@ -58,7 +59,7 @@ class GramSketch:
         if grams.size == self.limit:
             self._threshold = min(self._threshold, grams.max())
         self._slots, self._owners = np.zeros(size, np.uint64), np.zeros(size, np.uint64)
-        _, self._used = put_grams(self._slots, self._owners, 0, grams, owners, 0, _LAST_HASH)
+        _, self._used = put_grams(self._slots, self._owners, 0, grams, owners, 0, LAST_HASH)
 
     def lower(self, limit: int) -> None:
         """Keep at most ``limit`` q-grams; the smallest limit that was ever asked for holds."""

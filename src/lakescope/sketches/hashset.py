@@ -7,6 +7,7 @@ import numpy as np
 from lakescope.array_types import U64
 from lakescope.sketches.kernels import set_add, set_values
 
+#: Room that a table of hashes begins with; it grows.
 _FIRST_SLOTS = 256
 _NO_LIMIT = 1 << 62
 

@@ -24,12 +24,14 @@ from lakescope.sketches.loglog import REGISTER_BITS, Registers, raw_estimate, re
 
 SPARSE_PRECISION = 25
 _SPARSE_BUCKETS = 1 << SPARSE_PRECISION
+#: Relative standard error times the root of the number of registers (Flajolet et al.).
 _SPREAD = 1.04
 #: Linear counting is trusted up to here, by precision from 4 to 18 (Heule et al.).
 _THRESHOLDS = (
     *(10, 20, 40, 80, 220, 400, 900, 1800, 3100),
     *(6500, 11500, 20000, 50000, 120000, 350000),
 )
+#: Points of the table of biases that are averaged (Heule et al.).
 _NEIGHBOURS = 6
 
 Estimator = Literal["improved", "ml", "bias"]

@@ -17,6 +17,7 @@ from lakescope.sketches import codec
 
 #: Values held exactly before the first compaction.
 EXACT = 4096
+#: How much smaller each level below the top is, and the smallest one (Karnin, Lang and Liberty). A part of the state.
 _DECAY = 2 / 3
 _SMALLEST_LEVEL = 8
 

@@ -35,6 +35,7 @@ from lakescope.sources.source_table import PARTITION, SourceTable
 _GLOB = re.compile(r"[*?\[]")
 _REMOTE_GLOB = re.compile(r"[*\[]")
 _PART = re.compile(r"part-(?:[rm]-)?\d+|part\.\d+(?:\.|$)")
+#: Remote files whose heads are read at the same time. Not measured: they wait for the network.
 _THREADS = 16
 
 

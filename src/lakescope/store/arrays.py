@@ -27,6 +27,7 @@ from lakescope.store.manifest import SegmentFile, file_checksum
 
 _MAGIC = b"LKA1"
 _HEAD = struct.Struct("<4sII")
+#: Bytes that an array begins at a multiple of, a line of a cache. A part of the format.
 _ALIGNMENT = 64
 _COPY_BYTES = 1 << 22
 

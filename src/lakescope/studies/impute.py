@@ -9,6 +9,7 @@ Columns that are not numbers get values as frequent as there are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,11 +23,28 @@ Method = Literal["pmm", "ri", "quad"]
 Fill = Callable[[F64, F64, Bools, np.random.Generator], F64]
 
 METHODS: tuple[Method, ...] = ("pmm", "ri", "quad")
-#: Rounds in which every column is filled in anew from the others; rows that a value may be taken from.
-_ROUNDS, _DONORS = 5, 5
-#: Steps of the missingness model, in each of which it is fitted and the shift found anew.
-_STEPS, _NEWTON = 5, 5
-_RIDGE, _FLAT = 1e-6, 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class ImputationTuning:
+    """How many steps the ways to fill in values take."""
+
+    #: Rounds in which every column is filled in anew from the others. Not measured: van Buuren (2012) finds five to ten
+    #: enough.
+    rounds: int = 5
+    #: Rows that a value may be taken from. Not measured: the usual five (van Buuren 2012).
+    donors: int = 5
+    #: Steps of the missingness model, in each of which it is fitted and the shift found anew. Not measured: a guess.
+    steps: int = 5
+    #: Steps of Newton's method that fit it. Not measured: a guess.
+    newton: int = 5
+    #: What is added to the diagonal of a regression so that it can be solved. Not measured: small.
+    ridge: float = 1e-6
+    #: What is added to the diagonal of the missingness model. Not measured: small.
+    flat: float = 1e-3
+
+
+IMPUTING = ImputationTuning()
 
 
 def imputed(table: CodedTable, method: Method, *, seed: int = 1, bins: int = 0) -> CodedTable:
@@ -92,7 +110,7 @@ def _chained(columns: list[F64], fill: Fill, dice: np.random.Generator) -> list[
     filled = [each.copy() for each in columns]
     for each, gone in zip(filled, lacking, strict=True):
         each[gone] = dice.choice(each[~gone], int(gone.sum()))
-    for _ in range(_ROUNDS):
+    for _ in range(IMPUTING.rounds):
         for place, gone in enumerate(lacking):
             if gone.any():
                 others = _design([each for at, each in enumerate(filled) if at != place], gone.size)
@@ -111,7 +129,7 @@ def _design(columns: list[F64], rows: int) -> F64:
 
 def _regression(x: F64, y: F64, dice: np.random.Generator) -> tuple[F64, F64, float]:
     """Coefficients by least squares, coefficients drawn by chance around them, and the spread that goes with those."""
-    inverse = np.linalg.inv(x.T @ x + _RIDGE * np.eye(x.shape[1]))
+    inverse = np.linalg.inv(x.T @ x + IMPUTING.ridge * np.eye(x.shape[1]))
     best = inverse @ x.T @ y
     free = max(1, y.size - x.shape[1])
     spread = float(np.sqrt(max(0.0, float(((y - x @ best) ** 2).sum())) / dice.chisquare(free)))
@@ -122,7 +140,7 @@ def _regression(x: F64, y: F64, dice: np.random.Generator) -> tuple[F64, F64, fl
 def _matched(observed: F64, wanted: F64, values: F64, dice: np.random.Generator) -> F64:
     """For each prediction the value of one of the rows whose own are nearest."""
     order = np.argsort(observed, kind="stable")
-    donors = min(_DONORS, order.size)
+    donors = min(IMPUTING.donors, order.size)
     middle = _nearest(observed[order], wanted)
     begin = np.clip(middle - donors // 2, 0, order.size - donors)
     found: F64 = values[order[begin + dice.integers(0, donors, wanted.size)]]
@@ -139,7 +157,7 @@ def _pmm(y: F64, x: F64, gone: Bools, dice: np.random.Generator) -> F64:
 def _ri(y: F64, x: F64, gone: Bools, dice: np.random.Generator) -> F64:
     """A model of missingness and one of values take turns: each sees what the other made of it."""
     filled = _pmm(y, x, gone, dice)
-    for _ in range(_STEPS):
+    for _ in range(IMPUTING.steps):
         spread = float(filled.std()) or 1.0
         seen = np.column_stack([x, (filled - filled.mean()) / spread])
         chances = _logistic(seen, gone, seen)
@@ -155,10 +173,10 @@ def _ri(y: F64, x: F64, gone: Bools, dice: np.random.Generator) -> F64:
 def _logistic(x: F64, labels: Bools, wanted: F64) -> F64:
     """The chance of rows to have a label, by a logistic model of others (Newton's steps on a ridge)."""
     weights = np.zeros(x.shape[1])
-    for _ in range(_NEWTON):
+    for _ in range(IMPUTING.newton):
         chances = _chance(x @ weights)
-        curvature = (x * (chances * (1 - chances))[:, None]).T @ x + _FLAT * np.eye(x.shape[1])
-        weights += np.linalg.solve(curvature, x.T @ (labels - chances) - _FLAT * weights)
+        curvature = (x * (chances * (1 - chances))[:, None]).T @ x + IMPUTING.flat * np.eye(x.shape[1])
+        weights += np.linalg.solve(curvature, x.T @ (labels - chances) - IMPUTING.flat * weights)
     return _chance(wanted @ weights)
 
 

@@ -15,16 +15,16 @@ import numpy.typing as npt
 
 from lakescope.array_types import F64, I64, U64
 from lakescope.errors import BadRequest, NotFound
+from lakescope.tables.typed import kind_counts
 from lakescope.tables.value_range import ValueRange
 from lakescope.values.canonical import Kind
-from lakescope.values.hashing import hash_text
+from lakescope.values.hashing import LAST_HASH, hash_text
 
 if TYPE_CHECKING:
     from lakescope.engines.correlations.keysketches import KeySketches
 
-#: A sketch of so many keys holds all of a table's, and one up to the largest hash does.
+#: A sketch of so many keys holds all of a table's.
 _ALL_KEYS = 2**31 - 1
-_LAST_HASH = np.uint64(2**64 - 1)
 _NUMERIC = (Kind.INTEGER, Kind.DECIMAL)
 
 
@@ -148,8 +148,7 @@ def read_keyed(
     for batch in batches_of(query):
         columns = {column.name: understand(column, batch.fallback) for column in batch.columns}
         for column, cells in columns.items():
-            counted = np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
-            seen[column] = seen.get(column, np.zeros(len(Kind), np.int64)) + counted
+            seen[column] = seen.get(column, 0) + kind_counts(cells)
         missing = [column for column in (*key, target, *given) if column not in columns]
         if missing:
             raise NotFound.among("column", missing[0], list(columns))
@@ -178,7 +177,7 @@ def read_keyed(
             others[KEY_ITSELF] = sketch.values[target].orders[0].astype(np.float64)
         made = KeyedQuery(
             *(name, order_of_key, target, sketch.hashes, sketch.rows, sketch.values[target].aggregate(aggregate)),
-            *(_LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),
+            *(LAST_HASH, float(sketch.size), order_of_parts, others, kind, made),
         )
     assert made is not None
     return made

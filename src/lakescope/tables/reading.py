@@ -23,6 +23,7 @@ from lakescope.sources.model import Batch, Unit
 from lakescope.sources.names import unique_names
 from lakescope.sources.source_table import SourceTable
 from lakescope.tables.query import QueryColumn
+from lakescope.tables.typed import kind_counts
 from lakescope.values.canonical import Kind
 from lakescope.values.cells import Cells, understand
 
@@ -64,7 +65,7 @@ class _Growing:
     def add(self, cells: Cells) -> None:
         self.rows += cells.rows
         self.nulls += cells.rows - int(cells.counts.sum())
-        self.kinds += np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
+        self.kinds += kind_counts(cells)
         tokens = np.maximum(cells.hashes, np.uint64(1))
         self.tokens.append(tokens)
         self.counts.append(cells.counts.copy())

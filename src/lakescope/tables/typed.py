@@ -14,6 +14,8 @@ from lakescope.values.canonical import Kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakescope.values.cells import Cells
+
 
 def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
     """A table with plain types, and the hash of each row's key, for each order of its columns; 0 where none is."""
@@ -36,8 +38,7 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
             ]
             column = texts.setdefault(name, [None] * rows)
             column += [written[place] if place >= 0 else None for place in each.places.tolist()]
-            counted = np.bincount(each.kinds, each.counts, len(Kind)).astype(np.int64)
-            kinds[name] = kinds.get(name, np.zeros(len(Kind), np.int64)) + counted
+            kinds[name] = kinds.get(name, 0) + kind_counts(each)
         rows += batch.rows
         for column in texts.values():
             column += [None] * (rows - len(column))
@@ -51,6 +52,11 @@ def read_table(query: Any, key: Sequence[str]) -> tuple[pa.Table, list[U64]]:
                 into.append(np.array(mixed, np.uint64))
     columns = {name: typed(column, kinds[name]) for name, column in texts.items()}
     return pa.table(columns), [np.concatenate([np.empty(0, np.uint64), *each]) for each in hashes]
+
+
+def kind_counts(cells: Cells) -> npt.NDArray[np.int64]:
+    """How many rows of a column hold values of each kind."""
+    return np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
 
 
 def row_hashes(cells: Any) -> U64:

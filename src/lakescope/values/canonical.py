@@ -83,6 +83,7 @@ _DAY_MONTH = re.compile(r"([0-9]{1,2})([ -])" + _MONTH + r"\2([0-9]{4}|[0-9]{2})
 _MONTH_DAY = re.compile(_MONTH + r"\.? ([0-9]{1,2}),? ([0-9]{4})", re.IGNORECASE | re.ASCII)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _EPOCH = date(1970, 1, 1)
+#: Characters of the longest text that may be a date or a time.
 _LONGEST_MOMENT = 48
 
 

@@ -6,10 +6,13 @@ over whole columns is ``values.kernels.xxh64``.
 
 from __future__ import annotations
 
+import numpy as np
 import xxhash
 
 #: Seed of the one hash, Spark's default.
 HASH_SEED = 42
+#: The largest hash: a sketch of the smallest hashes with this threshold holds all of them.
+LAST_HASH = np.uint64(2**64 - 1)
 
 
 def hash_text(canonical_text: str) -> int:

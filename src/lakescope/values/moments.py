@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+#: Microseconds of a day.
 _DAY = 86_400_000_000
 
 

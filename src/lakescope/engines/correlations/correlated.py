@@ -33,6 +33,7 @@ from lakescope.sketches.quadrants import ABOVE, OVER, PRESENT, UNDER, balanced_c
 from lakescope.store.index import Index
 from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, query_of_pair
 from lakescope.threads import in_parts
+from lakescope.values.hashing import LAST_HASH
 
 Counts = npt.NDArray[np.signedinteger[Any]]
 
@@ -72,8 +73,6 @@ class CorrelationTuning:
 CORRELATIONS = CorrelationTuning()
 
 
-#: The largest hash: a sketch with this threshold holds all keys.
-_LAST_HASH = np.uint64(2**64 - 1)
 _SHOWN = (
     "table",
     "key",
@@ -342,7 +341,7 @@ class CorrelationSearch:
         """Join the sketches of some pairs with the query."""
         owners = self.sketches.owners[pairs]
         bounds = np.minimum(query.threshold, self.sketches.thresholds[owners])
-        share = np.where(bounds < _LAST_HASH, bounds / 2.0**64, 1.0)
+        share = np.where(bounds < LAST_HASH, bounds / 2.0**64, 1.0)
         join = self._join_compiled if kernels_are_loaded() else self._join_plainly
         samples, places, common, rows = join(query, pairs, bounds, aggregate)
         counted = np.searchsorted(query.hashes, bounds, "right")

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from lakescope.engines.correlations.keysketches import KeySketches
 from lakescope.engines.joins.answers import Described
 from lakescope.engines.joins.joined import described, key_score, target_score
@@ -15,7 +13,7 @@ from lakescope.errors import LakescopeError
 from lakescope.tables.keyed import check_columns
 from lakescope.tables.query import QueryColumn
 from lakescope.tables.reading import batches_of
-from lakescope.values.canonical import Kind
+from lakescope.tables.typed import kind_counts
 from lakescope.values.cells import understand
 
 #: The numbers that a search by a key would take as its target; None if it would not take the key.
@@ -62,8 +60,7 @@ def taken_of_file(query: Any) -> Taken:
     for batch in batches_of(query):
         for column in batch.columns:
             cells = understand(column, batch.fallback)
-            counted = np.bincount(cells.kinds, cells.counts, len(Kind)).astype(np.int64)
-            seen[column.name] = seen.get(column.name, np.zeros(len(Kind), np.int64)) + counted
+            seen[column.name] = seen.get(column.name, 0) + kind_counts(cells)
 
     def takes(key: Sequence[str], target: str) -> bool:
         try:

@@ -22,9 +22,7 @@ from lakescope.sketches.aggregates import AGGREGATES
 from lakescope.sketches.quadrants import ROWS
 from lakescope.store.index import Index, LiveRecords
 from lakescope.store.inverted import ranges
-
-#: The largest hash: a sketch with this threshold holds all keys.
-_LAST_HASH = np.uint64(2**64 - 1)
+from lakescope.values.hashing import LAST_HASH
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +239,7 @@ class KeySketches:
     @once
     def thresholds(self) -> U64:
         """Keys up to this hash are all in the sketch."""
-        last = np.full(self.count, _LAST_HASH)
+        last = np.full(self.count, LAST_HASH)
         for number in np.flatnonzero(self.saturated & (self.sizes > 0)).tolist():
             last[number] = self.hashes_of(number)[-1]
         return last

@@ -15,6 +15,7 @@ from lakescope.engines.dependencies.table import CodedTable, check_nulls, read
 from lakescope.errors import BadRequest, NotFound
 from lakescope.results import Results
 
+#: Rows of a group that are told. A matter of room, not measured.
 _ROWS = 10
 _MISSING = "(missing)"
 

@@ -51,7 +51,7 @@ def augmented(
     explained = 0.0
     for each, place in zip(found, places, strict=True):
         theirs = read_keyed(place, each.key_columns, each.column, aggregate)
-        values = max((_looked_up(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
+        values = max((_numbers_by_key(theirs, hashes) for hashes in orders), key=lambda some: np.isfinite(some).sum())
         name = free_name(f"{Path(each.table).name.split('.')[0]}.{each.column}", table.column_names)
         table = table.append_column(name, pa.array([None if np.isnan(x) else x for x in values.tolist()], pa.float64()))
         features.append(values)
@@ -67,7 +67,7 @@ def augmented(
     return table, added
 
 
-def _looked_up(theirs: KeyedQuery, hashes: U64) -> F64:
+def _numbers_by_key(theirs: KeyedQuery, hashes: U64) -> F64:
     """The number of each row's key; NaN where there is none."""
     if not theirs.size:
         return np.full(hashes.size, np.nan)

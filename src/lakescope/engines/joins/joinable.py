@@ -107,7 +107,7 @@ class _JoinableSets:
         )
 
     def candidates(self, query: QueryColumn) -> list[_JoinCandidate]:
-        """Each of them, for a query."""
+        """Every set as a candidate for a query."""
         columns = (getattr(self, each.name).tolist() for each in fields(self))
         return [_JoinCandidate(query, *values) for values in zip(*columns, strict=True)]
 

@@ -16,14 +16,14 @@ from lakescope.store.index import Index
 
 
 @dataclass(frozen=True, slots=True)
-class BatchTuning:
+class InclusionBatchTuning:
     """How an answer is handed to Spark."""
 
     #: Records of a batch of the answer. Not measured: a bound of memory.
     records: int = 10_000
 
 
-BATCHES = BatchTuning()
+BATCHES = InclusionBatchTuning()
 
 
 @functools.lru_cache(maxsize=2)

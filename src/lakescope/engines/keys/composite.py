@@ -21,7 +21,7 @@ from lakescope.tables.key_names import similarity
 
 
 @dataclass(frozen=True, slots=True)
-class PairTuning:
+class KeyPairTuning:
     """Which pairs of columns are tried as a key, and how many are read for it."""
 
     #: First columns of a table of which pairs may be its key. Not measured: a bound of time.
@@ -36,7 +36,7 @@ class PairTuning:
     sure: float = 0.95
 
 
-PAIRS = PairTuning()
+PAIRS = KeyPairTuning()
 
 
 def may_be_part(facts: ColumnFacts) -> bool:

@@ -101,7 +101,7 @@ class IncludedPairs:
     looked_at: int
 
     def take(self, rows: I64 | Bools) -> IncludedPairs:
-        """Some of them."""
+        """Some of these pairs."""
         return IncludedPairs(
             children=self.children[rows],
             parents=self.parents[rows],

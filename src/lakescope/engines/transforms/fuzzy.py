@@ -63,6 +63,7 @@ class FuzzyTuning:
 
 FUZZY = FuzzyTuning()
 
+#: A distance beyond all there are: those lie between 0 and 1.
 _FOREVER = 9.0
 _NUMBER = re.compile(r"[0-9]+")
 _TO_SPACES = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))

@@ -423,6 +423,16 @@ class HeaderDoubtPrinting(Watched):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LearningPrinting(Watched):
+    """Says from how many tables it was learnt."""
+
+    formatted = False
+
+    def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
+        say(f"learnt from {found} tables")
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationPrinting(Watched):
     """Prints how well headers are rediscovered, and how wrong ones relate to the true ones."""
 
@@ -528,6 +538,7 @@ PRINTINGS: dict[str, type[Printing]] = {
     "headers suggest": HeaderPrinting,
     "headers write": WritingPrinting,
     "headers check": HeaderDoubtPrinting,
+    "headers learn": LearningPrinting,
     "headers evaluate": EvaluationPrinting,
     "headers detect": OpinionPrinting,
 }

@@ -25,6 +25,7 @@ from lakescope.values.text import TextColumn
 HEAD_BYTES = 64 * 1024
 
 _DELIMITERS = (ord(","), ord(";"), ord("\t"), ord("|"))
+#: Records of the head that are looked at. Not measured: a bound on time.
 _RECORDS = 200
 #: Bytes before a record that tell whether a blank line is there.
 _BLANKS = 8

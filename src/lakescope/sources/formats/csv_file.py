@@ -39,6 +39,7 @@ CHUNK = 4 * 1024 * 1024
 LONGEST_RECORD = LONGEST
 #: Longest header: that of as many columns as a table may have, with long names.
 LONGEST_HEADER = 16 * 1024 * 1024
+#: Bytes and records by which a piece of a file is told where a record starts, and bytes before it. Not measured.
 _SYNC_WINDOW = 256 * 1024
 _SYNC_RECORDS = 64
 _LOOK_BACK = 256

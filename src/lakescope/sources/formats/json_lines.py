@@ -32,6 +32,7 @@ from lakescope.values.typed import from_texts
 if TYPE_CHECKING:
     from lakescope.sources.source_table import SourceTable
 
+#: Bytes that are read at a time, and those that tell what a file is. Not measured: bounds on memory.
 _CHUNK = 4 * 1024 * 1024
 _HEAD = 64 * 1024
 #: Rows of a batch: few enough that they stay in the processor's cache while they are Python objects.

@@ -23,8 +23,21 @@ BOMS = {
 #: In order of preference: an earlier one wins a draw.
 _CANDIDATES = ("cp1252", "mac_roman", "cp1250", "cp1251", "koi8_r", "cp1253", "shift_jis", "gb18030", "big5", "euc_kr")
 _MULTIBYTE = ("shift_jis", "gb18030", "big5", "euc_kr")
-_MULTIBYTE_LEAST = 16
-_EVIDENCE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingTuning:
+    """How much is looked at to tell an encoding."""
+
+    #: Characters beyond ASCII that an encoding of several bytes must have to be believed: any few stray bytes make some
+    #: ideograph. Not measured: a guess.
+    multibyte_least: int = 16
+    #: Bytes of lines that are not UTF-8 that are looked at. Not measured: a bound on time.
+    evidence: int = 4096
+
+
+ENCODING = EncodingTuning()
+
 _PUNCTUATION = (
     "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u2022\u00a0\u00b0\u00a3\u20ac\u00ae\u00a9\u2122\u00bd\u00a7\u00b2"
 )
@@ -67,7 +80,7 @@ def detect_wide(head: bytes) -> tuple[int, str | None]:
 
 
 def _guess(head: bytes) -> str:
-    evidence = b"\n".join(line for line in head.splitlines() if not is_utf8(line))[:_EVIDENCE]
+    evidence = b"\n".join(line for line in head.splitlines() if not is_utf8(line))[: ENCODING.evidence]
     return max(_CANDIDATES, key=lambda name: (_fitness(evidence, name), -_CANDIDATES.index(name)))
 
 
@@ -84,7 +97,7 @@ def _fitness(evidence: bytes, encoding: str) -> float:
     """Mean judgement of the non-ASCII characters an encoding yields."""
     text = " " + evidence.decode(encoding, "replace") + " "
     judged = [_judge(text[i - 1], char, text[i + 1]) for i, char in enumerate(text) if ord(char) > 127]
-    if encoding in _MULTIBYTE and len(judged) < _MULTIBYTE_LEAST:
+    if encoding in _MULTIBYTE and len(judged) < ENCODING.multibyte_least:
         # Any few stray bytes make some ideograph.
         return -1.0
     return sum(judged) / len(judged) if judged else -1.0
