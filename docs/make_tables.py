@@ -39,12 +39,17 @@ def meaning(option: Option) -> str:
         said += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
     if option.range is not None and str(option.range):
         said += f" {str(option.range).capitalize()}."
-    default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+    default = plainly(option.default) if option.default not in (UNSET, None, "", ()) else None
     if option.meaning is Meaning.SECONDS and default is not None:
-        default = f"{default:g}s" if "30s" in said else f"{default:g}"
-    if default not in (UNSET, None, "") and option.type is not bool:
+        default = f"{option.default:g}s" if "30s" in said else f"{option.default:g}"
+    if default is not None and option.type is not bool:
         said += f" Default: `{default}`."
     return said
+
+
+def plainly(default: Any) -> str:
+    """A default as one writes it."""
+    return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
 def command_table(name: str) -> str:
@@ -68,7 +73,7 @@ def method_table(name: str, face: Face = "python") -> str:
         for option in options_of(declared(name), face).values()
         if option.offered
     ]
-    return written(["option", "is", "meaning"], rows)
+    return written(["option", "is", "meaning"], rows) if rows else "It has no options.\n"
 
 
 def kind_of(option: Option, face: Face) -> str:
@@ -113,8 +118,8 @@ def _difference(option: Option) -> tuple[str, str] | None:
     if option.absent:
         return "not offered", option.why
     if option.fixed is not UNSET:
-        return f"always `{_plain(option.fixed)}`", option.why
-    parts = [f"{option.range}" if option.range is not None else "", f"default `{_plain(option.default)}`"]
+        return f"always `{plainly(option.fixed)}`", option.why
+    parts = [f"{option.range}" if option.range is not None else "", f"default `{plainly(option.default)}`"]
     return ", ".join(part for part in parts if part), option.why
 
 

@@ -74,7 +74,7 @@ WORK = [
 
 
 @pytest.mark.parametrize("headers", [PICTURE, SCRIPT, FRAME], ids=["picture", "script", "frame"])
-@pytest.mark.parametrize("path", [*WORK, "/", "/find?q=x", f"{API}/find?q=x", "/table?name=shop/orders.csv"])
+@pytest.mark.parametrize("path", [*WORK, "/", "/find?q=x", f"{API}/find?text=x", "/table?name=shop/orders.csv"])
 def test_another_site_is_answered_nothing(path: str, headers: dict[str, str], client: TestClient) -> None:
     before = work_of(client)
     response = client.get(path, headers=headers)
@@ -254,7 +254,7 @@ def test_no_error_says_where_things_lie(tmp_path: Path, spark: SparkSession) -> 
         answers = [
             client.get(path, params={"wait": 60, **asked})
             for path, asked in (
-                (f"{API}/table/head", {"name": "a.csv"}),
+                (f"{API}/head", {"query": "table:a.csv"}),
                 (f"{API}/dependencies", {"query": "table:a.csv"}),
                 (f"{API}/describe", {"query": query}),
                 (f"{API}/joinable", {"query": "table:a.csv", "on": "id"}),
@@ -367,10 +367,12 @@ def test_a_name_is_not_taken_for_a_path(client: TestClient, tmp_path: Path, name
     """A page of joins was asked about any path, and read it here."""
     (tmp_path / "mine.csv").write_text("secret_name,b\n1,2\n2,3\n")
     name = name.format(file=tmp_path / "mine.csv", folder=tmp_path)
-    for path in ("/table/joins", f"{API}/table/head", f"{API}/table"):
+    for path in ("/table/joins", "/table/head"):
         found = client.get(path, params={"name": name})
         assert found.status_code == 404
         assert "secret_name" not in found.text
+    assert client.get(f"{API}/profile", params={"table": name}).status_code == 404
+    assert client.get(f"{API}/head", params={"query": f"table:{name}"}).status_code == 404
     for path in ("joinable", "correlated", "paths", "dependencies"):
         found = client.get(f"{API}/{path}", params={"query": f"table:{name}"})
         assert found.status_code == 404

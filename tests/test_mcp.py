@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TOOLS = {
     *("list_tables", "profile", "joinable", "join_paths", "correlated", "foreign_keys", "primary_keys", "inclusions"),
-    *("history", "drift"),
+    *("history", "drift", "info", "columns", "problems", "find", "head", "describe", "shared_columns"),
     *("suggest_headers", "check_headers", "detect_header", "dependencies", "autojoin", "lake_autojoin", "fuzzyjoin"),
     *("stored_counts", "counter_advice"),
 }

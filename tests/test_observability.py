@@ -204,10 +204,10 @@ def test_profile_says_where_the_time_went(ran: Any, demo_index: Lake, tmp_path: 
 
 
 def test_timings_of_an_index(ran: Any, demo_index: Lake) -> None:
-    code, out, _ = ran("info", demo_index.path, "--timings", "--format", "json")
+    code, out, _ = ran("timings", demo_index.path, "--format", "json")
     assert code == 0
     assert [stage["stage"] for stage in json.loads(out)][:3] == ["plan", "start Spark", "scan"]
-    assert "scan" in ran("info", demo_index.path, "--timings")[1]
+    assert "scan" in ran("timings", demo_index.path)[1]
 
 
 def test_errors_on_the_command_line_hold_no_secrets(ran: Any, tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ from lakescope.errors import LakescopeError
 from lakescope.faces.cli.serving import _listen
 from lakescope.faces.serving import uploads
 from lakescope.faces.serving.app import create_app
-from lakescope.faces.serving.catalog import Catalog, Names
 from lakescope.faces.serving.downloads import csv_pieces, guarded, plain_name
 from lakescope.faces.serving.jobs import Jobs
 from lakescope.faces.serving.plain import plain
@@ -54,6 +53,7 @@ from lakescope.lake import CHANCE, Lake
 from lakescope.show.charts import scatter_chart
 from lakescope.show.lake_map import lake_map, short_names
 from lakescope.show.text import printable, shorten_inside
+from lakescope.store.catalog import Names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,7 +145,7 @@ def test_columns_and_problems(client: TestClient, demo_index: Lake) -> None:
     assert [each["column"] for each in found] == demo_index.columns(like="date")["column"].to_pylist()
     errors = data(client, "/problems", severity="error", limit=1000)
     assert len(errors) == demo_index.info()["errors"]
-    refused(client, 400, "bad-request", f"{API}/problems", severity="fatal")
+    refused(client, 422, "invalid", f"{API}/problems", severity="fatal")
 
 
 def test_facets_count_tables(client: TestClient) -> None:
@@ -155,17 +155,21 @@ def test_facets_count_tables(client: TestClient) -> None:
             assert listed == each["count"], (facet, each)
 
 
+def finds(client: TestClient, text: str, kind: str) -> list[dict[str, Any]]:
+    return [each for each in data(client, "/find", text=text)["records"] if each["kind"] == kind]
+
+
 def test_find_by_name_and_by_value(client: TestClient) -> None:
-    found = data(client, "/find", q="Berlin")
-    assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found["values"][0].items()
-    assert any(each["column"] == "customer_id" for each in data(client, "/find", q="Customer_I")["columns"])
-    refused(client, 400, "bad-request", f"{API}/find", q="  ")
+    found = finds(client, "Berlin", "value")
+    assert {"table": "world/capital_cities.csv", "column": "city"}.items() <= found[0].items()
+    assert any(each["column"] == "customer_id" for each in finds(client, "Customer_I", "column"))
+    refused(client, 400, "bad-request", f"{API}/find", text="  ")
 
 
 def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestClient) -> None:
-    exact = {(each["table"], each["column"]) for each in data(client, "/find", q="Berlin")["values"]}
-    found = data(client, "/find", q="berlin")["values"]
-    assert {(each["table"], each["column"]) for each in found if each["value"] == "Berlin"} >= exact > set()
+    exact = {(each["table"], each["column"]) for each in finds(client, "Berlin", "value")}
+    found = finds(client, "berlin", "value")
+    assert {(each["table"], each["column"]) for each in found if each["matched"] == "Berlin"} >= exact > set()
     text = client.get("/find", params={"q": "berlin"}).text
     assert "No column holds it as you wrote it" in text
     assert ">written Berlin<" in text
@@ -173,9 +177,9 @@ def test_values_are_found_in_other_cases_and_the_page_says_which(client: TestCli
 
 
 def test_a_profile_is_the_facades(client: TestClient, demo_index: Lake) -> None:
-    found = data(client, "/table", name="shop/orders.csv")
+    found = data(client, "/profile", table="shop/orders.csv")
     assert found["columns"] == demo_index.profile("shop/orders.csv").to_dict()["columns"]
-    error = refused(client, 404, "not-found", f"{API}/table", name="shop/order.csv")
+    error = refused(client, 404, "not-found", f"{API}/profile", table="shop/order.csv")
     assert "shop/orders.csv" in error["hint"]
 
 
@@ -202,7 +206,7 @@ def test_tables_like_one(client: TestClient) -> None:
 
 
 def test_first_rows_are_as_written(client: TestClient, demo_lake: Path) -> None:
-    found = data(client, "/table/head", name="shop/orders.csv", wait=60)
+    found = data(client, "/head", query="table:shop/orders.csv", wait=60)
     lines = (demo_lake / "shop/orders.csv").read_text("utf-8").splitlines()
     assert found["columns"] == lines[0].split(",")
     assert found["records"][0][:3] == lines[1].split(",")[:3]
@@ -391,7 +395,7 @@ def test_a_table_of_several_versions_shows_them(versions: TestClient) -> None:
         (400, "bad-request", f"{API}/joinable?query=/etc/passwd"),
         (404, "not-found", f"{API}/joinable?query=table:/etc/passwd"),
         (404, "not-found", f"{API}/joinable?query=upload:../../../etc/passwd"),
-        (404, "not-found", f"{API}/table/head?name=../../../../etc/passwd"),
+        (404, "not-found", f"{API}/head?query=table:../../../../etc/passwd"),
         (404, "not-found", "/static/../app.py".replace("..", "%2e%2e")),
     ],
 )
@@ -454,8 +458,8 @@ def test_time_is_up_and_the_worker_answers_again(demo_index: Lake, demo_lake: Pa
     worker = Worker(demo_index.path, MEMORY)
     try:
         with pytest.raises(LakescopeError, match=r"within 0\.05 seconds"):
-            worker.ask("graph", {"minimum": 0.5}, 0.05, lambda *_: None)
-        answer = worker.ask("head", {"query": str(demo_lake / RIDES)}, 60, lambda *_: None)
+            worker.ask("map", {"asked": {"minimum": 0.5}}, 0.05, lambda *_: None)
+        answer = worker.ask("head", {"asked": {"query": str(demo_lake / RIDES)}}, 60, lambda *_: None)
         assert answer["columns"][0] == "date"
     finally:
         worker.close()
@@ -476,11 +480,11 @@ def test_a_question_that_wants_all_memory_is_refused(demo_index: Lake, tmp_path:
     worker = Worker(demo_index.path, 500_000_000)
     try:
         with pytest.raises(LakescopeError) as refusal:
-            worker.ask("describe", {"query": str(path)}, 60, lambda *_: None)
+            worker.ask("describe", {"asked": {"query": str(path)}}, 60, lambda *_: None)
         assert getattr(refusal.value, "code", "") in ("too-large", "crashed", "failure")
         small = tmp_path / "few.csv"
         small.write_text("a\nx\n")
-        assert worker.ask("head", {"query": str(small)}, 60, lambda *_: None)["records"] == [["x"]]
+        assert worker.ask("head", {"asked": {"query": str(small)}}, 60, lambda *_: None)["records"] == [["x"]]
     finally:
         worker.close()
 
@@ -492,7 +496,7 @@ def test_search_with_a_file_join_download_and_search_again(
     client: TestClient, demo_lake: Path, demo_index: Lake
 ) -> None:
     query = sent(client, "C:\\my files\\rides.csv", (demo_lake / RIDES).read_bytes())
-    described = data(client, "/describe", query=query, wait=60)["described"]
+    described = data(client, "/describe", query=query, wait=60)["records"]
     assert {each["name"]: each["role"] for each in described} == {"date": "key", "rides": "target", "member_rides": ""}
     found = data(client, "/correlated", query=query, key="date", target="rides", wait=60)["records"]
     own = next(each for each in found if each["table"] != RIDES)
@@ -514,7 +518,7 @@ def test_search_with_a_file_join_download_and_search_again(
     as_csv = pc.read_csv(io.BytesIO(client.get(f"{API}/uploads/{made['upload']}/download").content))
     assert as_csv.column_names == kept.column_names
     assert as_csv.num_rows == kept.num_rows
-    again = data(client, "/describe", query=f"upload:{made['upload']}", wait=60)["described"]
+    again = data(client, "/describe", query=f"upload:{made['upload']}", wait=60)["records"]
     assert "mean_temp_c" in [each["name"] for each in again]
     finds = [{name: own[name] for name in ("table", "key", "column")}]
     asked = {"query": query, "key": ["date"], "target": "rides", "finds": finds}
@@ -863,7 +867,7 @@ def test_files_that_are_not_taken(name: str, content: bytes, status: int, code: 
 
 def test_text_in_sixteen_bits_is_text(client: TestClient) -> None:
     query = sent(client, "wide.csv", "a,b\n1,2\n".encode("utf-16"))
-    assert [each["name"] for each in data(client, "/describe", query=query)["described"]] == ["a", "b"]
+    assert [each["name"] for each in data(client, "/describe", query=query)["records"]] == ["a", "b"]
 
 
 def test_a_body_without_a_length_is_bounded_too(client: TestClient) -> None:
@@ -1098,7 +1102,7 @@ def clean(response: Any, status: int = 200) -> str:
 def test_hostile_names_have_their_pages(name: str, hostile: TestClient) -> None:
     known = hostile.get(f"{API}/tables", params={"limit": 100}).json()["data"]
     stored = next(each["table"] for each in known if each["table"] == name or each["table"].split() == name.split())
-    assert data(hostile, "/table", name=stored)["table"] == stored
+    assert data(hostile, "/profile", table=stored)["table"] == stored
     clean(hostile.get("/table", params={"name": stored}))
     clean(hostile.get(f"/table?name={quote(stored, safe='')}"))
     for part in ("joins", "like", "details", "history"):
@@ -1210,7 +1214,7 @@ def test_what_is_guessed_is_taken(demo_index: Lake) -> None:
 
 def test_numbers_to_explain_are_those_that_can_be(client: TestClient) -> None:
     query = sent(client, "mixed.csv", b"city,val,n\nBerlin,1,4\nParis,2,2\nRome,3,5\nLondon,=SUM(A1),9\n")
-    assert data(client, "/describe", query=query)["numbers"] == ["n"]
+    assert data(client, "/describe", query=query)["info"]["numbers"] == ["n"]
     page = client.get("/search", params={"query": query}).text
     offered = re.search(r'<select id="target".*?</select>', page, re.DOTALL)
     assert offered is not None
@@ -1338,7 +1342,7 @@ def test_a_reference_of_running_numbers_is_told_as_such(client: TestClient) -> N
 
 
 def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
+    catalog = demo_index._catalog
     assert catalog.joins_numbers("shop/stock.tsv.wh = weather/daily_weather.parquet.rain_mm")
     assert not catalog.joins_numbers("shop/stock.tsv.wh = world/countries.csv.name")
     data(client, "/foreign_keys", wait=90)
@@ -1403,7 +1407,7 @@ def test_a_lake_answers_in_several_threads(demo_index: Lake) -> None:
 
 
 def test_likeness_counts_rare_names(demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
+    catalog = demo_index._catalog
     found = catalog.like("shop/order_lines.parquet")
     assert found == sorted(found, key=lambda each: -each["likeness"])
 
@@ -1580,7 +1584,7 @@ def test_no_request_makes_the_server_fail(demo_index: Lake) -> None:
 @pytest.mark.slow
 def test_no_question_makes_the_server_fail(demo_index: Lake) -> None:
     answered = asked_at_random(demo_index, examples=100, seconds=300)
-    asked = ("table", "table/head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
+    asked = ("profile", "head", "table/like", "table/keys", "find", "describe", "joinable", "correlated", "map")
     assert {f"GET {API}/{each}" for each in asked} <= answered
     assert {f"POST {API}/{each}" for each in ("joins", "autojoins")} <= answered
 
@@ -1650,8 +1654,8 @@ def test_names_break_where_people_would_break_them(name: str, shown: str) -> Non
 
 
 def test_facets_count_what_fits_the_others(client: TestClient, demo_index: Lake) -> None:
-    catalog = Catalog(demo_index)
-    assert catalog.facets()["facets"] == catalog.overview["facets"]
+    catalog = demo_index._catalog
+    assert catalog.facets()["facets"] == catalog.counts["facets"]
     wanted: dict[str, Any] = {"folder": "shop", "type": "date"}
     found = catalog.facets(**wanted)
     for facet, counts in found["facets"].items():

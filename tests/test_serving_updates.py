@@ -143,7 +143,7 @@ def test_workers_open_it_anew(service: Service, tmp_path: Path) -> None:
     assert first is not None
     assert service.look()
     assert first.poll() is not None, "one that nobody asks would keep files that are removed"
-    answer = worker.ask("head", {"query": "new.csv"}, 60.0, lambda *_: None)
+    answer = worker.ask("head", {"asked": {"query": "new.csv"}}, 60.0, lambda *_: None)
     assert answer["disguised"] == []
     assert worker._process is not first
     service.close()

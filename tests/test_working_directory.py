@@ -194,7 +194,7 @@ def test_search_processes_find_nothing_in_the_working_directory(in_the_lake: tup
 
 def test_a_worker_of_the_server_finds_nothing_in_the_working_directory(in_the_lake: tuple[PlantedPlace, str]) -> None:
     worker = Worker(in_the_lake[1], 4 << 30)
-    answer = worker.ask("head", {"query": "people.csv"}, 60, lambda *_: None)
+    answer = worker.ask("head", {"asked": {"query": "people.csv"}}, 60, lambda *_: None)
     worker.close()
     assert answer["columns"]
 

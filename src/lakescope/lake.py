@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
@@ -33,7 +32,7 @@ from lakescope.engines.headers.answers import (
     Segmentation,
 )
 from lakescope.engines.history.answers import Drift, Version
-from lakescope.engines.joins.answers import Added, Engine, Joinable, JoinPath, JoinRank
+from lakescope.engines.joins.answers import Added, Described, Engine, Joinable, JoinPath, JoinRank, SharedColumns
 from lakescope.engines.joins.augment import augmented
 from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
@@ -43,12 +42,23 @@ from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, I
 from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
-from lakescope.profile.view import column_view
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import LakeAutojoinRequest
 from lakescope.questions.batches import on_spark
+from lakescope.questions.catalog import (
+    ColumnsRequest,
+    InfoRequest,
+    ProblemOrder,
+    ProblemsRequest,
+    ProfileRequest,
+    Severity,
+    TableOrder,
+    TablesRequest,
+    TimingsRequest,
+)
 from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
 from lakescope.questions.dependencies import LakeDependenciesRequest
+from lakescope.questions.find import FindRequest, Occurrence
 from lakescope.questions.headers import (
     CheckHeadersRequest,
     EvaluateHeadersRequest,
@@ -61,14 +71,17 @@ from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
+from lakescope.questions.map import MapRequest
 from lakescope.questions.paths import JoinPathsRequest
+from lakescope.questions.rows import DescribeRequest, HeadRequest, SharedColumnsRequest
 from lakescope.results import Results
+from lakescope.results import TableProfile as TableProfile
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
+from lakescope.store.catalog import Catalog
 from lakescope.store.index import Index
-from lakescope.store.records import records_of
-from lakescope.store.segment import COLUMN_SCHEMA, chosen, rows_of
+from lakescope.store.segment import rows_of
 from lakescope.tables.keyed import KEY_ITSELF, KeyedQuery, numbers_of_keys, read_keyed, sketched_query
 from lakescope.tables.query import QueryColumn, range_of
 from lakescope.watch import NOBODY, Watch
@@ -81,11 +94,11 @@ if TYPE_CHECKING:
     from lakescope.build.progress import Listener
     from lakescope.build.update import Update
     from lakescope.engines.headers.suggest import HeaderSearch
-    from lakescope.engines.joins.joined import Described, JoinedRows
-    from lakescope.engines.joins.shared import SharedColumns
+    from lakescope.engines.joins.joined import JoinedRows
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
     from lakescope.engines.transforms.lake_wide import TransformSearch
+    from lakescope.show.lake_map import LakeMap
     from lakescope.show.site import Report
     from lakescope.sources.io.locations import TableLocation
     from lakescope.store.deep_check import Finding
@@ -99,47 +112,6 @@ CHANCE = SIGNIFICANCE.level
 Steps = Callable[[int, int], None]
 _Record = TypeVar("_Record")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class TableProfile:
-    """One table: its record, its columns, its problems. ``.to_dict()`` is the whole of it as plain data."""
-
-    table: dict[str, Any]
-    columns: list[dict[str, Any]]
-    problems: list[dict[str, Any]]
-
-    @property
-    def name(self) -> str:
-        """Name of the table in the lake."""
-        return str(self.table["table"])
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.table["rows"])
-
-    def column(self, name: str) -> dict[str, Any]:
-        """The profile of one column by name."""
-        for column in self.columns:
-            if column["name"] == name:
-                return column
-        raise NotFound.among("column", name, [column["name"] for column in self.columns])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain Python data (JSON-ready)."""
-        problems = [{key: problem[key] for key in ("severity", "code", "detail", "count")} for problem in self.problems]
-        return {**self.table, "columns": self.columns, "problems": problems}
-
-    def __repr__(self) -> str:
-        from lakescope.show.profile_text import profile_text
-
-        return profile_text(self.to_dict())
-
-    def _repr_html_(self) -> str:
-        from lakescope.show.notebook import profile_html
-
-        return profile_html(self.to_dict())
 
 
 def from_one_generation(method: _Method) -> _Method:
@@ -245,6 +217,10 @@ class Lake:
         return self._snapshot.correlations
 
     @property
+    def _catalog(self) -> Catalog:
+        return self._snapshot.catalog
+
+    @property
     def _keys(self) -> KeySearch:
         return self._snapshot.keys
 
@@ -292,40 +268,36 @@ class Lake:
         return push(self._index, target, progress)
 
     @from_one_generation
-    def info(self) -> dict[str, Any]:
-        """The lake at a glance: sizes, sources, problems, when and by which version it was indexed."""
-        manifest = self._index.manifest
-        counts = {"error": 0, "warning": 0, "info": 0}
-        for severity in self.problems()["severity"].to_pylist():
-            counts[severity] += 1
-        return {
-            "path": self.path,
-            **{name: manifest.summary[name] for name in ("tables", "columns", "rows", "bytes")},
-            "errors": counts["error"],
-            "warnings": counts["warning"],
-            "notes": counts["info"],
-            "sources": manifest.sources,
-            "created": manifest.created,
-            "generation": manifest.generation,
-            "version": manifest.version,
-            "seconds": manifest.summary["seconds"],
-            "index_bytes": sum(file.size for file in manifest.files),
-        }
+    def info(self, *, counts: bool = False) -> dict[str, Any]:
+        """The lake at a glance: sizes, sources, problems, when and by which version it was indexed.
+
+        With ``counts`` also how many tables there are of each format, folder, type of a column and size, and which
+        problems.
+        """
+        return InfoRequest(counts=counts).ask(self)
 
     @from_one_generation
     def timings(self) -> Results[Stage]:
         """Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage."""
-        return Results(Stage, [Stage(**each) for each in self._index.manifest.summary.get("stages", [])])
+        return TimingsRequest().ask(self)
 
     @from_one_generation
-    def tables(self) -> pa.Table:
-        """One row per table: name, location, format, size, rows, columns, number of problems."""
-        tables = self._index.catalog("tables")
-        found = Counter(self.problems()["table"].to_pylist())
-        counts = np.array([found[name] for name in tables["table"].to_pylist()], np.int64)
-        # Not pa.array, which would import pandas.
-        column = pa.Array.from_buffers(pa.int64(), counts.size, [None, pa.py_buffer(counts)])
-        return tables.append_column("problems", column)
+    def tables(
+        self,
+        *,
+        like: str | None = None,
+        format: str | None = None,
+        folder: str | None = None,
+        type: str | None = None,
+        problems: bool = False,
+        sort: TableOrder = "name",
+    ) -> pa.Table:
+        """One row per table: name, location, format, size, rows, columns, number of problems.
+
+        All of them, or those with a text in the name (``like``), of a ``format``, in a ``folder``, with a column of a
+        ``type``, with ``problems``. Sorted by name, or the largest first.
+        """
+        return TablesRequest(like=like, format=format, folder=folder, type=type, problems=problems, sort=sort).ask(self)
 
     @from_one_generation
     def columns(
@@ -340,45 +312,46 @@ class Lake:
 
         With ``fields`` only these: of a large lake they are read in a fraction of the time.
         """
-        wanted = list(COLUMN_SCHEMA.names if fields is None else fields)
-        if unknown := [name for name in wanted if name not in COLUMN_SCHEMA.names]:
-            raise NotFound.among("field", unknown[0], COLUMN_SCHEMA.names)
-        if table is not None:
-            self._table(table)
-            found = self._index.columns_of(table)
-        elif fields is None:
-            found = self._index.catalog("columns")
-        else:
-            found = self._index.fields("columns", list(dict.fromkeys(["column", "type", *wanted])))
-        if like is not None or type is not None:
-            kinds, names = found["type"].to_pylist(), found["column"].to_pylist()
-            part = (like or "").lower()
-            rows = [i for i, name in enumerate(names) if part in name.lower() and type in (None, kinds[i])]
-            found = chosen(found, rows)
-        return found.select(wanted)
+        some = None if fields is None else (fields,) if isinstance(fields, str) else tuple(fields)
+        return ColumnsRequest(table=table, like=like, type=type, fields=some).ask(self)
 
     @from_one_generation
-    def problems(self) -> pa.Table:
-        """What could not be read (error), was odd (warning) or is worth knowing (info), by table."""
-        return self._index.catalog("problems")
+    def problems(self, severity: Severity | None = None, *, sort: ProblemOrder = "table") -> pa.Table:
+        """What could not be read (error), was odd (warning) or is worth knowing (info), by table or the worst first."""
+        return ProblemsRequest(severity=severity, sort=sort).ask(self)
 
     @from_one_generation
-    def profile(self, table: str, *, version: int | None = None) -> TableProfile:
-        """The profile of one table, or of an earlier ``version`` of it, as :meth:`history` numbers them."""
-        if version is not None:
-            from lakescope.engines.history.versions import profile_at
+    def profile(self, table: str, *, column: str | None = None, version: int | None = None) -> TableProfile:
+        """The profile of one table, or of an earlier ``version`` of it, as :meth:`history` numbers them.
 
-            return TableProfile(*profile_at(self._index, table, version), [])
-        record = self._table(table)
-        columns = [column_view(column) for column in records_of(self._index.columns_of(table))]
-        return TableProfile(record, columns, rows_of(self.problems(), table).to_pylist())
+        With ``column`` only that of this column.
+        """
+        return ProfileRequest(table=table, column=column, version=version).ask(self)
+
+    @from_one_generation
+    def find(self, text: str, k: int = 20) -> Results[Occurrence]:
+        """Tables and columns with a text in their name, in any case, and columns that hold it as a value.
+
+        Values match as a whole, also with other capitals. Of each kind the first ``k`` are told.
+        """
+        return FindRequest(text=text, k=k).ask(self)
+
+    @from_one_generation
+    def map(self, minimum: float = 0.8) -> LakeMap:
+        """The map of the lake: tables with places in a picture, linked by references and by columns in others.
+
+        Of a column that is in another the other holds at least the share ``minimum`` of its values.
+        """
+        return MapRequest(minimum=minimum).ask(self)
 
     def _table(self, name: str) -> dict[str, Any]:
         """The record of a table; of one that could not be read, the reason."""
         try:
             return self._index.table(name)
         except NotFound:
-            told = [row for row in rows_of(self.problems(), name).to_pylist() if row["severity"] == "error"]
+            told = [
+                row for row in rows_of(self._index.catalog("problems"), name).to_pylist() if row["severity"] == "error"
+            ]
             if not told:
                 raise
             raise NotFound(f"{name} could not be read: {told[0]['detail']}", hint="mend it and index again") from None
@@ -476,9 +449,7 @@ class Lake:
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
-        from lakescope.engines.joins.joined import head
-
-        return head(self._place(query), rows)
+        return HeadRequest(query=query, rows=rows).ask(self)
 
     @from_one_generation
     def describe(self, query: Any) -> Results[Described]:
@@ -486,13 +457,7 @@ class Lake:
 
         A key and a target are guessed that :meth:`correlated` takes; ``info`` tells all ``numbers`` that it takes.
         """
-        from lakescope.engines.correlations.guesses import guessed, taken_of_file, taken_of_table
-        from lakescope.engines.joins.joined import Described
-
-        columns, table = self._query(query, None)
-        taken = taken_of_file(query) if table is None else taken_of_table(self._correlations.sketches, table)
-        numbers = {number for column in columns for number in taken(column.name) or ()}
-        return Results(Described, guessed(columns, taken), info={"numbers": sorted(numbers)})
+        return DescribeRequest(query=query).ask(self)
 
     @from_one_generation
     def joined(
@@ -521,11 +486,9 @@ class Lake:
         ).ask(self)
 
     @from_one_generation
-    def shared_columns(self, left: Any, right: Any) -> Results[SharedColumns]:
-        """Pairs of columns of two tables that hold mostly the same values as they are, the most alike first."""
-        from lakescope.engines.joins.shared import SharedColumns, shared_columns
-
-        return Results(SharedColumns, shared_columns(self._place(left), self._place(right)))
+    def shared_columns(self, left: Any, right: Any, k: int = 8) -> Results[SharedColumns]:
+        """Pairs of columns of two tables that hold mostly the same values as they are, the ``k`` most alike first."""
+        return SharedColumnsRequest(left=left, right=right, k=k).ask(self)
 
     def _place(self, query: Any) -> Any:
         """What is to be read of a query: of a table of the lake where it lies."""
@@ -569,7 +532,7 @@ class Lake:
             wide=any(not str(text).isascii() for text in shown) or (unseen and record["distinct"] > len({*shown})),
             odd=any(
                 problem["severity"] != "info" and problem["code"] != "renamed-columns"
-                for problem in rows_of(self.problems(), table).to_pylist()
+                for problem in rows_of(self._index.catalog("problems"), table).to_pylist()
             ),
         )
 
@@ -1323,6 +1286,10 @@ class _Snapshot:
         if pool is not None:
             # When nobody asks any more: questions that began before an update are still put to these processes.
             weakref.finalize(self, pool.close)
+
+    @once
+    def catalog(self) -> Catalog:
+        return Catalog(self.index)
 
     @once
     def joins(self) -> JoinSearch:

@@ -1,6 +1,6 @@
-"""The one type of answers: a sequence of small typed records that prints, tabulates and travels.
+"""The types of answers: a sequence of small typed records that prints, tabulates and travels, and a table's profile.
 
-Every question is answered by a :class:`Results`. A record is a frozen dataclass; its fields are the columns of
+Nearly every question is answered by a :class:`Results`. A record is a frozen dataclass; its fields are the columns of
 ``to_arrow()``, the keys of ``to_dicts()`` and the names on the command line.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, make_dataclass
+from dataclasses import asdict, dataclass, fields, make_dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
+from lakescope.errors import NotFound
 from lakescope.show.text import aligned, cell_text, visible
 
 if TYPE_CHECKING:
@@ -121,6 +122,51 @@ class Results(Sequence[Record], Generic[Record]):
         numbers = [place for place, value in enumerate(values) if isinstance(value, int | float)]
         rows = [[_face(getattr(record, name)) for name in self.shown] for record in self._records[: SHOWN_RECORDS.most]]
         return results_html(self.shown, rows, notes, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class TableProfile:
+    """One table: its record, its columns, its problems. ``.to_dict()`` is the whole of it as plain data."""
+
+    table: dict[str, Any]
+    columns: list[dict[str, Any]]
+    problems: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """Name of the table in the lake."""
+        return str(self.table["table"])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.table["rows"])
+
+    def column(self, name: str) -> dict[str, Any]:
+        """The profile of one column by name."""
+        for column in self.columns:
+            if column["name"] == name:
+                return column
+        raise NotFound.among("column", name, [column["name"] for column in self.columns])
+
+    def of(self, column: str) -> TableProfile:
+        """The profile with one column alone."""
+        return replace(self, columns=[self.column(column)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain Python data (JSON-ready)."""
+        problems = [{key: problem[key] for key in ("severity", "code", "detail", "count")} for problem in self.problems]
+        return {**self.table, "columns": self.columns, "problems": problems}
+
+    def __repr__(self) -> str:
+        from lakescope.show.profile_text import profile_text
+
+        return profile_text(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        from lakescope.show.notebook import profile_html
+
+        return profile_html(self.to_dict())
 
 
 def _face(value: Any, width: int = 80) -> str:

@@ -1,7 +1,7 @@
 """Where the time goes: wall and CPU seconds of each stage of a build or a question.
 
 Stages are measured always, since that costs nothing, logged if somebody listens, kept in the manifest of a build, and
-shown by ``lakescope --profile`` and ``lakescope info --timings``. CPU seconds are those of this process with all of its
+shown by ``lakescope --profile`` and ``lakescope timings``. CPU seconds are those of this process with all of its
 threads; those of Spark's Python workers are added up by the tasks themselves (``workers``), those of its JVM are not.
 """
 

@@ -24,6 +24,56 @@ class Place:
 
 
 _PLACES = {
+    "info": Place(
+        "catalog",
+        "InfoRequest",
+        "info",
+        "The lake at a glance: sizes, problems, when and by which version it was indexed.",
+    ),
+    "timings": Place(
+        "catalog",
+        "TimingsRequest",
+        "timings",
+        "Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage.",
+    ),
+    "tables": Place(
+        "catalog",
+        "TablesRequest",
+        "tables",
+        "List the tables: name, format, bytes, rows, columns, number of problems.",
+    ),
+    "columns": Place("catalog", "ColumnsRequest", "columns", "List the columns of all tables, or of one."),
+    "profile": Place(
+        "catalog",
+        "ProfileRequest",
+        "profile",
+        "What is in a table: types, missing values, distinct counts, distributions, top values, patterns.",
+    ),
+    "problems": Place(
+        "catalog",
+        "ProblemsRequest",
+        "problems",
+        "What could not be read (error), was odd (warning) or is worth knowing (info).",
+    ),
+    "find": Place(
+        "find",
+        "FindRequest",
+        "find",
+        "Find a text in the names of tables and columns, and columns that hold it as a value.",
+    ),
+    "head": Place("rows", "HeadRequest", "head", "The first rows of a table as they are written."),
+    "describe": Place(
+        "rows",
+        "DescribeRequest",
+        "describe",
+        "The columns of a table as the lake sees them: which of their values it knows, which is likely a key.",
+    ),
+    "shared_columns": Place(
+        "rows",
+        "SharedColumnsRequest",
+        "shared",
+        "Which columns of two tables hold mostly the same values as they are written. Reads both tables.",
+    ),
     "joinable": Place(
         "joinable",
         "JoinableRequest",
@@ -95,6 +145,12 @@ _PLACES = {
         "FuzzyJoinRequest",
         "fuzzyjoin",
         "Join two tables on columns that are nearly equal; distances and thresholds are found from the columns alone.",
+    ),
+    "map": Place(
+        "map",
+        "MapRequest",
+        "map",
+        "The map of the lake: tables, and how they are linked, with a place in a picture for each.",
     ),
     "history": Place(
         "history",

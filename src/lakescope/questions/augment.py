@@ -117,7 +117,7 @@ class AugmentRequest(CorrelationOptions, Request[Results[Added]]):
 
 @question(
     "joined",
-    record=None,
+    gives="join",
     records="rows",
     lane="long",
     group="search",

@@ -39,7 +39,7 @@ def _located(lake: Lake | None, query: Any) -> Any:
 
 @question(
     "autojoin",
-    record=None,
+    gives="join",
     records="plan",
     lane="long",
     group="search",
@@ -148,7 +148,7 @@ class LakeAutojoinRequest(Request[Results[TransformJoin]]):
 
 @question(
     "fuzzyjoin",
-    record=None,
+    gives="join",
     records="join",
     lane="long",
     group="search",

@@ -226,7 +226,7 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
 
 @question(
     "name_columns",
-    record=None,
+    gives="text",
     records="names",
     lane="long",
     group="search",

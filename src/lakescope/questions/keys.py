@@ -111,7 +111,7 @@ class PrimaryKeysRequest(KeyOptions, Request[Results[PrimaryKey]]):
 
 @question(
     "key_diagram",
-    record=None,
+    gives="text",
     records="diagram",
     lane="long",
     group="lake",

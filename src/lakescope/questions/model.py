@@ -45,8 +45,12 @@ if TYPE_CHECKING:
 
 Face: TypeAlias = Literal["python", "cli", "rest", "web", "agents", "batch"]
 FACES: Final[tuple[Face, ...]] = get_args(Face)
-#: Where a server answers: at once beside other quick questions, or in the line of those that take long.
-Lane: TypeAlias = Literal["quick", "long"]
+#: Where a server answers: from the catalog, which takes hardly anything; at once beside other quick questions; or in
+#: the line of those that take long.
+Lane: TypeAlias = Literal["catalog", "quick", "long"]
+#: What an answer is: :class:`Results` of records; rows of an Arrow table; one mapping, or a thing with ``to_dict()``;
+#: a text, or several; or a join of two tables, with its rows.
+Gives: TypeAlias = Literal["records", "rows", "record", "text", "join"]
 Answer = TypeVar("Answer")
 _Kind = TypeVar("_Kind", bound="type[Request[Any]]")
 
@@ -373,24 +377,31 @@ def _bare(hint: Any) -> tuple[Any, bool]:
 class Question:
     """What is to say about a question besides its options.
 
-    ``doing`` is what whoever waits is told. ``paged``: REST and agents hand out the answer in pages. ``record`` is the
-    kind of its records (None: the answer is a text), ``records`` the word for them, ``brief`` the fields for who has
-    room for few. ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
+    ``doing`` is what whoever waits is told. ``gives`` says what the answer is, ``record`` is the kind of its records
+    if it has some, ``records`` the word for them. ``paged``: REST and agents hand out the answer in pages.
+    ``shown`` are the fields of rows that a person wants to see first, ``brief`` those for who has room for few,
+    ``private`` those that say where things lie: only who runs Python or a command on this machine is told.
+    ``examples`` are of the command line, ``example`` is a record as REST's description shows it.
     ``column`` is the option that takes the column of ``TABLE.COLUMN``, which a command understands as both.
-    Of one that is not ``indexed`` any table is asked, without a lake. ``method`` is what Python
-    calls it, and ``path`` what REST does, if otherwise; ``verbs`` are those of its route. ``page`` is its address in
-    the web app, and ``form`` where a form is sent to that has a table made, if there are such.
+    One that ``reads`` opens tables: a server leaves it to a worker. Of one that is not ``indexed`` any table is asked,
+    without a lake. ``method`` is what Python calls it, ``path`` what REST does, ``tool`` what agents do, if otherwise;
+    ``verbs`` are those of its route. ``page`` is its address in the web app, and ``form`` where a form is sent to that
+    has a table made, if there are such.
     ``absent`` says which faces do not ask it, and why.
     """
 
     name: str
     lane: Lane
     group: str
-    record: type | None
     records: str
     doing: str
+    record: type | None = None
+    gives: Gives = "records"
+    shown: tuple[str, ...] = ()
     brief: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     paged: bool = False
+    reads: bool = False
     indexed: bool = True
     column: str = ""
     method: str = ""
@@ -398,6 +409,7 @@ class Question:
     page: str = ""
     form: str = ""
     verbs: tuple[Verb, ...] = ("GET",)
+    tool: str = ""
     examples: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
     absent: tuple[NotOn, ...] = ()
@@ -412,6 +424,14 @@ class Question:
         if face == "web" and not (self.page or self.form):
             return False
         return not any(face in each.faces for each in self.absent)
+
+    def pages_on(self, face: Face) -> bool:
+        """Whether a face hands out the answer in pages: of one record, agents alone get its parts piece by piece."""
+        return self.paged and (self.gives != "record" or face == "agents")
+
+    def public(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A record without where things lie."""
+        return {name: value for name, value in record.items() if name not in self.private}
 
 
 def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,29 @@ _CHIEF, _CHIEF_LINKS = 12, 5
 _ALIKE, _ALIKE_SHARE, _SPARED = 4, 0.2, 6
 #: Times that tables are pushed apart at most, and the share of the way that they go at a time.
 _ROUNDS_APART, _STEP = 400, 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class LakeMap:
+    """The map of a lake: tables with places in a picture of a ``size``, and the links between them.
+
+    ``alone`` counts the tables without a link, ``left_out`` those that have too few links to be drawn.
+    """
+
+    size: list[float]
+    nodes: list[Record]
+    edges: list[Record]
+    alone: int
+    left_out: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> Record:
+        """Everything but the notes, as plain data."""
+        names = ("size", "nodes", "edges", "alone", "left_out")
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        return f"LakeMap({len(self.nodes):,} tables, {len(self.edges):,} links, {self.alone:,} tables alone)"
 
 
 def lake_map(tables: Mapping[str, Record], foreign: Sequence[Any], pairs: Sequence[Any]) -> Record:

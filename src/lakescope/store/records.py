@@ -8,13 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
 Record = dict[str, Any]
+
+
+class Rows(Sequence[Record]):
+    """The rows of a table as dictionaries, made when they are looked at: of many rows a face shows a page."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Record]: ...
+    def __getitem__(self, place: int | slice) -> Record | list[Record]:
+        if isinstance(place, int):
+            return self[place : place + 1 or None][0]
+        first, end, step = place.indices(len(self))
+        return records_of(self._table.slice(first, max(0, end - first)))[::step]
 
 
 def records_of(table: pa.Table) -> list[Record]:

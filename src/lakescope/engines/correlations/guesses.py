@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from lakescope.engines.correlations.keysketches import KeySketches
-from lakescope.engines.joins.joined import Described, described, key_score, target_score
+from lakescope.engines.joins.answers import Described
+from lakescope.engines.joins.joined import described, key_score, target_score
 from lakescope.errors import LakescopeError
 from lakescope.tables.keyed import check_columns
 from lakescope.tables.query import QueryColumn

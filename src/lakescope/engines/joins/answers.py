@@ -10,6 +10,9 @@ Engine = Literal["auto", "exact", "lsh"]
 #: What comes first among joins.
 JoinRank = Literal["overlap", "significance"]
 
+#: What a column is guessed to be to a question about correlations.
+Role = Literal["key", "target", ""]
+
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 JOIN_RANKS: tuple[JoinRank, ...] = get_args(JoinRank)
 
@@ -77,3 +80,33 @@ class Added:
     filled: float
     explains: float
     adds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A column of a query as the lake sees it.
+
+    ``known`` is the share of its distinct values that some column of the lake holds; ``plausible`` says whether it
+    makes sense to join on it; ``role`` is what it is guessed to be to a question about correlations.
+    """
+
+    name: str
+    type: str
+    rows: int
+    nulls: int
+    distinct: int
+    unique: bool
+    known: float
+    plausible: bool
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class SharedColumns:
+    """A column of each of two tables, the values they have in common, and which share of each column's that is."""
+
+    left: str
+    right: str
+    shared: int
+    of_left: float
+    of_right: float

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakescope.array_types import I64, U64
+from lakescope.engines.joins.answers import Described
 from lakescope.errors import NotFound
 from lakescope.tables.query import QueryColumn
 from lakescope.tables.reading import opened
@@ -23,9 +24,6 @@ from lakescope.tables.typed import free_name, row_hashes, typed
 from lakescope.values.canonical import Kind, decode
 from lakescope.values.cells import Cells, understand
 from lakescope.values.text import MISSING, TextColumn
-
-Role = Literal["key", "target", ""]
-
 
 #: How well kinds of values do as keys, and as something to explain. Not measured: guesses that a person may overrule.
 _AS_KEY = {"text": 1.0, "date": 1.0, "code": 1.0, "integer": 0.8, "timestamp": 0.7}
@@ -68,25 +66,6 @@ def head(query: Any, rows: int) -> pa.Table:
 def _cells(column: TextColumn, fallback: str, most: int) -> list[str | None]:
     bounds = islice(zip(column.starts.tolist(), column.ends.tolist(), strict=True), most)
     return [None if end == MISSING else decode(column.data[start:end].tobytes(), fallback) for start, end in bounds]
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """A column of a query as the lake sees it.
-
-    ``known`` is the share of its distinct values that some column of the lake holds; ``plausible`` says whether it
-    makes sense to join on it; ``role`` is what it is guessed to be to a question about correlations.
-    """
-
-    name: str
-    type: str
-    rows: int
-    nulls: int
-    distinct: int
-    unique: bool
-    known: float
-    plausible: bool
-    role: Role
 
 
 def described(columns: Sequence[QueryColumn]) -> list[Described]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lakescope.array_types import U64
+from lakescope.engines.joins.answers import SharedColumns
 from lakescope.tables.query import is_plausible
 from lakescope.tables.reading import batches_of
 from lakescope.values.canonical import Kind
@@ -21,22 +22,9 @@ class SharedColumnsTuning:
 
     #: Share of the values of the smaller column that the other must hold. Not measured.
     share: float = 0.5
-    #: Pairs that are told, at most. Not measured: what fits a message.
-    pairs: int = 8
 
 
 SHARED = SharedColumnsTuning()
-
-
-@dataclass(frozen=True, slots=True)
-class SharedColumns:
-    """A column of each of two tables, the values they have in common, and which share of each column's that is."""
-
-    left: str
-    right: str
-    shared: int
-    of_left: float
-    of_right: float
 
 
 def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
@@ -45,7 +33,7 @@ def shared_columns(left: Any, right: Any) -> list[SharedColumns]:
     found = [_compared(*one, *other) for one in ours.items() for other in theirs.items()]
     alike = [each for each in found if max(each.of_left, each.of_right) >= SHARED.share]
     alike.sort(key=lambda each: (-each.of_left * each.of_right, -each.shared, each.left, each.right))
-    return alike[: SHARED.pairs]
+    return alike
 
 
 def _values_of(table: Any) -> dict[str, U64]:

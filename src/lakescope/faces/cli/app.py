@@ -14,11 +14,11 @@ from typing import Annotated, Any
 import typer
 
 from lakescope._version import __version__
-from lakescope.errors import BadRequest, LakescopeError
+from lakescope.errors import LakescopeError
 from lakescope.faces.cli.asking import Commands
 from lakescope.faces.cli.compiling import tell_of_compiling
 from lakescope.faces.cli.opening import open_lake
-from lakescope.faces.cli.output import Format, ReportFormat, print_record, print_records, say, write
+from lakescope.faces.cli.output import Format, ReportFormat, print_record, say, write
 from lakescope.show.text import aligned, cell_text
 
 app = typer.Typer(
@@ -38,13 +38,8 @@ _MasterOption = Annotated[
     str | None, typer.Option("--master", help="Spark master (spark://host:7077) or Connect server (sc://host).")
 ]
 _QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-_LimitOption = Annotated[int, typer.Option("--limit", "-n", min=0, help="Print at most this many (0: all).")]
 
-_SEVERITIES = ["error", "warning", "info"]
-_TABLE_FIELDS = ["table", "format", "bytes", "rows", "columns", "problems"]
-_COLUMN_FIELDS = ["table", "column", "type", "rows", "nulls", "distinct", "key", "minimum", "maximum"]
 _STAGE_FIELDS = ["stage", "wall", "cpu", "workers", "rows", "bytes"]
-_PROBLEM_FIELDS = ["severity", "table", "code", "count", "detail"]
 
 
 def _version(wanted: bool) -> None:
@@ -223,99 +218,12 @@ def _print_summary(path: str, form: Format) -> None:
         return
     write(f"{info['errors']:,} errors, {info['warnings']:,} warnings, {info['notes']:,} notes:")
     tables: dict[tuple[str, str], set[str]] = {}
-    for problem in lake.problems().to_pylist():
+    for problem in lake.problems(sort="severity").to_pylist():
         tables.setdefault((problem["severity"], problem["code"]), set()).add(problem["table"])
-    for (severity, code), names in sorted(tables.items(), key=lambda item: (_SEVERITIES.index(item[0][0]), item[0][1])):
+    severities = ("error", "warning", "info")
+    for (severity, code), names in sorted(tables.items(), key=lambda item: (severities.index(item[0][0]), item[0][1])):
         write(f"  {severity}: {code} in {len(names):,} {'table' if len(names) == 1 else 'tables'}")
     write(f"see them all: lakescope problems {path}")
-
-
-@app.command(epilog="Examples: lakescope info lake.idx --format json | lakescope info lake.idx --timings")
-def info(
-    index: _IndexArgument,
-    timings: Annotated[bool, typer.Option("--timings", help="Where the time of the last build went.")] = False,
-    form: _FormatOption = Format.table,
-) -> None:
-    """The lake at a glance."""
-    if timings:
-        print_records(open_lake(index).timings().to_dicts(), _STAGE_FIELDS, form, empty="it was not measured")
-    else:
-        print_record(open_lake(index).info(), form)
-
-
-@app.command(epilog="Examples: lakescope tables lake.idx | lakescope tables lake.idx --like sales --format csv")
-def tables(
-    index: _IndexArgument,
-    like: Annotated[str | None, typer.Option(help="Only tables whose name contains this.")] = None,
-    limit: _LimitOption = 0,
-    form: _FormatOption = Format.table,
-) -> None:
-    """List the tables."""
-    records = [record for record in open_lake(index).tables().to_pylist() if _contains(record["table"], like)]
-    _print_list(records, _TABLE_FIELDS, form, limit, "no table matches")
-
-
-@app.command(
-    epilog="Examples: lakescope columns lake.idx --table sales/2021.csv"
-    " | lakescope columns lake.idx --type date --like day"
-)
-def columns(
-    index: _IndexArgument,
-    table: Annotated[str | None, typer.Option(help="Only columns of this table.")] = None,
-    like: Annotated[str | None, typer.Option(help="Only columns whose name contains this.")] = None,
-    kind: Annotated[
-        str | None, typer.Option("--type", help="Only columns of this type, e.g. integer, date, code.")
-    ] = None,
-    limit: _LimitOption = 0,
-    form: _FormatOption = Format.table,
-) -> None:
-    """List the columns of all tables, or of one."""
-    fields = [*_COLUMN_FIELDS, "distinct_exact"] if form is Format.table else None
-    found = open_lake(index).columns(table, like=like, type=kind, fields=fields)
-    records = (found.slice(0, limit) if limit else found).to_pylist(maps_as_pydicts="strict")
-    if form is Format.table:
-        for record in records:
-            record["distinct"] = ("" if record["distinct_exact"] else "~") + f"{record['distinct']:,}"
-    print_records(records, _COLUMN_FIELDS, form, empty="no column matches")
-    _tell_more(found.num_rows - len(records))
-
-
-@app.command(
-    epilog="Examples: lakescope profile lake.idx sales/2021.csv"
-    " | lakescope profile lake.idx sales/2021.csv --column price"
-)
-def profile(
-    index: _IndexArgument,
-    table: Annotated[str, typer.Argument(help="Name of the table, as `lakescope tables` lists it.")],
-    column: Annotated[str | None, typer.Option(help="Show everything about one column.")] = None,
-    at: Annotated[int | None, typer.Option(help="An earlier version, as `lakescope history` numbers them.")] = None,
-    form: _FormatOption = Format.table,
-) -> None:
-    """What is in a table: types, missing values, distinct counts, distributions, top values, patterns."""
-    found = open_lake(index).profile(table, version=at)
-    if column is not None:
-        print_record(found.column(column), form)
-    elif form is Format.table:
-        write(str(found))
-    elif form is Format.json:
-        print_record(found.to_dict(), form)
-    else:
-        print_records(found.columns, [], form, empty="")
-
-
-@app.command(epilog="Example: lakescope problems lake.idx --severity error")
-def problems(
-    index: _IndexArgument,
-    severity: Annotated[str | None, typer.Option(help="Only error, warning or info.")] = None,
-    limit: _LimitOption = 0,
-    form: _FormatOption = Format.table,
-) -> None:
-    """What could not be read, and what was odd."""
-    if severity not in (None, *_SEVERITIES):
-        raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
-    records = [record for record in open_lake(index).problems().to_pylist() if severity in (None, record["severity"])]
-    records.sort(key=lambda record: (_SEVERITIES.index(record["severity"]), record["table"], record["code"]))
-    _print_list(records, _PROBLEM_FIELDS, form, limit, "no problems")
 
 
 @app.command(epilog="Examples: lakescope verify lake.idx | lakescope verify lake.idx --deep")
@@ -424,21 +332,6 @@ def demo(
     from lakescope.faces.cli.tour import tour
 
     tour(folder, scale=scale, seed=seed, master=master)
-
-
-def _contains(text: str, part: str | None) -> bool:
-    return part is None or part.lower() in text.lower()
-
-
-def _print_list(records: list[dict[str, Any]], fields: list[str], form: Format, limit: int, empty: str) -> None:
-    shown = records[:limit] if limit else records
-    print_records(shown, fields, form, empty=empty)
-    _tell_more(len(records) - len(shown))
-
-
-def _tell_more(left_out: int) -> None:
-    if left_out:
-        say(f"({left_out:,} more; --limit 0 shows all)")
 
 
 def run() -> None:

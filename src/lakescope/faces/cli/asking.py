@@ -104,12 +104,21 @@ def found(name: str) -> Any:
     return command(name) if name in questions.COMMANDS else None
 
 
+def printing_of(name: str) -> type[Printing]:
+    """How a command prints its answer: of those that are asked for most often, others are not imported."""
+    from lakescope.faces.cli.catalog_printings import CATALOG_PRINTINGS
+
+    if name in CATALOG_PRINTINGS:
+        return CATALOG_PRINTINGS[name]
+    from lakescope.faces.cli.printings import PRINTINGS
+
+    return PRINTINGS[name]
+
+
 @functools.cache
 def command(name: str) -> Any:
     """The command that asks a question: its index, the options of the question, and those of its printing."""
-    from lakescope.faces.cli.printings import PRINTINGS
-
-    kind, printing = questions.declared(questions.COMMANDS[name]), PRINTINGS[name]
+    kind, printing = questions.declared(questions.COMMANDS[name]), printing_of(name)
     asked_for, added = _offered(kind), _offered(printing)
     options = {**asked_for, **added}
 

@@ -16,7 +16,7 @@ def of_column(lake: Any, asked: Any) -> Any:
     if not kind.about.column:
         return asked
     values = {name: getattr(asked, name) for name in ("query", kind.about.column)}
-    found = with_column(kind, values, lake.tables()["table"].to_pylist())
+    found = with_column(kind, values, lake._catalog.names)
     return asked if found == values else replace(asked, **found)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from lakescope.engines.joins.answers import Engine
 from lakescope.errors import BadRequest
+from lakescope.faces.cli.catalog_printings import CATALOG_PRINTINGS
 from lakescope.faces.cli.making import (
     AugmentPrinting,
     AutojoinPrinting,
@@ -450,6 +451,7 @@ class LakeDependencyPrinting(Printing):
 
 #: How each command prints, by its name.
 PRINTINGS: dict[str, type[Printing]] = {
+    **CATALOG_PRINTINGS,
     "join": JoinPrinting,
     "paths": PathPrinting,
     "correlate": CorrelationPrinting,

@@ -28,14 +28,15 @@ Ask = Callable[..., Answer]
 def tool_of(kind: type[Request[Any]], ask: Ask) -> Callable[..., dict[str, Any]]:
     """The tool that asks a question."""
     about = kind.about
+    paged = about.pages_on("agents")
 
     def tool(**given: Any) -> dict[str, Any]:
-        page = {name: given.pop(name) for name in ("limit", "offset") if name in given and about.paged}
+        page = {name: given.pop(name) for name in ("limit", "offset") if name in given and paged}
         return ask(kind, given, **page)
 
     options = [option for option in options_of(kind, "agents").values() if option.offered]
-    parameters = [*map(_parameter, options), *(_PAGES if about.paged else ())]
-    return signed(tool, about.name, cleandoc(kind.__doc__ or ""), parameters, dict[str, Any])
+    parameters = [*map(_parameter, options), *(_PAGES if paged else ())]
+    return signed(tool, about.tool or about.name, cleandoc(kind.__doc__ or ""), parameters, dict[str, Any])
 
 
 def _parameter(option: Option) -> Parameter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import fields
 from functools import wraps
@@ -10,21 +10,22 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ParamSpec
 
-from lakescope.faces.mcp.bounds import MOST, Answer, bounded
+from lakescope.faces.mcp.bounds import MOST, Answer, bounded, cut
 from lakescope.faces.mcp.plans import TOLD
 from lakescope.faces.mcp.queries import Queries
-from lakescope.questions.model import Meaning, Request, options_of
-from lakescope.results import Results
+from lakescope.questions.model import Gives, Meaning, Request, options_of
+from lakescope.store.records import Rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from lakescope.engines.headers.answers import Schemata
     from lakescope.faces.mcp.subjects import Subject
     from lakescope.lake import Lake
-    from lakescope.results import Results
+    from lakescope.questions.catalog import ProfileRequest
+    from lakescope.results import Results, TableProfile
 
 P = ParamSpec("P")
-#: Makes the records that are told of an answer, with the fields that there is room for.
-_Telling = Callable[[Any, Sequence[str]], list[Mapping[str, Any]]]
 
 #: What is told of a column unless it is asked for alone.
 _COLUMN = ("name", "type", "rows", "nulls", "distinct", "distinct_exact", "unique", "minimum", "maximum", "alerts")
@@ -34,7 +35,6 @@ _ALONE = (
     *("mean", "std", "quartiles", "quantile_error", "outliers", "length_min", "length_max"),
     *("top", "top_error", "patterns", "patterns_error", "sample", "histogram"),
 )
-_TABLE = ("table", "format", "bytes", "rows", "columns", "problems")
 
 
 def _in_turn(method: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -59,31 +59,6 @@ class LakeTools:
         self._queries = Queries(lake, allowed)
 
     @_in_turn
-    def list_tables(self, like: str | None = None, limit: int = 50, offset: int = 0) -> Answer:
-        """Tables of the lake, those whose name holds a text if one is given."""
-        wanted = (like or "").lower()
-        records = [
-            {name: record[name] for name in _TABLE}
-            for record in self._lake.tables().to_pylist()
-            if wanted in record["table"].lower()
-        ]
-        info = self._lake.info()
-        about = {name: info[name] for name in ("tables", "columns", "rows", "errors", "warnings")}
-        return bounded("tables", records, limit=limit, offset=offset, lake=about)
-
-    @_in_turn
-    def profile(self, table: str, column: str | None = None, limit: int = 40, offset: int = 0) -> Answer:
-        """What is in a table: its columns; everything about one of them if it is named."""
-        found = self._lake.profile(table)
-        about = {name: found.table[name] for name in ("table", "format", "bytes", "rows", "complete")}
-        if column is not None:
-            record = found.column(column)
-            return bounded("columns", [{name: record[name] for name in _ALONE}], limit=1, **about)
-        records = [{name: each[name] for name in _COLUMN} for each in found.columns]
-        problems = [f"{each['severity']}: {each['code']}: {each['detail']}" for each in found.problems[:5]]
-        return bounded("columns", records, limit=limit, offset=offset, notes=problems, **about)
-
-    @_in_turn
     def ask(self, kind: type[Request[Any]], given: Mapping[str, Any], limit: int = MOST, offset: int = 0) -> Answer:
         """Ask a question with values as an agent gave them."""
         about, values = kind.about, dict(given)
@@ -92,36 +67,80 @@ class LakeTools:
                 if option.meaning is Meaning.TABLE:
                     subject = self._subject(values[name], located=not about.indexed)
                     values[name] = opened.enter_context(subject)
-            found = kind.of(values, "agents").ask(self._lake)
-            if not isinstance(found, Results):
-                return TOLD[about.name](found)
-        told: _Telling = _RECORDS.get(about.name, _briefly)
-        records = told(found, about.brief)
-        return bounded(about.records, records, limit=limit, offset=offset, notes=found.notes, paged=about.paged)
+            request = kind.of(values, "agents")
+            found = request.ask(self._lake)
+            # Before files that were given are gone: a join reads their rows.
+            answer = _ANSWERS.get(about.name, _FORMS[about.gives])
+            return answer(self._lake, request, found, limit, offset)
 
     def _subject(self, query: Subject, *, located: bool = False) -> Any:
         return self._queries.opened(query.table, query.csv, query.file, located=located)
 
 
-def _briefly(found: Results[Any], brief: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The records of an answer with the fields that there is room for."""
-    names = brief or [each.name for each in fields(found.kind)]
-    return [{name: getattr(each, name) for name in names} for each in found]
+# --- answers ----------------------------------------------------------------------------------------------------------
 
 
-def _by_column(found: Schemata, brief: Sequence[str]) -> list[Mapping[str, Any]]:
+def _of_records(lake: Lake, request: Request[Any], found: Results[Any], limit: int, offset: int) -> Answer:
+    about = request.about
+    names = about.brief or [each.name for each in fields(found.kind)]
+    records: list[Mapping[str, Any]] = [{name: getattr(each, name) for name in names} for each in found]
+    return bounded(about.records, records, notes=found.notes, paged=about.paged, limit=limit, offset=offset)
+
+
+def _of_rows(lake: Lake, request: Request[Any], found: pa.Table, limit: int, offset: int) -> Answer:
+    about = request.about
+    names = about.brief or [name for name in found.column_names if name not in about.private]
+    return bounded(about.records, Rows(found.select(names)), limit=limit, offset=offset)
+
+
+def _of_record(lake: Lake, request: Request[Any], found: Mapping[str, Any], limit: int, offset: int) -> Answer:
+    return cut(request.about.public(found))
+
+
+def _of_text(lake: Lake, request: Request[Any], found: str, limit: int, offset: int) -> Answer:
+    return {request.about.records: found}
+
+
+def _of_join(lake: Lake, request: Request[Any], found: Any, limit: int, offset: int) -> Answer:
+    return TOLD[request.about.name](found)
+
+
+def _suggested(lake: Lake, request: Request[Any], found: Schemata, limit: int, offset: int) -> Answer:
     """The columns of a table, each with its candidates and the header that the best schema has."""
     best = found[0].headers if len(found) else (None,) * len(found.columns)
-    return [
+    about = request.about
+    records = [
         {
             "position": place,
             "column": column,
             "suggested": best[place],
-            "candidates": [{name: getattr(each, name) for name in brief} for each in found.candidates[place]],
+            "candidates": [{name: getattr(each, name) for name in about.brief} for each in found.candidates[place]],
         }
         for place, column in enumerate(found.columns)
     ]
+    return bounded(about.records, records, notes=found.notes, paged=about.paged, limit=limit, offset=offset)
 
 
-#: Answers whose records are made in a way of their own.
-_RECORDS: dict[str, _Telling] = {"suggest_headers": _by_column}
+def _tables(lake: Lake, request: Request[Any], found: pa.Table, limit: int, offset: int) -> Answer:
+    """Tables, and how large the lake is."""
+    info = lake.info()
+    about = {name: info[name] for name in ("tables", "columns", "rows", "errors", "warnings")}
+    return {**_of_rows(lake, request, found, limit, offset), "lake": about}
+
+
+def _profile(lake: Lake, request: ProfileRequest, found: TableProfile, limit: int, offset: int) -> Answer:
+    """The columns of a table; everything about one of them if it is named."""
+    about = {name: found.table[name] for name in ("table", "format", "bytes", "rows", "complete")}
+    names = _COLUMN if request.column is None else _ALONE
+    records = [{name: each[name] for name in names} for each in found.columns]
+    problems = [f"{each['severity']}: {each['code']}: {each['detail']}" for each in found.problems[:5]]
+    return bounded(
+        "columns", records, notes=problems if request.column is None else (), limit=limit, offset=offset, **about
+    )
+
+
+#: What an agent is told, by what an answer is, and of questions whose answers are told in their own way.
+_FORMS: dict[Gives, Callable[..., Answer]] = {
+    **{"records": _of_records, "rows": _of_rows, "record": _of_record, "text": _of_text, "join": _of_join}
+}
+_ANSWERS: dict[str, Callable[..., Answer]] = {"tables": _tables, "profile": _profile, "suggest_headers": _suggested}

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -22,9 +22,9 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from lakescope.errors import LakescopeError, NotFound
-from lakescope.faces.serving.catalog import Sort
 from lakescope.faces.serving.downloads import csv_pieces, plain_name
 from lakescope.faces.serving.jobs import Job
+from lakescope.faces.serving.plain import plain
 from lakescope.faces.serving.refusals import status_of, told
 from lakescope.faces.serving.service import CHECKED, Asked, Service, keys_of
 from lakescope.faces.serving.uploads import KEPT, Upload
@@ -152,17 +152,6 @@ def visitor_of(request: Request) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Filters:
-    """Which tables are wanted: what pages and the interface both ask for."""
-
-    like: Annotated[str, Query(max_length=MOST_TEXT, description="A part of the name.")] = ""
-    format: Annotated[str, Query(max_length=MOST_TEXT, description="Format of the file.")] = ""
-    folder: Annotated[str, Query(max_length=MOST_TEXT, description="The first folder of its path.")] = ""
-    type: Annotated[str, Query(max_length=MOST_TEXT, description="Type that a column of it has.")] = ""
-    problems: Annotated[bool, Query(description="Whether something was odd about it.")] = False
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """Which records are wanted."""
 
@@ -180,14 +169,14 @@ class Page:
             following = f"{self.request.url.path}?{urlencode(asked)}"
         return {"total": total, "limit": self.limit, "offset": self.offset, "next": following}
 
-    def of(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer with the records that are wanted."""
-        return {**answer, "records": answer["records"][self.offset : self.offset + self.limit]}
+    def of(self, records: Sequence[Any]) -> list[Any]:
+        """The records that are wanted."""
+        found: list[Any] = plain(records[self.offset : self.offset + self.limit])
+        return found
 
 
 Served = Annotated[Service, Depends(service_of)]
 Paged = Annotated[Page, Depends()]
-TableFilters = Annotated[Filters, Depends()]
 Visitor = Annotated[str, Depends(visitor_of)]
 
 
@@ -265,10 +254,12 @@ async def answer_of(
     answer = asked.result() if isinstance(asked, Job) else asked
     answer = answer if change is None else change(answer)
     meta = {"notes": answer.get("notes", [])}
+    data = answer.get("data", {name: value for name, value in answer.items() if name != "notes"})
     if page is not None:
-        meta |= page.meta(len(answer["records"]))
-        answer = page.of(answer)
-    return enveloped({name: value for name, value in answer.items() if name != "notes"}, began, **meta)
+        records = data["records"] if isinstance(data, dict) else data
+        meta |= page.meta(len(records))
+        data = {**data, "records": page.of(records)} if isinstance(data, dict) else page.of(records)
+    return enveloped(data, began, **meta)
 
 
 def job_record(service: Service, visitor: str, job: Job) -> dict[str, Any]:
@@ -297,100 +288,7 @@ def upload_record(upload: Upload) -> dict[str, Any]:
 # --- the lake ---------------------------------------------------------------------------------------------------------
 
 
-@router.get("/lake", response_model=Envelope, responses=responses({"tables": 103, "columns": 438}), tags=["lake"])
-async def lake(service: Served) -> Response:
-    """The lake at a glance: sizes, facets, the distribution of sizes, problems."""
-    began = time.perf_counter()
-    return enveloped(await run_in_threadpool(service.overview), began)
-
-
-@router.get(
-    "/tables",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=responses([{"table": "shop/orders.csv", "format": "csv", "rows": 4000, "columns": 7, "problems": 0}]),
-)
-async def tables(
-    service: Served,
-    chosen: TableFilters,
-    page: Paged,
-    sort: Sort = "name",
-) -> Response:
-    """Tables, by a part of their name, format, folder, type of a column, or problems."""
-    began = time.perf_counter()
-    records, total = await run_in_threadpool(
-        lambda: service.tables(**asdict(chosen), sort=sort, limit=page.limit, offset=page.offset)
-    )
-    return enveloped(records, began, **page.meta(total))
-
-
-@router.get(
-    "/columns",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=responses([{"table": "shop/orders.csv", "column": "order_id", "type": "integer", "distinct": 4000}]),
-)
-async def columns(service: Served, page: Paged, like: Text = "", type: Text = "") -> Response:
-    """Columns, by a part of their name, or type."""
-    began = time.perf_counter()
-    records, total = await run_in_threadpool(
-        lambda: service.columns(like=like, type=type, limit=page.limit, offset=page.offset)
-    )
-    return enveloped(records, began, **page.meta(total))
-
-
-@router.get(
-    "/problems",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=responses([{"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1}]),
-)
-async def problems(service: Served, page: Paged, severity: Text = "") -> Response:
-    """What could not be read (error), was odd (warning) or is worth knowing (info)."""
-    began = time.perf_counter()
-    records, total = await run_in_threadpool(service.problems, severity, page.limit, page.offset)
-    return enveloped(records, began, **page.meta(total))
-
-
-@router.get(
-    "/find",
-    response_model=Envelope,
-    tags=["lake"],
-    responses=responses({"tables": [], "columns": [], "values": [{"table": "world/cities.csv", "column": "city"}]}),
-)
-async def find(
-    service: Served, visitor: Visitor, q: Annotated[str, Query(max_length=MOST_TEXT, examples=["Berlin"])]
-) -> Response:
-    """Tables and columns with a text in their name, and columns that hold it as a value."""
-    return await answer_of(service, visitor, lambda: service.find(q), 60)
-
-
 # --- one table --------------------------------------------------------------------------------------------------------
-
-
-@router.get(
-    "/table",
-    response_model=Envelope,
-    tags=["table"],
-    responses=responses(
-        {"table": "shop/orders.csv", "rows": 4000, "columns": [{"name": "order_id", "type": "integer"}]}
-    ),
-)
-async def table(service: Served, name: Name) -> Response:
-    """The profile of a table."""
-    began = time.perf_counter()
-    return enveloped(await run_in_threadpool(service.table, name), began)
-
-
-@router.get(
-    "/table/head",
-    response_model=Envelope,
-    tags=["table"],
-    responses=responses({"columns": ["order_id"], "records": [["500001"]], "disguised": []}, job=True),
-)
-async def head(service: Served, visitor: Visitor, name: Name, wait: Wait = 10.0) -> Response:
-    """The first rows of a table as they are written, and values that may stand for missing ones."""
-    return await answer_of(service, visitor, lambda: service.head(visitor, name), wait)
 
 
 @router.get(
@@ -417,28 +315,6 @@ async def table_keys(service: Served, visitor: Visitor, name: Name, wait: Wait =
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
-
-
-@router.get(
-    "/describe",
-    response_model=Envelope,
-    tags=["search"],
-    responses=responses({"described": [{"name": "date", "type": "date", "known": 1.0, "role": "key"}]}, job=True),
-)
-async def describe(service: Served, visitor: Visitor, query: Reference, wait: Wait = 10.0) -> Response:
-    """The columns of a query as the lake sees them; key and target are guessed."""
-    return await answer_of(service, visitor, lambda: service.describe(visitor, query), wait)
-
-
-@router.get("/map", response_model=Envelope, tags=["lake"], responses=responses({"nodes": [], "edges": []}, job=True))
-async def lake_map(
-    service: Served,
-    visitor: Visitor,
-    minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8,
-    wait: Wait = 10.0,
-) -> Response:
-    """Tables and how they are linked: foreign keys, and columns included in others."""
-    return await answer_of(service, visitor, lambda: service.graph(visitor, minimum), wait)
 
 
 # --- files and jobs ---------------------------------------------------------------------------------------------------

@@ -57,9 +57,10 @@ def _add_moved(router: APIRouter, former: str, now: str) -> None:
 
 def _add_route(router: APIRouter, kind: type[Request[Any]]) -> None:
     about = kind.about
+    paged = about.pages_on("rest")
     options = [option for option in options_of(kind, "rest").values() if option.offered]
-    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if about.paged else ())}
-    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if about.paged else []), _WAIT]
+    known = {"wait", "token", *(option.name for option in options), *(("limit", "offset") if paged else ())}
+    common = [parameter("request", HttpRequest), _SERVICE, _VISITOR, *([_PAGE] if paged else []), _WAIT]
 
     async def ask(
         request: HttpRequest, service: Any, visitor: str, wait: float, page: Any = None, **given: Any
@@ -86,15 +87,23 @@ def _doc(kind: type[Request[Any]]) -> str:
 
 def _add(router: APIRouter, kind: type[Request[Any]], function: Callable[..., Any], verb: Verb) -> None:
     about = kind.about
-    example = {"records": [about.example]} if about.record is not None and not about.makes else about.example
     router.add_api_route(
         route_of(kind),
         function,
         methods=[verb],
         response_model=api.Envelope,
         tags=[about.group],
-        responses=api.responses(example or {about.records: "..."}, job=True),
+        responses=api.responses(_example(kind), job=True),
     )
+
+
+def _example(kind: type[Request[Any]]) -> Any:
+    """What an answer looks like, for its description."""
+    about = kind.about
+    if about.makes:
+        return about.example
+    forms = {"records": {"records": [about.example]}, "rows": [about.example], "record": about.example}
+    return forms.get(about.gives, about.example or {about.records: "..."})
 
 
 def _without_none(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,14 +178,15 @@ def _shown(place: Callable[..., Any], examples: Mapping[str, Any]) -> dict[str, 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def json_address(asked: Request[Any]) -> str:
-    """The address of an answer as JSON: what is as REST has it anyway is left out."""
+def json_address(asked: Request[Any], **page: int) -> str:
+    """The address of an answer as JSON, or of a page of it: what is as REST has it anyway is left out."""
     options = options_of(type(asked), "rest")
     given = {
         name: getattr(asked, name)
         for name, option in options.items()
         if option.offered and getattr(asked, name) is not None and getattr(asked, name) != option.default
     }
+    given |= {name: value for name, value in page.items() if value}
     text = urlencode({name: _plain(value) for name, value in given.items()}, doseq=True)
     return f"{api.PREFIX}{route_of(type(asked))}" + (f"?{text}" if text else "")
 

@@ -138,7 +138,7 @@ Family = tuple[str, str, str, Iterable[Sample]]
 
 
 def _of_service(service: Service) -> Iterator[Family]:
-    info = service.catalog.overview
+    info = service.lake.info()
     states = service.jobs.counts()
     waiting = [("", (("lane", lane), ("state", state)), count) for (lane, state), count in sorted(states.items())]
     yield "lakescope_jobs", "gauge", "Jobs that wait or are worked on.", waiting

@@ -7,12 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakescope.store.records import Rows
+
 
 def plain(value: Any) -> Any:
-    """The same as dictionaries, lists, texts, finite numbers, truth values and None."""
+    """A value as dictionaries, lists, texts, finite numbers, truth values and None."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Rows):
         return [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
@@ -24,7 +24,6 @@ from typing import Any, BinaryIO, cast
 
 from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.faces.serving import tasks
-from lakescope.faces.serving.catalog import SORTS, Catalog
 from lakescope.faces.serving.held import Held
 from lakescope.faces.serving.jobs import LANES, Job, Jobs, Lane
 from lakescope.faces.serving.makings import MAKINGS
@@ -37,6 +36,8 @@ from lakescope.lake import Lake
 from lakescope.logs import log
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Meaning, Request, options_of
+from lakescope.store.catalog import Catalog
+from lakescope.store.records import Rows
 
 Record = dict[str, Any]
 #: An answer, or the job that will have one.
@@ -52,7 +53,6 @@ _KEPT = 512
 QUICK, LONG = 30.0, 180.0
 #: Columns up to which keys are looked for without being asked to.
 FEW_COLUMNS = 20_000
-_VALUES = 20
 #: Seconds that the first rows of a file that is sent are waited for.
 CHECKED = 10.0
 #: Seconds that the first page has to itself, before anything is loaded for later ones.
@@ -134,10 +134,8 @@ class Service:
         places = Places([lake.opened_as, lake.path, *lake.info()["sources"], *self.uploads.places])
         with self._counting:
             self.lake, self._generation, self.places = lake, lake.generation, places
-            self.__dict__.pop("_catalog", None)
             # New ones, not empty ones: an answer that is being found must not be kept for the new lake.
             self._joins = lru_cache(_KEPT)(self._joins_of)
-            self._found = lru_cache(_KEPT)(self._find)
 
     def _follow(self) -> None:
         """Answer from what is published, once it is."""
@@ -225,73 +223,24 @@ class Service:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog, counted once."""
-        with self._counting:
-            return self._catalog
-
-    @cached_property
-    def _catalog(self) -> Catalog:
-        return Catalog(self.lake)
+        """The catalog of the lake as it is now."""
+        return self.lake._catalog
 
     # --- what the index answers ---------------------------------------------------------------------------------------
 
-    def overview(self) -> Record:
-        """The lake at a glance."""
-        return {**self.catalog.overview, "ready": self.ready.is_set()}
+    def known(self, asked: Request[Any]) -> Any:
+        """What the catalog tells at once, for pages: rows, or a record."""
+        return self.at_once("", asked)["data"]
 
-    def tables(self, **wanted: Any) -> tuple[list[Record], int]:
-        """A page of the tables that fit a part of a name (``like``), ``format``, ``folder``, ``type``, ``problems``."""
-        if wanted.get("sort", "name") not in SORTS:
-            raise BadRequest(f"cannot sort by {wanted['sort']!r}", hint=f"use {', '.join(SORTS)}")
-        return self.catalog.select(**wanted)
+    def at_once(self, visitor: str, asked: Request[Any]) -> Record:
+        """The answer to a question that the index answers, and no worker."""
+        answer = self.ask(visitor, asked)
+        assert not isinstance(answer, Job)
+        return answer
 
     def facets(self, **wanted: Any) -> Record:
         """Values of facets and how many tables have each, of those that fit what is wanted of the other facets."""
         return self.catalog.facets(**wanted)
-
-    def columns(self, **wanted: Any) -> tuple[list[Record], int]:
-        """A page of the columns: ``like`` (a part of the name), ``type``."""
-        return self.catalog.select_columns(**wanted)
-
-    def problems(self, severity: str, limit: int, offset: int) -> tuple[list[Record], int]:
-        """A page of what could not be read or was odd."""
-        if severity not in ("", "error", "warning", "info"):
-            raise BadRequest(f"no severity {severity!r}", hint="use error, warning or info")
-        return self.catalog.select_problems(severity, limit, offset)
-
-    def find(self, text: str) -> Record:
-        """Tables and columns with a text in their name, and columns that hold it as a value."""
-        if not text.strip():
-            raise BadRequest("nothing to look for", hint="type a part of a name, or a value")
-        return self._found(text.strip()[:200])
-
-    def _find(self, text: str) -> Record:
-        tables, all_tables = self.catalog.select(like=text, limit=_VALUES)
-        columns, all_columns = self.catalog.select_columns(like=text, limit=_VALUES)
-        values: list[Record] = []
-        cut = False
-        notes: list[str] = []
-        try:
-            with self._lane() as lake:
-                found = {form: lake.joinable({"value": [form]}, on="value", k=_VALUES) for form in _forms(text)}
-            values = [
-                {"table": each.table, "column": each.column, "size": each.size, "value": form}
-                for form, some in found.items()
-                for each in some
-            ]
-            cut = any(len(some) == _VALUES for some in found.values())
-        except BadRequest as error:  # an index of profiles only
-            notes.append(self.places.hide(error.message))
-        found_all: Record = {
-            **{"tables": tables, "tables_total": all_tables, "columns": columns, "columns_total": all_columns},
-            **{"values": values, "values_cut": cut, "notes": notes},
-        }
-        return found_all
-
-    def table(self, name: str) -> Record:
-        """The profile of a table."""
-        profile = self.lake.profile(name).to_dict()
-        return {key: value for key, value in profile.items() if key not in ("uri", "id", "units")}
 
     def like(self, name: str) -> Record:
         """Tables with the same columns, by name."""
@@ -325,7 +274,8 @@ class Service:
         """Take a file of a visitor's, and begin to read its first rows, if not too many wait for that."""
         upload = self.uploads.add(visitor, name, stream)
         try:
-            return upload, self.jobs.submit(visitor, "head", {"query": str(upload.path)}, lane="quick", limit=QUICK)
+            asked = {"asked": {"query": str(upload.path)}}
+            return upload, self.jobs.submit(visitor, "head", asked, lane="quick", limit=QUICK)
         except LakescopeError:
             return upload, None
 
@@ -362,11 +312,15 @@ class Service:
         queries, parameters = self._placed(visitor, asked)
         ours = all(query.in_lake for query in queries.values())
         name = asked.about.name
-        if ours and asked.lane == "quick":
-            with self._lane(visitor) as lake:
+        if asked.lane == "catalog" or (ours and asked.lane == "quick" and not asked.about.reads):
+            with self.lake._view() if asked.lane == "catalog" else self._lane(visitor) as lake:
                 for query in queries.values():
                     lake.location(query.place)  # it may be gone since: a name is not taken for a path
-                answer: Record = plain(tasks.ask(lake, _nobody, name, **parameters))
+                answer = tasks.ask(lake, _nobody, name, **parameters)
+            # Rows are made plain when a page of them is told.
+            answer = {part: each if isinstance(each, Rows) else plain(each) for part, each in answer.items()}
+            if name == "info":
+                answer["data"]["ready"] = self.ready.is_set()
             return {**answer, "notes": [self.places.hide(note) for note in answer["notes"]]}
         limit = QUICK if asked.lane == "quick" else LONG
         return self.jobs.submit("" if ours else visitor, name, parameters, lane=asked.lane, limit=limit, asker=visitor)
@@ -393,10 +347,6 @@ class Service:
             parameters["names"] = {name: query.name for name, query in files.items()}
             parameters["held"] = [each for query in files.values() for each in _told(query)]
         return queries, parameters
-
-    def describe(self, visitor: str, reference: str) -> Job:
-        """The columns of a query as the lake sees them, and its first rows."""
-        return self._work(visitor, reference, "describe", {}, "quick", QUICK)
 
     def _work(
         self,
@@ -445,20 +395,9 @@ class Service:
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------
 
-    def head(self, visitor: str, name: str) -> Job:
-        """The first rows of a table of the lake."""
-        size = int(self.lake.profile(name).table["bytes"])
-        return self._shared(visitor, "head", {"query": name, "size": size}, "quick", QUICK)
-
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
         return self._shared(visitor, "keys", {})
-
-    def graph(self, visitor: str, minimum: float = 0.8) -> Job:
-        """The lake's map."""
-        if not 0.05 <= minimum <= 1:
-            raise BadRequest(f"the minimum must be between 0.05 and 1, not {minimum}", hint="0.8 is a good one")
-        return self._shared(visitor, "graph", {"minimum": minimum})
 
     def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
         """A job that is everybody's: whoever asks the same waits for the same one."""
@@ -478,11 +417,6 @@ def _told(query: Query) -> list[list[Any]]:
 def _without_names(answer: Record) -> Record:
     """An answer without what its columns are called, which is for this process."""
     return {name: value for name, value in answer.items() if name != "names"}
-
-
-def _forms(text: str) -> list[str]:
-    """A text as it is, and as it may be written elsewhere: with capitals, without, in capitals alone."""
-    return list(dict.fromkeys((text, text[:1].upper() + text[1:], text.title(), text.lower(), text.upper())))
 
 
 def keys_of(answer: Record, table: str) -> Record:

@@ -24,8 +24,9 @@ from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.headers import SuggestHeadersRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.questions.model import Request, Watch, options_of
+from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.results import Results
-from lakescope.show.lake_map import lake_map
+from lakescope.store.records import Rows
 
 if TYPE_CHECKING:
     from lakescope.engines.joins.answers import Joinable
@@ -38,8 +39,6 @@ SHOWN_ROWS, _CELL = 25, 200
 _LOOKED_THROUGH = 64_000_000
 #: Points of a scatter plot, and finds that have one.
 _POINTS, _DRAWN = 400, 12
-#: Pairs of columns that the map is drawn from at most, and values that the smaller one must have.
-_PAIRS, _LEAST = 4_000, 12
 #: Records of an answer of which a page is shown at a time.
 _MANY = 5_000
 
@@ -65,31 +64,6 @@ def answered(found: Results[Any], added: Sequence[Answer] = ()) -> Answer:
     for record, more in zip(records, added, strict=False):
         record |= more
     return {"records": records, "notes": list(found.notes), "info": found.info}
-
-
-def head(lake: Lake, progress: Progress, query: str, size: int | None = None) -> Answer:
-    """The first rows of a table, and values that may stand for missing ones if it is not too large to look for them."""
-    progress("reading the first rows", None)
-    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
-    if size is None or size > _LOOKED_THROUGH:
-        return {**shown, "disguised": [], "notes": ["too large to look for values that stand for missing ones"]}
-    from lakescope.engines.dependencies.disguised import disguised
-
-    progress("looking for values that stand for missing ones", None)
-    try:
-        found = disguised(lake.location(query)).to_dicts()
-    except LakescopeError as error:
-        return {**shown, "disguised": [], "notes": [f"values that stand for missing ones: {error.message}"]}
-    return {**shown, "disguised": found, "notes": []}
-
-
-def describe(lake: Lake, progress: Progress, query: str) -> Answer:
-    """What a file is: its first rows, its columns as the lake sees them, key and target guessed."""
-    progress("reading the file", None)
-    shown = rows_of(lake.head(query, SHOWN_ROWS), _CELL)
-    progress("comparing its values with the lake", None)
-    found = lake.describe(query)
-    return {**shown, "described": found.to_dicts(), "numbers": found.info["numbers"]}
 
 
 # --- questions that are declared --------------------------------------------------------------------------------------
@@ -152,8 +126,17 @@ def ask(
 
 
 def _plainly(lake: Lake, request: Request[Any], watch: Watch, context: Context) -> Answer:
-    found = request.ask(lake, watch)
-    return _some(found) if isinstance(found, Results) else {request.about.records: found, "notes": []}
+    """An answer as it is: of records with what is known of them, else as the ``data`` of an envelope."""
+    found, about = request.ask(lake, watch), request.about
+    if about.gives == "records":
+        return _some(found)
+    if about.gives == "rows":
+        there = [name for name in about.private if name in found.column_names]
+        return {"data": Rows(found.drop_columns(there) if there else found), "notes": []}
+    if about.gives == "record":
+        record = found if isinstance(found, Mapping) else found.to_dict()
+        return {"data": about.public(record), "notes": list(getattr(found, "notes", ()))}
+    return {about.records: found, "notes": []}
 
 
 def _joinable(lake: Lake, request: JoinableRequest, watch: Watch, context: Context) -> Answer:
@@ -188,6 +171,30 @@ def _correlated(lake: Lake, request: CorrelatedRequest, watch: Watch, context: C
             points = list(zip(*(column.to_numpy().tolist() for column in sample.columns), strict=True))
         added.append({"points": points, "code": _correlation_code(lake, complete, record, context)})
     return {**answered(found, added), "key": key, "target": target}
+
+
+def _head(lake: Lake, request: HeadRequest, watch: Watch, context: Context) -> Answer:
+    """The first rows of a table, and values that may stand for missing ones if it is not too large to look for them."""
+    shown = {**rows_of(request.ask(lake, watch), _CELL), "disguised": [], "notes": []}
+    query = request.query
+    if not lake._is_table(query):
+        return shown
+    if lake._index.table(query)["bytes"] > _LOOKED_THROUGH:
+        return {**shown, "notes": ["too large to look for values that stand for missing ones"]}
+    from lakescope.engines.dependencies.disguised import disguised
+
+    watch.tell("looking for values that stand for missing ones")
+    try:
+        return {**shown, "disguised": disguised(lake.location(query)).to_dicts()}
+    except LakescopeError as error:
+        return {**shown, "notes": [f"values that stand for missing ones: {error.message}"]}
+
+
+def _describe(lake: Lake, request: DescribeRequest, watch: Watch, context: Context) -> Answer:
+    """The columns of a table as the lake sees them, and its first rows."""
+    watch.tell("reading the file")
+    rows = rows_of(lake.head(request.query, SHOWN_ROWS), _CELL)
+    return {**answered(request.ask(lake, watch)), "head": {"columns": rows["columns"], "rows": rows["records"]}}
 
 
 def _suggested_headers(lake: Lake, request: SuggestHeadersRequest, watch: Watch, context: Context) -> Answer:
@@ -375,6 +382,8 @@ _ADDING: dict[str, Adding] = {
     "augment": _augment,
     "autojoin": _autojoin,
     "fuzzyjoin": _fuzzyjoin,
+    "head": _head,
+    "describe": _describe,
     "suggest_headers": _suggested_headers,
 }
 
@@ -396,17 +405,6 @@ def _some(found: Results[Any]) -> Answer:
     return answered(found[:_MANY].with_note(f"{len(found):,} were found, the first {_MANY:,} are told"))
 
 
-def graph(lake: Lake, progress: Progress, minimum: float) -> Answer:
-    """The lake's map: tables, references, and columns included in others, with a place for each table."""
-    progress("looking for keys", 0.1)
-    foreign = lake.foreign_keys()
-    progress("looking for columns that are included in others", 0.5)
-    pairs = lake.inclusions(minimum, least=_LEAST, limit=_PAIRS)
-    progress("drawing", 0.9)
-    tables = {record["table"]: record for record in lake.tables().to_pylist()}
-    return {**lake_map(tables, list(foreign), list(pairs)), "notes": [*foreign.notes, *pairs.notes]}
-
-
 def warm(lake: Lake, progress: Progress) -> Answer:
     """Load compiled kernels, so that the first question is as fast as all others."""
     lake.warm()
@@ -416,5 +414,4 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (*(head, describe, keys, graph, warm),)},
 }

@@ -12,11 +12,11 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, UploadFile
@@ -29,9 +29,8 @@ from starlette.concurrency import run_in_threadpool
 from lakescope._version import __version__
 from lakescope.code.dialects import CALLED
 from lakescope.errors import LakescopeError
-from lakescope.faces.rest.api import PREFIX, Served, ShortForms, TableFilters, Visitor, finished, job_record, take
+from lakescope.faces.rest.api import PREFIX, Served, ShortForms, Visitor, finished, job_record, take
 from lakescope.faces.rest.asking import json_address
-from lakescope.faces.serving.catalog import Sort
 from lakescope.faces.serving.jobs import Job
 from lakescope.faces.serving.refusals import FromElsewhere, status_of, told
 from lakescope.faces.serving.service import FEW_COLUMNS, Asked, Service, keys_of
@@ -52,15 +51,19 @@ from lakescope.faces.web.forms import (
 from lakescope.lake import CHANCE, meaningless
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest
+from lakescope.questions.catalog import InfoRequest, ProblemsRequest, ProfileRequest, TablesRequest
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import DependenciesRequest
+from lakescope.questions.find import FindRequest
 from lakescope.questions.headers import CheckHeadersRequest, SuggestHeadersRequest
 from lakescope.questions.history import DriftRequest, HistoryRequest
 from lakescope.questions.inclusions import InclusionsRequest
 from lakescope.questions.joinable import JoinableRequest
+from lakescope.questions.map import MapRequest
 from lakescope.questions.model import Request as Question
 from lakescope.questions.model import options_of
 from lakescope.questions.paths import JoinPathsRequest
+from lakescope.questions.rows import DescribeRequest, HeadRequest
 from lakescope.show.charts import Svg, column_chart, scatter_chart, share_bar
 from lakescope.show.text import percent, printable, rows_range, shorten, shorten_inside, size_text
 from lakescope.sketches.aggregates import AGGREGATES
@@ -269,75 +272,71 @@ async def _question(
 async def home(
     request: Request,
     service: Served,
-    chosen: TableFilters,
-    sort: Sort = "rows",
+    asked: Annotated[TablesRequest, Depends(asked_by(TablesRequest, *options_of(TablesRequest, "web")))],
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """The lake at a glance, and its tables."""
-    wanted: dict[str, Any] = {**asdict(chosen), "sort": sort}
-    (page, records, total), overview, facets = await run_in_threadpool(
-        lambda: (
-            _page_of(page, lambda offset: service.tables(**wanted, limit=_PAGE, offset=offset)),
-            service.overview(),
-            service.facets(**asdict(chosen)),
-        )
+    wanted = {name: value or "" for name, value in asdict(asked).items()}
+    facets = {name: value for name, value in wanted.items() if name != "sort"}
+    found, overview, counted = await run_in_threadpool(
+        lambda: (service.known(asked), service.known(InfoRequest(counts=True)), service.facets(**facets))
     )
-    offset = (page - 1) * _PAGE
+    page, records = _page_of(page, found)
     filters = {name: value for name, value in wanted.items() if value and (name, value) != ("sort", "rows")}
     return render(
         request,
         "home.html",
         overview=overview,
-        facets=facets,
+        facets=counted,
         tables=records,
-        total=total,
+        total=len(found),
         page=page,
-        pages=-(-total // _PAGE),
+        pages=-(-len(found) // _PAGE),
         filters=filters,
         wanted=wanted,
         largest=size_text(service.uploads.largest),
         suffixes=",".join(SUFFIXES),
-        json=link(f"{PREFIX}/tables", **wanted, limit=_PAGE, offset=offset),
+        json=json_address(asked, limit=_PAGE, offset=(page - 1) * _PAGE),
     )
 
 
-def _page_of(
-    page: int, ask: Callable[[int], tuple[list[dict[str, Any]], int]]
-) -> tuple[int, list[dict[str, Any]], int]:
-    """A page of a list, or its last one if it is beyond that: its number, its records, how many there are in all."""
-    records, total = ask((page - 1) * _PAGE)
-    last = max(1, -(-total // _PAGE))
-    return (page, records, total) if page <= last else (last, *ask((last - 1) * _PAGE))
+def _page_of(page: int, found: Sequence[Any]) -> tuple[int, Sequence[Any]]:
+    """A page of a list, or its last one if it is beyond that: its number, and what is on it."""
+    page = min(page, max(1, -(-len(found) // _PAGE)))
+    return page, found[(page - 1) * _PAGE : page * _PAGE]
 
 
 @router.get("/find")
-async def find(request: Request, service: Served, q: Text = "") -> Response:
+async def find(request: Request, service: Served, visitor: Visitor, q: Text = "") -> Response:
     """Search by name and by value."""
     if not q.strip():
         return RedirectResponse("/", 303)
-    found = await run_in_threadpool(service.find, q)
-    return render(request, "find.html", q=q, found=found, json=link(f"{PREFIX}/find", q=q))
+    asked = FindRequest.of({"text": q}, "web")
+    found = await run_in_threadpool(service.at_once, visitor, asked)
+    return render(request, "find.html", q=q, found=found, json=json_address(asked))
 
 
 @router.get("/problems")
 async def problems(
-    request: Request, service: Served, severity: Text = "", page: Annotated[int, Query(ge=1, le=10_000_000)] = 1
+    request: Request,
+    service: Served,
+    asked: Annotated[ProblemsRequest, Depends(asked_by(ProblemsRequest, "severity"))],
+    page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """What could not be read, and what was odd."""
-    (page, records, total), overview = await run_in_threadpool(
-        lambda: (_page_of(page, lambda offset: service.problems(severity, _PAGE, offset)), service.overview())
-    )
+    found, overview = await run_in_threadpool(lambda: (service.known(asked), service.known(InfoRequest(counts=True))))
+    page, records = _page_of(page, found)
     return render(
         request,
         "problems.html",
         problems=records,
-        total=total,
+        total=len(found),
         page=page,
-        pages=-(-total // _PAGE),
-        severity=severity,
+        pages=-(-len(found) // _PAGE),
+        severity=asked.severity or "",
         overview=overview,
         tables={each["table"] for each in records if service.catalog.holds(each["table"])},
-        json=link(f"{PREFIX}/problems", severity=severity, limit=_PAGE, offset=(page - 1) * _PAGE),
+        json=json_address(asked, limit=_PAGE, offset=(page - 1) * _PAGE),
     )
 
 
@@ -349,17 +348,20 @@ async def lake_map(request: Request, service: Served) -> Response:
 
 @router.get("/map/links")
 async def map_links(
-    request: Request, service: Served, visitor: Visitor, minimum: Annotated[float, Query(ge=0.05, le=1)] = 0.8
+    request: Request,
+    service: Served,
+    visitor: Visitor,
+    asked: Annotated[MapRequest, Depends(asked_by(MapRequest, "minimum"))],
 ) -> Response:
     """The links of the map as a list."""
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.graph(visitor, minimum),
+        lambda: service.ask(visitor, asked),
         "part_links.html",
         "Links between tables",
-        json=link(f"{PREFIX}/map", minimum=minimum),
+        json=json_address(asked),
         crumbs=[("/map", "Map")],
     )
 
@@ -419,7 +421,8 @@ async def interface(request: Request) -> Response:
 @router.get("/table")
 async def table(request: Request, service: Served, name: Text = "") -> Response:
     """One table."""
-    profile = await run_in_threadpool(service.table, name)
+    asked = ProfileRequest.of({"table": name}, "web")
+    profile = await run_in_threadpool(service.known, asked)
     alerts = [(at, column["name"], word) for at, column in enumerate(profile["columns"]) for word in column["alerts"]]
     versions = await run_in_threadpool(service.lake.versions, name)
     return render(
@@ -430,13 +433,13 @@ async def table(request: Request, service: Served, name: Text = "") -> Response:
         few=_is_small(service),
         versions=versions,
         nameless=any(meaningless(column["name"]) for column in profile["columns"]),
-        json=link(f"{PREFIX}/table", name=name),
+        json=json_address(asked),
     )
 
 
 def _is_small(service: Service) -> bool:
     """Whether the lake is so small that all its columns are compared without being asked to."""
-    return bool(service.catalog.info["columns"] <= FEW_COLUMNS)
+    return bool(service.lake.info()["columns"] <= FEW_COLUMNS)
 
 
 #: What tells a reference from columns that merely overlap: the column here, the table there, its column.
@@ -494,33 +497,35 @@ def cautions(join: dict[str, Any], reference: float | None = None) -> list[str]:
 @router.get("/table/head")
 async def table_head(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """The first rows of a table, each column with its histogram."""
-    profile = await run_in_threadpool(service.table, name)
+    profile = await run_in_threadpool(service.known, ProfileRequest.of({"table": name}, "web"))
     columns = {column["name"]: column for column in profile["columns"]}
+    asked = HeadRequest.of({"query": f"table:{name}"}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.head(visitor, name),
+        lambda: service.ask(visitor, asked),
         "part_head.html",
         "Sample rows",
         columns=columns,
         name=name,
-        json=link(f"{PREFIX}/table/head", name=name),
+        json=json_address(asked),
     )
 
 
 @router.get("/table/details")
 async def table_details(request: Request, service: Served, visitor: Visitor, name: Text = "") -> Response:
     """Everything about the columns of a table."""
+    asked = ProfileRequest.of({"table": name}, "web")
     return await _part(
         request,
         service,
         visitor,
-        lambda: service.table(name),
+        lambda: service.ask(visitor, asked),
         "part_details.html",
         "Everything about every column",
         name=name,
-        json=link(f"{PREFIX}/table", name=name),
+        json=json_address(asked),
     )
 
 
@@ -666,9 +671,10 @@ async def search(
         return render(request, "search_start.html", json=f"{PREFIX}/uploads", **shown)
     asked = CorrelatedRequest.of(given, "web")
     query = await run_in_threadpool(service.query, visitor, asked.query)
-    described = await run_in_threadpool(service.describe, visitor, asked.query)
+    question = DescribeRequest.of({"query": asked.query}, "web")
+    described = cast("Job", await run_in_threadpool(service.ask, visitor, question))
     answer = described.result() if await finished(described, _PATIENCE) else None
-    columns = answer["described"] if answer else []
+    columns = answer["records"] if answer else []
     # Who named a key, and no target, wants joins alone.
     named = asked.key is not None
     asked = asked if named else _guessed(asked, columns)
@@ -688,7 +694,7 @@ async def search(
         few=_is_small(service),
         job=job_record(service, visitor, described),
         address=str(request.url.path) + f"?{request.url.query}",
-        json=link(f"{PREFIX}/describe", query=asked.query),
+        json=json_address(question),
         **shown,
     )
 
@@ -937,7 +943,7 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
             sides[side] = await run_in_threadpool(service.query, visitor, reference) if reference else None
         except LakescopeError as error:  # what was written stays, to be corrected
             wrong[side] = error
-    names = service.catalog.tables
+    names = service.catalog.names
     few = names if len(names) <= 2_000 else []
     both = {side: query.reference for side, query in sides.items() if query}
     json = link(f"{PREFIX}/autojoins", **both) if len(both) == 2 else f"{PREFIX}/tables"
@@ -962,9 +968,8 @@ async def pair(request: Request, service: Served, visitor: Visitor, left: Text =
 @router.get("/pair/side")
 async def pair_side(request: Request, service: Served, visitor: Visitor, query: Text) -> Response:
     """The first rows of one of two tables."""
-    return await _part(
-        request, service, visitor, lambda: service.describe(visitor, query), "part_rows.html", "First rows"
-    )
+    asked = DescribeRequest.of({"query": query}, "web")
+    return await _part(request, service, visitor, lambda: service.ask(visitor, asked), "part_rows.html", "First rows")
 
 
 @router.get("/pair/plan")

@@ -23,7 +23,7 @@ let left = false; // who cancels waits no more, though others may
 async function load() {
   left = false;
   for (;;) {
-    const response = await fetch("/api/v1/map?minimum=0.8&budget=1");
+    const response = await fetch("/api/v1/map?minimum=0.8&wait=1");
     const answer = await response.json();
     if (left) return;
     if (response.status === 202) {
