@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import lakescope
 from lakescope.faces.cli.app import app
 from lakescope.faces.cli.output import Format, print_record, print_records, print_results, say
-from lakescope.faces.cli.progress import TextLine
+from lakescope.faces.cli.progress import watching
 from lakescope.faces.serving.downloads import csv_pieces, guarded
 from lakescope.logs import JsonLines
 from lakescope.results import Results
@@ -203,6 +203,7 @@ def test_a_living_line_shows_names_on_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    TextLine("learning", quiet=False)("x\x1b[2J\ny")
+    with watching("learning", quiet=False) as watch:
+        watch.tell("x\x1b[2J\ny")
     assert "\x1b" not in (said := capsys.readouterr().err)
     assert "\n" not in said
