@@ -172,6 +172,7 @@ LATE = {
             ("questions.*", "code.*"),
         ),
         *(("questions.*", "tables.*"), ("questions.*", "questions.batches"), ("questions.*", "sources.*")),
+        *(("questions.*", "store.*"), ("questions.*", "profile.*")),
         ("questions.*", "sketches.*"),
     ],
     "the facade loads what a question needs when it is asked": [("lake", "*"), ("lakescope", "*")],

@@ -26,6 +26,7 @@ _PRIVATE: Final = ("uri", "id", "units")
 
 @question(
     "tables",
+    page="/",
     tool="list_tables",
     gives="rows",
     records="tables",
@@ -113,6 +114,7 @@ class ColumnsRequest(Request["pa.Table"]):
 
 @question(
     "problems",
+    page="/problems",
     gives="rows",
     records="problems",
     shown=("severity", "table", "code", "count", "detail"),

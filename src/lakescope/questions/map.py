@@ -17,6 +17,7 @@ _PAIRS, _LEAST = 4_000, 12
 
 @question(
     "map",
+    page="/map/links",
     gives="record",
     records="edges",
     shown=("child", "child_columns", "parent", "parent_columns", "kind", "inclusion"),

@@ -272,7 +272,7 @@ async def _question(
 async def home(
     request: Request,
     service: Served,
-    asked: Annotated[TablesRequest, Depends(asked_by(TablesRequest, *options_of(TablesRequest, "web")))],
+    asked: Annotated[TablesRequest, Depends(asked_by(TablesRequest))],
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """The lake at a glance, and its tables."""
@@ -320,7 +320,7 @@ async def find(request: Request, service: Served, visitor: Visitor, q: Text = ""
 async def problems(
     request: Request,
     service: Served,
-    asked: Annotated[ProblemsRequest, Depends(asked_by(ProblemsRequest, "severity"))],
+    asked: Annotated[ProblemsRequest, Depends(asked_by(ProblemsRequest))],
     page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
 ) -> Response:
     """What could not be read, and what was odd."""
@@ -351,18 +351,11 @@ async def map_links(
     request: Request,
     service: Served,
     visitor: Visitor,
-    asked: Annotated[MapRequest, Depends(asked_by(MapRequest, "minimum"))],
+    asked: Annotated[MapRequest, Depends(asked_by(MapRequest))],
 ) -> Response:
     """The links of the map as a list."""
-    return await _part(
-        request,
-        service,
-        visitor,
-        lambda: service.ask(visitor, asked),
-        "part_links.html",
-        "Links between tables",
-        json=json_address(asked),
-        crumbs=[("/map", "Map")],
+    return await _question(
+        request, service, visitor, asked, "part_links.html", "Links between tables", crumbs=[("/map", "Map")]
     )
 
 
