@@ -11,7 +11,8 @@ LONG_FIRST = (
     *("test_facade", "test_same_everywhere", "test_truncation", "test_inverted", "test_bad_input", "test_notebooks"),
     *("test_hostile_requests", "test_updates", "test_readers", "test_jit", "test_shards", "test_correlated"),
     *("test_docs", "test_joinable", "test_threads", "test_autojoin", "test_headers", "test_cli"),
-    *("test_fair_turns", "test_server", "test_inclusions", "test_dependencies", "test_fuzz"),
+    *("test_fair_turns", "test_files_of_visitors", "test_safety", "test_inclusions", "test_dependencies", "test_fuzz"),
+    *("test_rest_description", "test_rest"),
 )
 
 
