@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, cast
 from lakescope.errors import BadRequest, LakescopeError, NotFound
 from lakescope.faces.serving import tasks
 from lakescope.faces.serving.held import Held
-from lakescope.faces.serving.jobs import LANES, Job, Jobs, Lane
+from lakescope.faces.serving.jobs import LANES, Job, Jobs
 from lakescope.faces.serving.makings import MAKINGS
 from lakescope.faces.serving.places import Places
 from lakescope.faces.serving.plain import plain
@@ -348,21 +348,6 @@ class Service:
             parameters["held"] = [each for query in files.values() for each in _told(query)]
         return queries, parameters
 
-    def _work(
-        self,
-        visitor: str,
-        reference: str,
-        question: str,
-        asked: Record,
-        lane: Lane = "long",
-        limit: float = LONG,
-    ) -> Job:
-        """A job about a query: everybody's if it is about a table of the lake, the visitor's if about a file."""
-        query = self.query(visitor, reference)
-        owner = "" if query.in_lake else visitor
-        parameters = {"query": query.place, **asked}
-        return self.jobs.submit(owner, question, parameters, lane=lane, limit=limit, asker=visitor)
-
     def _make(self, visitor: str, asked: Request[Any], queries: Mapping[str, Query], parameters: Record) -> Job:
         """A job that writes a table, which becomes a file of the visitor's."""
         place, making = self.uploads.place(), MAKINGS[asked.about.name]
@@ -397,11 +382,7 @@ class Service:
 
     def keys(self, visitor: str) -> Job:
         """Primary and foreign keys of the lake."""
-        return self._shared(visitor, "keys", {})
-
-    def _shared(self, visitor: str, question: str, parameters: Record, lane: Lane = "long", limit: float = LONG) -> Job:
-        """A job that is everybody's: whoever asks the same waits for the same one."""
-        return self.jobs.submit("", question, parameters, lane=lane, limit=limit, asker=visitor)
+        return self.jobs.submit("", "keys", {}, lane="long", limit=LONG, asker=visitor)
 
 
 def _names_of(asked: Request[Any], meaning: Meaning) -> list[str]:
