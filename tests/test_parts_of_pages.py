@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from helpers.visitors import API, check_map, data, sent
 from lakescope.engines.keys.answers import ForeignKey
 from lakescope.faces.serving.plain import plain
-from lakescope.faces.web import pages
+from lakescope.faces.web import rendering, trust
 from lakescope.lake import CHANCE, Lake
 from lakescope.show.charts import scatter_chart
 from lakescope.show.lake_map import lake_map, short_names
@@ -210,7 +210,7 @@ def test_paths_over_plain_numbers_come_last_and_say_so(client: TestClient, demo_
 
 def test_what_stands_between_long_names_is_not_cut_out() -> None:
     join = f"{'a' * 90}.x = {'b' * 90}.y"
-    shown = pages._sides(join, 40).replace("<wbr>", "")
+    shown = rendering.sides(join, 40).replace("<wbr>", "")
     assert [(len(side), side[-1]) for side in shown.split(" = ")] == [(40, "x"), (40, "y")]
 
 
@@ -223,8 +223,8 @@ def test_joins_of_few_values_are_left_out_and_counted(client: TestClient) -> Non
     assert f"{len(few)} joins of few values are left out" in text
     assert text.count('class="find-head"') == len(found) - len(few)
     only = {"query_column": "a", "table": "t", "column": "b", "quality": "none"}
-    assert pages.telling_joins([only], {}) == []
-    assert pages.telling_joins([only], {("a", "t", "b"): 0.9}) == [only]
+    assert trust.telling_joins([only], {}) == []
+    assert trust.telling_joins([only], {("a", "t", "b"): 0.9}) == [only]
 
 
 def find_of(**fields: Any) -> dict[str, Any]:
@@ -232,11 +232,11 @@ def find_of(**fields: Any) -> dict[str, Any]:
 
 
 def test_finds_that_may_be_chance_are_grey_and_last() -> None:
-    assert pages.strength(find_of()) == "strong"
-    assert pages.strength(find_of(q=0.4)) == "may be chance"
-    assert pages.strength(find_of(low=-0.1)) == "none"
+    assert trust.strength(find_of()) == "strong"
+    assert trust.strength(find_of(q=0.4)) == "may be chance"
+    assert trust.strength(find_of(low=-0.1)) == "none"
     finds = [find_of(q=0.94, at=0), find_of(at=1), find_of(q=0.06, at=2), find_of(q=0.05, at=3)]
-    assert [each["at"] for each in pages.doubtful_last(finds)] == [1, 3, 0, 2]
+    assert [each["at"] for each in trust.doubtful_last(finds)] == [1, 3, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_finds_that_may_be_chance_are_grey_and_last() -> None:
     [(0.5, (), "+0.50"), (-1.0, (), "\N{MINUS SIGN}1.00"), (0.9996, (1.0,), "+0.9996"), (0.9961, (0.9968,), "+0.996")],
 )
 def test_coefficients_have_digits_enough(number: float, others: tuple[float, ...], shown: str) -> None:
-    assert pages._signed(number, *others) == shown
+    assert rendering.signed(number, *others) == shown
 
 
 def test_a_lake_answers_in_several_threads(demo_index: Lake) -> None:
@@ -299,7 +299,7 @@ def test_titles_are_no_longer_than_their_axes() -> None:
     ],
 )
 def test_names_break_where_people_would_break_them(name: str, shown: str) -> None:
-    found = pages._parts(name)
+    found = rendering.parts(name)
     assert found == shown
     assert found.replace("<wbr>", "") == escape(name)
 

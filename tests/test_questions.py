@@ -46,7 +46,7 @@ from lakescope.faces.mcp.tools import _ALONE
 from lakescope.faces.rest.asking import QUERY_HELP, json_address, route_of
 from lakescope.faces.serving.app import create_app
 from lakescope.faces.serving.service import Service
-from lakescope.faces.web import pages
+from lakescope.faces.web import pages, parts
 from lakescope.faces.web.forms import OptionForm, page_address
 from lakescope.lake import Lake
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
@@ -346,7 +346,7 @@ def test_the_page_passes_every_option_on(
 ) -> None:
     kind = declared(name)
     forms: list[OptionForm] = []
-    monkeypatch.setattr(pages, "_part", partial(asked_at_once, forms))
+    monkeypatch.setattr(parts, "show_part", partial(asked_at_once, forms))
     monkeypatch.setattr(pages, "link", lambda *_, **__: "/healthz")
     monkeypatch.setattr(Service, "known", lambda _, asked: served.append(asked) or [])
     monkeypatch.setattr(pages, "render", lambda *_, **__: Response("shown"))

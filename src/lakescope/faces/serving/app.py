@@ -20,7 +20,7 @@ from lakescope.faces.serving.metrics import CONTENT_TYPE, Metrics, Observed, rou
 from lakescope.faces.serving.refusals import Refused
 from lakescope.faces.serving.safety import Guard, Rules
 from lakescope.faces.serving.service import Service
-from lakescope.faces.web import pages
+from lakescope.faces.web import pages, rendering
 from lakescope.lake import Lake
 from lakescope.logs import log
 
@@ -96,7 +96,7 @@ class Heads:
 
 def _refusal(scope: Any, error: LakescopeError) -> Response:
     """An error as whoever asks wants to see it: as data, or as a page."""
-    return api.refusal(error) if str(scope["path"]).startswith("/api/") else pages.refusal(error, scope)
+    return api.refusal(error) if str(scope["path"]).startswith("/api/") else rendering.refusal(error, scope)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -26,9 +26,9 @@ Question = TypeVar("Question", bound=Request[Any])
 FieldKind = Literal["choice", "flag", "switch", "number", "text", "texts"]
 
 
-def _is_of_table(kind: type[Request[Any]]) -> bool:
+def _is_of_table(kind: type[Request[Any]], page: str = "") -> bool:
     """Whether the page of a question is about one table of the lake, which its address names alone."""
-    return kind.about.page.startswith("/table/")
+    return (page or kind.about.page).startswith("/table/")
 
 
 def _subject(kind: type[Request[Any]]) -> Option:
@@ -53,13 +53,18 @@ def given_by(kind: type[Request[Any]]) -> Callable[..., dict[str, Any]]:
     return signed(take, kind.about.name, "", [_parameter(each, Query) for each in _offered(kind).values()], dict)
 
 
-def asked_by(kind: type[Request[Any]]) -> Callable[..., Request[Any]]:
-    """What makes the question of a page from the parameters of its address: all that the web app offers."""
-    options, of_table = _offered(kind), _is_of_table(kind)
-    subject = _subject(kind) if of_table else None
+def asked_by(
+    kind: type[Request[Any]], page: str = "", values_there: Mapping[str, Any] | None = None
+) -> Callable[..., Request[Any]]:
+    """What makes the question of a page from the parameters of its address: all that the web app offers.
+
+    ``page`` is the address if it is another one than that of the question, which has other values there.
+    """
+    options = _offered(kind)
+    subject = _subject(kind) if _is_of_table(kind, page) else None
 
     def make(**given: Any) -> Request[Any]:
-        values = filled(given)
+        values = {**(values_there or {}), **filled(given)}
         if subject is not None:
             name = values.pop(_NAME, "")
             values[subject.name] = f"table:{name}" if subject.meaning is Meaning.TABLE else name
