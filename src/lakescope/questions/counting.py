@@ -51,6 +51,7 @@ def _progress(watch: Watch, doing: str) -> Callable[[int, int], None]:
     column="columns",
     paged=True,
     doing="counting",
+    empty="no column",
     examples=(
         "lakescope count data/sales.csv:customer --exact",
         "lakescope count data/ --with hll++,bjkst,akmv --error 0.01",
@@ -115,6 +116,7 @@ class CountRequest(Request[Results[Count]]):
     column="columns",
     paged=True,
     doing="reading statistics",
+    empty="no counts are stored",
     examples=("lakescope count stored warehouse/sales",),
     example={"table": "sales", "column": "customer", "estimate": 1234.0, "exact": False, "current": True},
     absent=(_NO_PAGE, NotOn("python", why=_ASKED_DIRECTLY)),

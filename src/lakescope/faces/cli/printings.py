@@ -17,8 +17,7 @@ from lakescope.faces.cli.making import (
     LakeAutojoinPrinting,
 )
 from lakescope.faces.cli.output import Format, print_record, print_results, say, write
-from lakescope.faces.cli.printing import Coded, Explained, Gone, Printing, Watched
-from lakescope.faces.cli.progress import watching
+from lakescope.faces.cli.printing import Coded, Explained, Printing, Watched
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.headers import NameColumnsRequest
@@ -33,9 +32,6 @@ from lakescope.show.text import aligned, cell_text, printable
 @dataclass(frozen=True, kw_only=True)
 class JoinPrinting(Coded, Explained):
     """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
-
-    empty = "no column joins"
-    gone = (Gone("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
 
     engine: Annotated[
         Literal[Engine, "hybrid"],
@@ -69,8 +65,6 @@ class JoinPrinting(Coded, Explained):
 @dataclass(frozen=True, kw_only=True)
 class PathPrinting(Coded):
     """Prints tables that can be reached, each with its whole path, or code for a path."""
-
-    empty = "no table can be reached"
 
     k: Annotated[
         int | None,
@@ -107,9 +101,7 @@ class PathPrinting(Coded):
 class CorrelationPrinting(Coded, Explained):
     """Prints columns that correlate, and draws the sample behind one of them, or prints code for its join."""
 
-    empty = "no column correlates"
     choosing = "name --plot or --code, too"
-    gone = (Gone("--weight", "two options: --weight-join 1 --weight-corr 1"),)
 
     plot: Annotated[str | None, "Draw the sample behind the best one, or --hit, into this SVG file."] = None
 
@@ -121,8 +113,8 @@ class CorrelationPrinting(Coded, Explained):
         super().check()
         if self.plot is not None:
             check_drawing(self.plot)
-        if self.plot is not None and self.code is not None:
-            raise BadRequest("either --plot or --code", hint="ask twice")
+            if self.code is not None:
+                raise BadRequest("either --plot or --code", hint="ask twice")
 
     def asked(self, values: dict[str, Any]) -> dict[str, Any]:
         # Too small a number is refused, not raised to that of the hit.
@@ -146,44 +138,28 @@ class CorrelationPrinting(Coded, Explained):
             say(f"{self.plot}: {picked.table} {picked.column} against {complete.target}")
 
 
-def check_drawing(path: str) -> None:
-    """Refuse a file that no picture can be written to, before anything is looked for."""
+def check_place(path: str) -> None:
+    """Refuse a file that nothing can be written to, before anything is looked for."""
     if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
         raise BadRequest(f"cannot write {path}", hint="name a file in a directory that is there")
+
+
+def check_drawing(path: str) -> None:
+    """Refuse a file that no picture can be written to, before anything is looked for."""
+    check_place(path)
     if Path(path).suffix.lower() != ".svg":
         raise BadRequest(f"cannot write {path}: pictures are SVG", hint="name a file that ends in .svg")
-
-
-@dataclass(frozen=True, kw_only=True)
-class InclusionPrinting(Explained):
-    """Prints pairs of columns of which one is included in the other."""
-
-    empty = "no column is included in another to {minimum:.0%}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePrinting(Explained):
     """Prints references."""
 
-    empty = "no column refers to the key of another table"
-    gone = (
-        Gone("--diagram", "a command: lakescope keys diagram INDEX --out schema.svg"),
-        Gone("--sql", "a command: lakescope keys diagram INDEX --form sql", flag=True),
-        Gone("--show", "a command: lakescope keys primary INDEX, or an option: lakescope keys INDEX --withheld"),
-    )
-
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         if form is Format.table and not found and isinstance(asked, ForeignKeysRequest) and asked.withheld:
             write("nothing was withheld")
             return
         super().print_answer(found, asked, form)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrimaryKeyPrinting(Printing):
-    """Prints the keys of tables."""
-
-    empty = "no table has a column that tells its rows apart"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +171,8 @@ class DiagramPrinting(Printing):
     out: Annotated[str | None, "File to write to; without it text is printed.", On("cli", names=("--out", "-o"))] = None
 
     def check(self) -> None:
-        if self.out is not None and (Path(self.out).is_dir() or not Path(self.out).absolute().parent.is_dir()):
-            raise BadRequest(f"cannot write {self.out}", hint="name a file in a directory that is there")
+        if self.out is not None:
+            check_place(self.out)
 
     def show(self, lake: Any, asked: KeyDiagramRequest, form: Format) -> None:
         if self.out is None:
@@ -206,13 +182,6 @@ class DiagramPrinting(Printing):
             raise BadRequest(f"cannot draw into {self.out}", hint="name a file that ends in .svg, or another --form")
         Path(self.out).write_text(asked.ask(lake), "utf-8")
         say(f"{self.out}: drawn")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DriftPrinting(Printing):
-    """Prints columns that changed."""
-
-    empty = "nothing drifted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,39 +198,9 @@ class Listed(Printing):
             say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
-#: Options that `fds` had for its study alone.
-_OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DependencyPrinting(Listed):
-    """Prints dependencies of a table."""
-
-    empty = "no dependency was found"
-    gone = (
-        Gone("--compare", "a command: lakescope fds compare TABLE CLEAN"),
-        Gone("--violations", "a command: lakescope fds violations TABLE 'zip, state -> city'"),
-        Gone("--split", "a command: lakescope fds split TABLE", flag=True),
-        Gone("--all", "a command: lakescope fds lake INDEX", flag=True),
-        Gone("--study", "a command: lakescope fds study TABLE --shares 0.05,0.1", flag=True),
-        Gone("--reference", "a command: lakescope fds reference TABLE", flag=True),
-        *(Gone(name, "an option of lakescope fds study TABLE") for name in _OF_A_STUDY),
-        Gone("--bins", "an option of lakescope fds reference TABLE"),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceSetPrinting(Listed):
-    """Prints what holds after imputations."""
-
-    empty = "no dependency was found"
-
-
 @dataclass(frozen=True, kw_only=True)
 class ComparisonPrinting(Listed):
     """Prints what became of dependencies, and how many of each kind there are."""
-
-    empty = "no dependency holds in either"
 
     def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
         found = asked.ask(lake)
@@ -289,30 +228,17 @@ def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViolationPrinting(Listed):
-    """Prints rows that break a dependency."""
-
-    empty = "no row breaks it"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SplitPrinting(Listed):
-    """Prints what to split off a table."""
-
-    empty = "nothing to split off"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyPrinting(Printing):
+class Reported(Watched):
     """Prints what a study found, and writes its report."""
 
     out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
-    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
-    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
-        with watching("studying", quiet=self.quiet) as watch:
-            found = asked.ask(lake, watch)
-        self.print_answer(found, asked, form)
+
+class StudyPrinting(Reported):
+    """Prints what missing values do."""
+
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found, asked, form)
         if self.out is not None:
             from lakescope.studies.missing_values import write_report
 
@@ -322,8 +248,6 @@ class StudyPrinting(Printing):
 @dataclass(frozen=True, kw_only=True)
 class HeaderPrinting(Watched):
     """Prints candidates of every column, the best schemata, or both."""
-
-    empty = "no header of the lake fits"
 
     shown: Annotated[
         Literal["all", "columns", "schemata"],
@@ -350,13 +274,6 @@ class WritingPrinting(Watched):
     def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
         assert isinstance(asked, NameColumnsRequest)
         say(f"{asked.out}: written with the headers {', '.join(found)}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeaderDoubtPrinting(Watched):
-    """Prints headers of the lake that are in doubt."""
-
-    empty = "every header means something and fits its values"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,36 +307,8 @@ class OpinionPrinting(Printing):
             print_record({"table": asked.query, **each}, form)
 
 
-#: Options that `count` had for one of its modes alone, with the command that has them now.
-_OF_ADVICE, _OF_COUNTER_STUDY = ("--sets", "--membership", "--deletions", "--fast"), ("--max", "--seeds", "--out", "-o")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountPrinting(Watched):
-    """Prints counts of columns."""
-
-    empty = "no column"
-    gone = (
-        Gone("--stored", "a command: lakescope count stored TABLE", flag=True),
-        Gone("--advise", "a command: lakescope count advise --memory 16KB", flag=True),
-        Gone("--study", "a command: lakescope count study --max 1e6", flag=True),
-        *(Gone(name, "an option of lakescope count advise", flag=True) for name in _OF_ADVICE),
-        *(Gone(name, "an option of lakescope count study") for name in _OF_COUNTER_STUDY),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredCountPrinting(Printing):
-    """Prints what the writers of tables have counted."""
-
-    empty = "no counts are stored"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CounterStudyPrinting(Watched):
+class CounterStudyPrinting(Reported):
     """Prints how counters compare, and writes a report."""
-
-    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         own = found.info.get("own")
@@ -436,8 +325,6 @@ class CounterStudyPrinting(Watched):
 @dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
-
-    empty = "no dependency was found"
 
     quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
@@ -460,37 +347,27 @@ PRINTINGS: dict[str, type[Printing]] = {
     "autojoin": AutojoinPrinting,
     "autojoin lake": LakeAutojoinPrinting,
     "fuzzyjoin": FuzzyJoinPrinting,
-    "inclusions": InclusionPrinting,
+    "inclusions": Explained,
     "keys": ReferencePrinting,
-    "keys primary": PrimaryKeyPrinting,
+    "keys primary": Printing,
     "keys diagram": DiagramPrinting,
     "history": Printing,
-    "fds": DependencyPrinting,
+    "fds": Listed,
     "fds compare": ComparisonPrinting,
-    "fds violations": ViolationPrinting,
-    "fds split": SplitPrinting,
-    "fds reference": ReferenceSetPrinting,
+    "fds violations": Listed,
+    "fds split": Listed,
+    "fds reference": Listed,
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
-    "drift": DriftPrinting,
-    "count": CountPrinting,
-    "count stored": StoredCountPrinting,
+    "drift": Printing,
+    "count": Watched,
+    "count stored": Printing,
     "count advise": Printing,
     "count study": CounterStudyPrinting,
     "headers suggest": HeaderPrinting,
     "headers write": WritingPrinting,
-    "headers check": HeaderDoubtPrinting,
+    "headers check": Watched,
     "headers learn": LearningPrinting,
     "headers evaluate": EvaluationPrinting,
     "headers detect": OpinionPrinting,
-}
-
-#: Options that commands had which are groups now, each with the command that takes its place.
-GONE_OF_GROUPS: dict[str, tuple[Gone, ...]] = {
-    "headers": (
-        Gone("--write", "a command: lakescope headers write INDEX QUERY --out named.csv"),
-        Gone("--from", "a command: lakescope headers suggest INDEX QUERY"),
-        Gone("--check", "a command: lakescope headers check INDEX"),
-        Gone("--evaluate", "a command: lakescope headers evaluate INDEX"),
-    )
 }

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, File, Path, Query, Request, UploadFile
@@ -114,7 +114,6 @@ _JOB = {
 }
 
 
-_NAME = {"example": "shop/orders.csv"}
 #: Tables and queries, for the description.
 TABLES: Any = {"one": {"value": "shop/orders.csv"}}
 QUERIES: Any = {
@@ -130,9 +129,6 @@ Name = Annotated[
         description="Name of a table of the lake.",
         openapi_examples=TABLES,
     ),
-]
-Reference = Annotated[
-    str, Query(max_length=MOST_TEXT, description="`table:NAME` or `upload:NUMBER`.", openapi_examples=QUERIES)
 ]
 Text = Annotated[str, Query(max_length=MOST_TEXT)]
 Wait = Annotated[float, Query(ge=0, le=120, description="Seconds to wait for the answer before a job is told instead.")]
@@ -202,6 +198,15 @@ class ShortForms(APIRoute):
 
 
 router = APIRouter(prefix=PREFIX, route_class=ShortForms)
+_Answering = TypeVar("_Answering", bound=Callable[..., Any])
+
+
+def _route(
+    verb: str, path: str, tag: str, example: Any, *, job: bool = False, **about: Any
+) -> Callable[[_Answering], _Answering]:
+    """Add an operation that answers in an envelope."""
+    described = {**responses(example, job=job), **about.pop("responses", {})}
+    return router.api_route(path, methods=[verb], response_model=Envelope, tags=[tag], responses=described, **about)
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------
@@ -285,55 +290,42 @@ def upload_record(upload: Upload) -> dict[str, Any]:
     }
 
 
-# --- the lake ---------------------------------------------------------------------------------------------------------
-
-
 # --- one table --------------------------------------------------------------------------------------------------------
 
 
-@router.get(
+@_route(
+    "GET",
     "/table/like",
-    response_model=Envelope,
-    tags=["table"],
-    responses=responses({"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]}),
+    "table",
+    {"records": [{"table": "shop/returns.jsonl", "likeness": 0.4, "shared": ["order_id"]}]},
 )
 async def like(service: Served, visitor: Visitor, name: Name) -> Response:
     """Tables whose columns are called the same; rare names count more."""
     return await answer_of(service, visitor, lambda: service.like(name), 60)
 
 
-@router.get(
-    "/table/keys",
-    response_model=Envelope,
-    tags=["table"],
-    responses=responses({"primary": [], "refers": [], "referred": []}, job=True),
-)
+@_route("GET", "/table/keys", "table", {"primary": [], "refers": [], "referred": []}, job=True)
 async def table_keys(service: Served, visitor: Visitor, name: Name, wait: Wait = 10.0) -> Response:
     """The key of a table, what it refers to, and what refers to it."""
     await run_in_threadpool(service.lake.location, name)
     return await answer_of(service, visitor, lambda: service.keys(visitor), wait, lambda answer: keys_of(answer, name))
 
 
-# --- queries ----------------------------------------------------------------------------------------------------------
-
-
 # --- files and jobs ---------------------------------------------------------------------------------------------------
 
 
-@router.post(
+@_route(
+    "POST",
     "/uploads",
-    response_model=Envelope,
+    "files",
+    {"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"},
     status_code=201,
-    tags=["files"],
     responses={
-        **responses({"id": "Zk1xkY5r0c0", "query": "upload:Zk1xkY5r0c0"}),
         201: {
             **{"model": Envelope, "description": "The file was taken."},
             "content": {"application/json": {"example": {"data": _FILE, "meta": {"seconds": 0.004, "notes": []}}}},
         },
-        409: _error(409),
-        413: _error(413),
-        429: _error(429),
+        **{status: _error(status) for status in (409, 413, 429)},
     },
 )
 async def send(
@@ -355,21 +347,21 @@ async def take(service: Service, visitor: str, file: UploadFile) -> Upload:
     return upload
 
 
-@router.get("/uploads", response_model=Envelope, tags=["files"], responses=responses([]))
+@_route("GET", "/uploads", "files", [])
 async def uploads(service: Served, visitor: Visitor) -> Response:
     """Your files, the latest first."""
     began = time.perf_counter()
     return enveloped([upload_record(each) for each in service.uploads.of_visitor(visitor)], began)
 
 
-@router.get("/uploads/{number}", response_model=Envelope, tags=["files"], responses=responses({"id": "Zk1xkY5r0c0"}))
+@_route("GET", "/uploads/{number}", "files", {"id": "Zk1xkY5r0c0"})
 async def upload(service: Served, visitor: Visitor, number: Number) -> Response:
     """One of your files."""
     began = time.perf_counter()
     return enveloped(upload_record(service.uploads.find(visitor, number)), began)
 
 
-@router.delete("/uploads/{number}", response_model=Envelope, tags=["files"], responses=responses({"id": "Zk1xkY5r0c0"}))
+@_route("DELETE", "/uploads/{number}", "files", {"id": "Zk1xkY5r0c0"})
 async def forget(service: Served, visitor: Visitor, number: Number) -> Response:
     """Forget one of your files."""
     began = time.perf_counter()
@@ -408,44 +400,31 @@ async def download(
     )
 
 
-@router.get("/jobs", response_model=Envelope, tags=["jobs"], responses=responses([]))
+@_route("GET", "/jobs", "jobs", [])
 async def jobs(service: Served, visitor: Visitor) -> Response:
     """Your jobs, the latest first."""
     began = time.perf_counter()
     return enveloped([job_record(service, visitor, each) for each in service.jobs.of_visitor(visitor)], began)
 
 
-@router.get(
-    "/jobs/{number}",
-    response_model=Envelope,
-    tags=["jobs"],
-    responses=responses({"id": "Zk1xkY5r0c0", "state": "running"}),
-)
+@_route("GET", "/jobs/{number}", "jobs", {"id": "Zk1xkY5r0c0", "state": "running"})
 async def job(service: Served, visitor: Visitor, number: Number) -> Response:
     """How far a job is: queued, running, done, failed or cancelled."""
     began = time.perf_counter()
     return enveloped(job_record(service, visitor, service.jobs.find(visitor, number)), began)
 
 
-@router.get("/jobs/{number}/answer", response_model=Envelope, tags=["jobs"], responses=responses({}, job=True))
+@_route("GET", "/jobs/{number}/answer", "jobs", {}, job=True)
 async def job_answer(service: Served, visitor: Visitor, number: Number, wait: Wait = 10.0) -> Response:
     """The answer of a job, or how far it is."""
     found = service.jobs.find(visitor, number)
     return await answer_of(service, visitor, lambda: found, wait)
 
 
-@router.delete(
-    "/jobs/{number}",
-    response_model=Envelope,
-    tags=["jobs"],
-    responses=responses({"id": "Zk1xkY5r0c0", "state": "cancelled"}),
-)
+@_route("DELETE", "/jobs/{number}", "jobs", {"id": "Zk1xkY5r0c0", "state": "cancelled"})
 async def cancel(service: Served, visitor: Visitor, number: Number) -> Response:
     """Cancel a job. One that others wait for as well goes on for them."""
     began = time.perf_counter()
     found = service.jobs.find(visitor, number)
     await run_in_threadpool(service.jobs.cancel, found, visitor)
     return enveloped(job_record(service, visitor, found), began)
-
-
-Handler = Callable[..., Awaitable[Response]]
