@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -333,23 +333,6 @@ class Service:
         queries, parameters = self._placed(visitor, asked)
         if search:
             parameters["search"] = search
-        return self._make(visitor, asked, queries, parameters)
-
-    def _placed(self, visitor: str, asked: Request[Any]) -> tuple[dict[str, Query], Record]:
-        """The tables that a question is about, and the parameters of a worker, who is told where they lie."""
-        queries = {name: self.query(visitor, getattr(asked, name)) for name in _names_of(asked, Meaning.TABLE)}
-        for name in _names_of(asked, Meaning.LAKE_TABLE):
-            if asked.lane == "long" and getattr(asked, name) is not None:
-                self.lake.location(getattr(asked, name))  # refuses what is not there before a job waits
-        placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
-        parameters: Record = {"asked": placed.parameters()}
-        if files := {name: query for name, query in queries.items() if not query.in_lake}:
-            parameters["names"] = {name: query.name for name, query in files.items()}
-            parameters["held"] = [each for query in files.values() for each in _told(query)]
-        return queries, parameters
-
-    def _make(self, visitor: str, asked: Request[Any], queries: Mapping[str, Query], parameters: Record) -> Job:
-        """A job that writes a table, which becomes a file of the visitor's."""
         place, making = self.uploads.place(), MAKINGS[asked.about.name]
 
         def kept(answer: Record) -> Record:
@@ -377,6 +360,19 @@ class Service:
         if job.parameters is not written:  # the same is being done already
             dropped()
         return job
+
+    def _placed(self, visitor: str, asked: Request[Any]) -> tuple[dict[str, Query], Record]:
+        """The tables that a question is about, and the parameters of a worker, who is told where they lie."""
+        queries = {name: self.query(visitor, getattr(asked, name)) for name in _names_of(asked, Meaning.TABLE)}
+        for name in _names_of(asked, Meaning.LAKE_TABLE):
+            if asked.lane == "long" and getattr(asked, name) is not None:
+                self.lake.location(getattr(asked, name))  # refuses what is not there before a job waits
+        placed = replace(cast(Any, asked), **{name: query.place for name, query in queries.items()})
+        parameters: Record = {"asked": placed.parameters()}
+        if files := {name: query for name, query in queries.items() if not query.in_lake}:
+            parameters["names"] = {name: query.name for name, query in files.items()}
+            parameters["held"] = [each for query in files.values() for each in _told(query)]
+        return queries, parameters
 
     # --- jobs that are everybody's ------------------------------------------------------------------------------------
 

@@ -208,15 +208,16 @@ def _suggested_headers(lake: Lake, request: SuggestHeadersRequest, watch: Watch,
 def _correlation_code(
     lake: Lake, request: CorrelatedRequest | AugmentRequest, record: Any, context: Context
 ) -> dict[str, str]:
-    query, key, target = request.query, list(request.key or ()), str(request.target)
+    asked = request.query, list(request.key or ()), record
+    options: Answer = {"target": str(request.target), "query_agg": request.query_agg}
+    return _codes(context, request.query, lambda each: lake.correlation_code(*asked, each, **options))
+
+
+def _codes(context: Context, query: Any, code: Callable[[Any], str]) -> dict[str, str]:
+    """Code about a query for every system; none where it has aggregates that other systems have no word for."""
     try:
-        return {
-            each: context.named(
-                lake.correlation_code(query, key, record, each, target=target, query_agg=request.query_agg), query=query
-            )
-            for each in DIALECTS
-        }
-    except BadRequest:  # aggregates that other systems have no word for
+        return {each: context.named(code(each), query=query) for each in DIALECTS}
+    except BadRequest:
         return {}
 
 
@@ -257,25 +258,13 @@ def _augment(lake: Lake, request: AugmentRequest, watch: Watch, context: Context
         context.write(table)
     codes = [_correlation_code(lake, complete, each, context) for each in chosen]
     notes = [] if complete is request else [complete.guessed]
+    joined = complete.query, key, str(complete.target), chosen, [each.name for each in added]
     return {
         **rows_of(table, _CELL, SHOWN_ROWS),
         **{"rows": table.num_rows, "added": added.to_dicts(), "asked": search_of(complete), "notes": notes},
         "code": {each: "\n\n".join(some[each] for some in codes) for each in DIALECTS if codes and all(codes)},
-        "join_code": _augment_code(lake, complete, chosen, [each.name for each in added], context),
+        "join_code": _codes(context, complete.query, lambda each: lake.augment_code(*joined, each)),
     }
-
-
-def _augment_code(
-    lake: Lake, request: AugmentRequest, chosen: list[Any], names: list[str], context: Context
-) -> dict[str, str]:
-    query, key, target = request.query, list(request.key or ()), str(request.target)
-    try:
-        return {
-            each: context.named(lake.augment_code(query, key, target, chosen, names, each), query=query)
-            for each in DIALECTS
-        }
-    except BadRequest:  # aggregates that other systems have no word for
-        return {}
 
 
 def search_of(asked: CorrelatedRequest | AugmentRequest) -> Answer:
