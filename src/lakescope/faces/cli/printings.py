@@ -228,13 +228,13 @@ def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reported(Watched):
+class ReportPrinting(Watched):
     """Prints what a study found, and writes its report."""
 
     out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
 
 
-class StudyPrinting(Reported):
+class StudyPrinting(ReportPrinting):
     """Prints what missing values do."""
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
@@ -307,7 +307,7 @@ class OpinionPrinting(Printing):
             print_record({"table": asked.query, **each}, form)
 
 
-class CounterStudyPrinting(Reported):
+class CounterStudyPrinting(ReportPrinting):
     """Prints how counters compare, and writes a report."""
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:

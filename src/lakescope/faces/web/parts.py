@@ -75,7 +75,7 @@ async def _nothing(call: PartCall) -> Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagePart:
     """A part: its question, its template and title, and what leads to it. ``more`` says what else is shown.
 
     Without an ``address`` it is that of the question; ``values`` are what the question has otherwise there.
@@ -139,7 +139,7 @@ def _add_of_table(router: APIRouter, template: str, title: str, ask: Callable[[S
         return await show_part(request, service, visitor, lambda: ask(service, visitor, name), template, title, **shown)
 
 
-def _add(router: APIRouter, part: Part) -> None:
+def _add(router: APIRouter, part: PagePart) -> None:
     path = part.address or part.kind.about.page
 
     async def show(request: HttpRequest, service: Any, visitor: str, asked: Any, search: str) -> Response:
@@ -237,20 +237,20 @@ def _history(call: PartCall) -> Asked:
 
 _MAP, _PROBLEMS = (("/map", "Map"),), (("/problems", "Problems"),)
 _PARTS = (
-    Part(MapRequest, "links", "Links between tables", _MAP),
-    Part(InclusionsRequest, "inclusions", "Columns that are in others", _MAP),
-    Part(CheckHeadersRequest, "check_headers", "Headers in doubt", _PROBLEMS),
-    Part(HeadRequest, "head", "Sample rows", more=_profiles, address="/table/head"),
-    Part(ProfileRequest, "details", "Everything about every column", address="/table/details"),
-    Part(JoinableRequest, "table_joins", "Joins", (), _references, _joins, "/table/joins", {"k": 8}),
-    Part(DependenciesRequest, "dependencies", "Dependencies"),
-    Part(JoinPathsRequest, "paths", "Where one can get from here", more=_of_numbers),
-    Part(DriftRequest, "history", "History", ask=_history),
-    Part(JoinableRequest, "joins", "Joinable tables", more=_searched_joins),
-    Part(SuggestHeadersRequest, "suggest_headers", "Names for its columns", more=_searched),
-    Part(CorrelatedRequest, "correlated", "Correlated columns", more=_correlated),
-    Part(DescribeRequest, "rows", "First rows", address="/pair/side"),
-    Part(AutojoinRequest, "plan", "How they join", more=_pair),
+    PagePart(MapRequest, "links", "Links between tables", _MAP),
+    PagePart(InclusionsRequest, "inclusions", "Columns that are in others", _MAP),
+    PagePart(CheckHeadersRequest, "check_headers", "Headers in doubt", _PROBLEMS),
+    PagePart(HeadRequest, "head", "Sample rows", more=_profiles, address="/table/head"),
+    PagePart(ProfileRequest, "details", "Everything about every column", address="/table/details"),
+    PagePart(JoinableRequest, "table_joins", "Joins", (), _references, _joins, "/table/joins", {"k": 8}),
+    PagePart(DependenciesRequest, "dependencies", "Dependencies"),
+    PagePart(JoinPathsRequest, "paths", "Where one can get from here", more=_of_numbers),
+    PagePart(DriftRequest, "history", "History", ask=_history),
+    PagePart(JoinableRequest, "joins", "Joinable tables", more=_searched_joins),
+    PagePart(SuggestHeadersRequest, "suggest_headers", "Names for its columns", more=_searched),
+    PagePart(CorrelatedRequest, "correlated", "Correlated columns", more=_correlated),
+    PagePart(DescribeRequest, "rows", "First rows", address="/pair/side"),
+    PagePart(AutojoinRequest, "plan", "How they join", more=_pair),
 )
 #: Parts of the page of a table that are no questions.
 _OF_A_TABLE: dict[str, tuple[str, Callable[[Service, str, str], Asked]]] = {
