@@ -40,7 +40,6 @@ _KEPT = "the table becomes a file of the visitor's"
     form="/search/augment",
     verbs=("POST",),
     doing="looking for columns to join in",
-    empty="no column correlates: nothing was added",
     examples=(
         "lakescope augment lake.idx my.csv --out augmented.parquet",
         "lakescope augment lake.idx my.csv --key date --target rides --out augmented.parquet",

@@ -92,7 +92,6 @@ class AutojoinRequest(Request["Plan"]):
     path="autojoinable",
     paged=True,
     doing="looking for tables whose keys are written differently",
-    empty="no table of the index would join after a transformation",
     examples=("lakescope autojoin lake lake.idx my.csv", "lakescope autojoin lake lake.idx my.csv -k 3 --budget 2m"),
     example={"table": "people/authors.csv", "columns": ["name"], "keys": ["author"], "coverage": 0.97},
 )

@@ -37,7 +37,6 @@ _PRIVATE: Final = ("uri", "id", "units")
     group="lake",
     paged=True,
     doing="listing tables",
-    empty="no table matches",
     examples=(
         "lakescope tables lake.idx",
         "lakescope tables lake.idx --like sales --format csv",
@@ -82,7 +81,6 @@ class TablesRequest(Request["pa.Table"]):
     group="lake",
     paged=True,
     doing="listing columns",
-    empty="no column matches",
     examples=(
         "lakescope columns lake.idx --table sales/2021.csv",
         "lakescope columns lake.idx --type date --like day",
@@ -124,7 +122,6 @@ class ColumnsRequest(Request["pa.Table"]):
     group="lake",
     paged=True,
     doing="listing problems",
-    empty="no problems",
     examples=("lakescope problems lake.idx --severity error",),
     example={"table": "broken/empty.csv", "severity": "error", "code": "empty-file", "count": 1},
 )
@@ -190,7 +187,6 @@ class InfoRequest(Request[dict[str, Any]]):
     group="lake",
     paged=True,
     doing="looking at the last build",
-    empty="it was not measured",
     examples=("lakescope timings lake.idx",),
     example={"stage": "scan", "wall": 12.5, "cpu": 0.4, "workers": 44.1},
     absent=(NotOn("agents", why="how the index was built says nothing about the data"),),

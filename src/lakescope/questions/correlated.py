@@ -142,7 +142,6 @@ class CorrelationOptions:
     page="/search/correlated",
     column="target",
     doing="looking for columns that correlate",
-    empty="no column correlates",
     examples=(
         "lakescope correlate lake.idx my.csv",
         "lakescope correlate lake.idx my.csv --key date --target rides -k 10",

@@ -19,7 +19,7 @@ _MANY_HINT = "1000000, or 1e6"
 _Values: TypeAlias = Annotated[
     float | None,
     "Largest number of values, for counters that must know it, e.g. 1e9.",
-    Range(above=0, hint=_MANY_HINT),
+    Range(above=0, most=1e18, hint=_MANY_HINT),
     On("cli", names=("--rows",)),
 ]
 _Error: TypeAlias = Annotated[
@@ -51,7 +51,6 @@ def _progress(watch: Watch, doing: str) -> Callable[[int, int], None]:
     column="columns",
     paged=True,
     doing="counting",
-    empty="no column",
     examples=(
         "lakescope count data/sales.csv:customer --exact",
         "lakescope count data/ --with hll++,bjkst,akmv --error 0.01",
@@ -116,7 +115,6 @@ class CountRequest(Request[Results[Count]]):
     column="columns",
     paged=True,
     doing="reading statistics",
-    empty="no counts are stored",
     examples=("lakescope count stored warehouse/sales",),
     example={"table": "sales", "column": "customer", "estimate": 1234.0, "exact": False, "current": True},
     absent=(_NO_PAGE, NotOn("python", why=_ASKED_DIRECTLY)),

@@ -88,7 +88,6 @@ class DependencyOptions:
     indexed=False,
     paged=True,
     doing="looking for dependencies",
-    empty="no dependency was found",
     examples=(
         "lakescope fds table.csv --missing '?'",
         "lakescope fds table.csv --error 0.01 --by pv",
@@ -151,7 +150,6 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
     group="table",
     indexed=False,
     doing="comparing dependencies",
-    empty="no dependency holds in either",
     examples=("lakescope fds compare dirty.csv clean.csv",),
     absent=_OF_A_FILE,
 )
@@ -176,7 +174,6 @@ class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
     group="table",
     indexed=False,
     doing="looking for rows that break it",
-    empty="no row breaks it",
     examples=("lakescope fds violations table.csv 'zip, state -> city'",),
     absent=_OF_A_FILE,
 )
@@ -203,7 +200,6 @@ class ViolationsRequest(Request[Results[Violation]]):
     group="table",
     indexed=False,
     doing="looking for what to split off",
-    empty="nothing to split off",
     examples=("lakescope fds split table.csv",),
     absent=_OF_A_FILE,
 )
@@ -229,7 +225,6 @@ class SplitsRequest(DependencyOptions, Request[Results[Split]]):
     group="table",
     indexed=False,
     doing="filling in missing values",
-    empty="no dependency was found",
     examples=("lakescope fds reference table.csv --bins 10",),
     absent=_OF_A_FILE,
 )
@@ -304,7 +299,6 @@ class StudyRequest(Request[Results[Effect]]):
     lane="long",
     group="lake",
     doing="looking for dependencies of all tables",
-    empty="no dependency was found",
     examples=("lakescope fds lake lake.idx --max-lhs 2 --out dependencies.parquet",),
     absent=(NotOn("rest", "web", "agents", why="it reads every table of the lake, by a job on Spark"),),
 )

@@ -43,7 +43,6 @@ class Occurrence:
     lane="quick",
     group="lake",
     doing="looking for names and values",
-    empty="nothing is called that, and no column holds it",
     examples=("lakescope find lake.idx Berlin", "lakescope find lake.idx customer_id -k 100"),
     example={"kind": "value", "table": "world/capital_cities.csv", "column": "city", "matched": "Berlin"},
 )

@@ -183,7 +183,6 @@ class HeaderOptions:
     group="search",
     paged=True,
     doing="looking for columns with the same values",
-    empty="no header of the lake fits",
     examples=(
         "lakescope headers suggest lake.idx nameless.csv",
         "lakescope headers suggest lake.idx nameless.csv --mode reliable --known 2=country",
@@ -277,7 +276,6 @@ class NameColumnsRequest(HeaderOptions, Request[list[str]]):
     group="lake",
     paged=True,
     doing="looking at headers",
-    empty="every header means something and fits its values",
     examples=("lakescope headers check lake.idx",),
     example={"table": "legacy/cust_dump.csv", "column": "column_4", "doubt": "missing", "suggestion": "city"},
 )

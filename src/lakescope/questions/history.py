@@ -46,7 +46,6 @@ class HistoryRequest(Request[Results[Version]]):
     page="/table/history",
     paged=True,
     doing="comparing versions",
-    empty="nothing drifted",
     examples=(
         "lakescope drift lake.idx",
         "lakescope drift lake.idx sales/2021.csv --since 2026-03-01",

@@ -25,7 +25,6 @@ MOST_PAIRS = 5_000
     page="/map/inclusions",
     paged=True,
     doing="looking for columns that are included in others",
-    empty="no column is included in another to {minimum:.0%}",
     examples=(
         "lakescope inclusions lake.idx --min 0.9",
         "lakescope inclusions lake.idx --min 1 --verify",

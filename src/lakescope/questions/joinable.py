@@ -34,7 +34,6 @@ SHOWN = 12
     page="/search/joins",
     column="on",
     doing="comparing its values with the lake",
-    empty="no column joins",
     examples=(
         "lakescope join lake.idx my.csv --on zip -k 10",
         "lakescope join lake.idx my.csv --on zip --threshold 0.7 --verify",

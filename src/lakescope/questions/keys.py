@@ -48,7 +48,6 @@ class KeyOptions:
     group="lake",
     paged=True,
     doing="looking for keys",
-    empty="no column refers to the key of another table",
     examples=(
         "lakescope keys lake.idx",
         "lakescope keys lake.idx --table shop/orders.csv",
@@ -97,7 +96,6 @@ def _withheld(count: int) -> str:
     group="lake",
     paged=True,
     doing="looking for keys",
-    empty="no table has a column that tells its rows apart",
     examples=("lakescope keys primary lake.idx",),
     example={"table": "shop/customers.csv", "columns": ["customer_id"], "references": 3},
 )

@@ -24,7 +24,6 @@ _PAIRS, _LEAST = 4_000, 12
     lane="long",
     group="lake",
     doing="looking for links between tables",
-    empty="no table is linked with another",
     examples=("lakescope map lake.idx", "lakescope map lake.idx --min 0.95 --format json"),
     example={
         "nodes": [{"table": "shop/orders.csv", "rows": 4000, "links": 3, "x": 512.0, "y": 80.5}],

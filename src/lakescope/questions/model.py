@@ -377,8 +377,7 @@ def _bare(hint: Any) -> tuple[Any, bool]:
 class Question:
     """What is to say about a question besides its options.
 
-    ``doing`` is what whoever waits is told, ``empty`` what is said where there is no record; that may name options:
-    ``{minimum:.0%}``. ``gives`` says what the answer is, ``record`` is the kind of its records
+    ``doing`` is what whoever waits is told. ``gives`` says what the answer is, ``record`` is the kind of its records
     if it has some, ``records`` the word for them. ``paged``: REST and agents hand out the answer in pages.
     ``shown`` are the fields of rows that a person wants to see first, ``brief`` those for who has room for few,
     ``private`` those that say where things lie: only who runs Python or a command on this machine is told.
@@ -396,7 +395,6 @@ class Question:
     group: str
     records: str
     doing: str
-    empty: str = "nothing found"
     record: type | None = None
     gives: Gives = "records"
     shown: tuple[str, ...] = ()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     column="on",
     paged=True,
     doing="following joins",
-    empty="no table can be reached",
     examples=(
         "lakescope paths lake.idx shop/order_lines.parquet",
         "lakescope paths lake.idx my.csv --on zip --depth 2 --code sql",

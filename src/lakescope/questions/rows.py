@@ -25,7 +25,6 @@ _TABLE_HELP = "A table: its path, or the name of one of the lake."
     reads=True,
     group="table",
     doing="reading the first rows",
-    empty="it has no rows",
     examples=("lakescope head lake.idx shop/orders.csv", "lakescope head lake.idx my.csv --rows 5"),
     example={"columns": ["order_id"], "records": [["500001"]], "disguised": []},
 )
@@ -58,7 +57,6 @@ class HeadRequest(Request["pa.Table"]):
     reads=True,
     group="search",
     doing="comparing its values with the lake",
-    empty="it has no columns",
     examples=("lakescope describe lake.idx my.csv",),
     example={"name": "date", "type": "date", "known": 1.0, "role": "key"},
 )
@@ -89,7 +87,6 @@ class DescribeRequest(Request[Results[Described]]):
     reads=True,
     group="search",
     doing="looking for values in common",
-    empty="no columns hold mostly the same values",
     examples=("lakescope shared lake.idx my.csv shop/orders.csv",),
     example={"left": "customer", "right": "customer_id", "shared": 1160, "of_left": 1.0, "of_right": 0.97},
 )

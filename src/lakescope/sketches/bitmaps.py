@@ -19,6 +19,8 @@ from lakescope.sketches.kernels import bits_contain, bits_update
 
 #: Empty bits that must be expected at the largest count, so that the map does not fill up by chance.
 _LEAST_EMPTY = 5
+#: Values a bit of which no float holds the error any more; every bit is set long before.
+_MOST_LOAD = 700.0
 
 
 class _Bitmap(Counter):
@@ -159,4 +161,6 @@ def load_factor(error: float, n_max: float) -> float:
 
 
 def _error_at(load: float, n_max: float) -> float:
+    if load > _MOST_LOAD:
+        return math.inf
     return math.sqrt((math.expm1(load) - load) / (load * n_max))

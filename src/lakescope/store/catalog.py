@@ -337,7 +337,9 @@ class Catalog:
 
 
 def _counted(counter: Counter[str]) -> list[Record]:
-    return [{"value": value, "count": count} for value, count in counter.most_common(_FACETS)]
+    # In an order of their own where counts are equal, not in that of a set.
+    most = sorted(counter.items(), key=lambda each: (-each[1], each[0]))[:_FACETS]
+    return [{"value": value, "count": count} for value, count in most]
 
 
 def _numbers(values: list[int]) -> pa.Array:

@@ -18,7 +18,6 @@ import typer.main
 from lakescope import questions
 from lakescope.errors import BadRequest
 from lakescope.faces.cli.columns import of_column, with_column
-from lakescope.faces.cli.gone import GONE
 from lakescope.faces.cli.opening import is_index, open_lake
 from lakescope.faces.cli.output import Format
 from lakescope.faces.cli.sizes import bytes_of
@@ -125,7 +124,7 @@ def command(name: str) -> Any:
 
     def run(**given: Any) -> None:
         index, form = given.pop("index", None), given.pop("printed_as", Format.table)
-        _refuse_gone(name, given)
+        _refuse_gone(printing, given)
         values = {name: _parsed(option, given[name]) for name, option in options.items()}
         if index is None:
             values = with_column(kind, values, ())
@@ -143,7 +142,7 @@ def command(name: str) -> Any:
         shown.show(lake, asked, form)
 
     parameters = [*([_INDEX] if kind.about.indexed else []), *map(_parameter, sorted(options.values(), key=_is_option))]
-    parameters += [*([_FORMAT] if printing.formatted else []), *_gone(name)]
+    parameters += [*([_FORMAT] if printing.formatted else []), *_gone(printing)]
     signed(run, name, _help(kind), parameters)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     examples = kind.about.examples
@@ -219,24 +218,26 @@ def _parsed(option: Option, value: Any) -> Any:
     return None if option.nullable and says_none and value == 0 else value
 
 
-def _gone(name: str) -> list[Parameter]:
+def _gone(printing: type[Printing]) -> list[Parameter]:
     """Options that the command had: they are taken, not shown, to be answered with what takes their place."""
     return [
         parameter(each.parameter, Annotated[each.kind, typer.Option(each.name, hidden=True)], None)
-        for each in GONE.get(name, ())
+        for each in printing.gone
     ]
 
 
-def _refuse_gone(name: str, given: dict[str, Any]) -> None:
-    for each in GONE.get(name, ()):
+def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
+    for each in printing.gone:
         if given.pop(each.parameter):
             raise BadRequest(f"{each.name} is now {each.instead}", hint="see --help")
 
 
 def _refuse_former(name: str, args: list[str]) -> None:
     """Refuse options that a command had before it had others below it, with what takes their place."""
+    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
+
     options = [each.partition("=")[0] for each in args]
-    for each in GONE.get(name, ()):
+    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
         if each.name in options:
             raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
 

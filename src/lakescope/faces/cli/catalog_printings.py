@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from lakescope.faces.cli.output import Format, Record, print_record, print_records, say, write
-from lakescope.faces.cli.printing import Printing
+from lakescope.faces.cli.printing import Gone, Printing
 from lakescope.questions.model import On, Range, Request
 
 
@@ -16,6 +16,18 @@ class RecordPrinting(Printing):
 
     def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
         print_record(found, form)
+
+
+class InfoPrinting(RecordPrinting):
+    """Prints the lake at a glance."""
+
+    gone = (Gone("--timings", "a command: lakescope timings INDEX", flag=True),)
+
+
+class TimingPrinting(Printing):
+    """Prints the stages of a build."""
+
+    empty = "it was not measured"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +50,21 @@ class RowPrinting(Printing):
         records = (found.slice(0, self.limit) if self.limit else found).to_pylist(maps_as_pydicts="strict")
         if form is Format.table:
             records = [self.readable(record) for record in records]
-        print_records(records, self.fields(asked), form, empty=asked.about.empty)
+        print_records(records, self.fields(asked), form, empty=self.empty)
         if left_out := found.num_rows - len(records):
             say(f"({left_out:,} more; --limit 0 shows all)")
 
 
+class TablePrinting(RowPrinting):
+    """Prints tables."""
+
+    empty = "no table matches"
+
+
 class ColumnPrinting(RowPrinting):
     """Prints columns: estimated counts with a mark."""
+
+    empty = "no column matches"
 
     def fields(self, asked: Any) -> Sequence[str]:
         return list(asked.fields or asked.about.shown)
@@ -60,6 +80,18 @@ class ColumnPrinting(RowPrinting):
             self.print_answer(few.ask(lake), asked, form)
             return
         super().show(lake, asked, form)
+
+
+class ProblemPrinting(RowPrinting):
+    """Prints problems."""
+
+    empty = "no problems"
+
+
+class FindPrinting(Printing):
+    """Prints where a text was found."""
+
+    empty = "nothing is called that, and no column holds it"
 
 
 class ProfilePrinting(Printing):
@@ -79,11 +111,13 @@ class ProfilePrinting(Printing):
 class MapPrinting(Printing):
     """Prints the links between tables; as JSON the whole map."""
 
+    empty = "no table is linked with another"
+
     def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
         if form is Format.json:
             print_record(found.to_dict(), form)
         else:
-            print_records(found.edges, asked.about.shown, form, empty=asked.about.empty)
+            print_records(found.edges, asked.about.shown, form, empty=self.empty)
         for note in found.notes:
             say(f"note: {note}")
 
@@ -91,21 +125,35 @@ class MapPrinting(Printing):
 class HeadPrinting(Printing):
     """Prints the first rows of a table."""
 
+    empty = "it has no rows"
+
     def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
-        print_records(found.to_pylist(), found.column_names, form, empty=asked.about.empty)
+        print_records(found.to_pylist(), found.column_names, form, empty=self.empty)
+
+
+class DescribePrinting(Printing):
+    """Prints the columns of a table as the lake sees them."""
+
+    empty = "it has no columns"
+
+
+class SharedPrinting(Printing):
+    """Prints columns of two tables with the same values."""
+
+    empty = "no columns hold mostly the same values"
 
 
 #: How each of these commands prints, by its name.
 CATALOG_PRINTINGS: dict[str, type[Printing]] = {
-    "info": RecordPrinting,
-    "timings": Printing,
-    "tables": RowPrinting,
+    "info": InfoPrinting,
+    "timings": TimingPrinting,
+    "tables": TablePrinting,
     "columns": ColumnPrinting,
     "profile": ProfilePrinting,
-    "problems": RowPrinting,
-    "find": Printing,
+    "problems": ProblemPrinting,
+    "find": FindPrinting,
     "map": MapPrinting,
     "head": HeadPrinting,
-    "describe": Printing,
-    "shared": Printing,
+    "describe": DescribePrinting,
+    "shared": SharedPrinting,
 }

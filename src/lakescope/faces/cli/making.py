@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from lakescope.code.dialects import PlanDialect
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_record, print_records, say, write
-from lakescope.faces.cli.printing import Explained, Printing, Watched
+from lakescope.faces.cli.printing import Explained, Gone, Printing, Watched
 from lakescope.faces.cli.progress import watching
 from lakescope.questions.augment import AugmentRequest, JoinedRequest
 from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest, LakeAutojoinRequest
@@ -24,6 +24,8 @@ _SHOWN, _CELL = 5, 28
 @dataclass(frozen=True, kw_only=True)
 class AugmentPrinting(Printing):
     """Prints what each column adds that was joined in."""
+
+    empty = "no column correlates: nothing was added"
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         super().print_answer(found, asked, form)
@@ -72,6 +74,11 @@ class MadePrinting(Watched):
 @dataclass(frozen=True, kw_only=True)
 class AutojoinPrinting(MadePrinting):
     """Finds a plan, or takes a saved one; prints it, its code or its parts."""
+
+    gone = (
+        Gone("-k", "an option of lakescope autojoin lake INDEX QUERY"),
+        Gone("--candidates", "an option of lakescope autojoin lake INDEX QUERY"),
+    )
 
     code: Annotated[PlanDialect | None, "Print the join as code instead."] = None
     save: Annotated[str | None, "Write the plan to this JSON file."] = None
@@ -162,6 +169,8 @@ def _short(value: object) -> str:
 @dataclass(frozen=True, kw_only=True)
 class LakeAutojoinPrinting(Explained, Watched):
     """Prints tables of a lake that join after a transformation, and why others do not."""
+
+    empty = "no table of the index would join after a transformation"
 
     def show(self, lake: Any, asked: LakeAutojoinRequest, form: Format) -> None:
         with watching("learning", quiet=self.quiet, stoppable=True) as watch:

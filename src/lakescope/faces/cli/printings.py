@@ -17,7 +17,8 @@ from lakescope.faces.cli.making import (
     LakeAutojoinPrinting,
 )
 from lakescope.faces.cli.output import Format, print_record, print_results, say, write
-from lakescope.faces.cli.printing import Coded, Explained, Printing, Watched
+from lakescope.faces.cli.printing import Coded, Explained, Gone, Printing, Watched
+from lakescope.faces.cli.progress import watching
 from lakescope.questions.correlated import CorrelatedRequest
 from lakescope.questions.dependencies import LakeDependenciesRequest
 from lakescope.questions.headers import NameColumnsRequest
@@ -32,6 +33,9 @@ from lakescope.show.text import aligned, cell_text, printable
 @dataclass(frozen=True, kw_only=True)
 class JoinPrinting(Coded, Explained):
     """Prints columns that join, estimates before exact answers if that is wanted, or code for a join."""
+
+    empty = "no column joins"
+    gone = (Gone("--paths", "a command: lakescope paths INDEX QUERY --depth 3"),)
 
     engine: Annotated[
         Literal[Engine, "hybrid"],
@@ -65,6 +69,8 @@ class JoinPrinting(Coded, Explained):
 @dataclass(frozen=True, kw_only=True)
 class PathPrinting(Coded):
     """Prints tables that can be reached, each with its whole path, or code for a path."""
+
+    empty = "no table can be reached"
 
     k: Annotated[
         int | None,
@@ -101,7 +107,9 @@ class PathPrinting(Coded):
 class CorrelationPrinting(Coded, Explained):
     """Prints columns that correlate, and draws the sample behind one of them, or prints code for its join."""
 
+    empty = "no column correlates"
     choosing = "name --plot or --code, too"
+    gone = (Gone("--weight", "two options: --weight-join 1 --weight-corr 1"),)
 
     plot: Annotated[str | None, "Draw the sample behind the best one, or --hit, into this SVG file."] = None
 
@@ -113,8 +121,8 @@ class CorrelationPrinting(Coded, Explained):
         super().check()
         if self.plot is not None:
             check_drawing(self.plot)
-            if self.code is not None:
-                raise BadRequest("either --plot or --code", hint="ask twice")
+        if self.plot is not None and self.code is not None:
+            raise BadRequest("either --plot or --code", hint="ask twice")
 
     def asked(self, values: dict[str, Any]) -> dict[str, Any]:
         # Too small a number is refused, not raised to that of the hit.
@@ -138,28 +146,44 @@ class CorrelationPrinting(Coded, Explained):
             say(f"{self.plot}: {picked.table} {picked.column} against {complete.target}")
 
 
-def check_place(path: str) -> None:
-    """Refuse a file that nothing can be written to, before anything is looked for."""
-    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
-        raise BadRequest(f"cannot write {path}", hint="name a file in a directory that is there")
-
-
 def check_drawing(path: str) -> None:
     """Refuse a file that no picture can be written to, before anything is looked for."""
-    check_place(path)
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        raise BadRequest(f"cannot write {path}", hint="name a file in a directory that is there")
     if Path(path).suffix.lower() != ".svg":
         raise BadRequest(f"cannot write {path}: pictures are SVG", hint="name a file that ends in .svg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InclusionPrinting(Explained):
+    """Prints pairs of columns of which one is included in the other."""
+
+    empty = "no column is included in another to {minimum:.0%}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePrinting(Explained):
     """Prints references."""
 
+    empty = "no column refers to the key of another table"
+    gone = (
+        Gone("--diagram", "a command: lakescope keys diagram INDEX --out schema.svg"),
+        Gone("--sql", "a command: lakescope keys diagram INDEX --form sql", flag=True),
+        Gone("--show", "a command: lakescope keys primary INDEX, or an option: lakescope keys INDEX --withheld"),
+    )
+
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         if form is Format.table and not found and isinstance(asked, ForeignKeysRequest) and asked.withheld:
             write("nothing was withheld")
             return
         super().print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrimaryKeyPrinting(Printing):
+    """Prints the keys of tables."""
+
+    empty = "no table has a column that tells its rows apart"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +195,8 @@ class DiagramPrinting(Printing):
     out: Annotated[str | None, "File to write to; without it text is printed.", On("cli", names=("--out", "-o"))] = None
 
     def check(self) -> None:
-        if self.out is not None:
-            check_place(self.out)
+        if self.out is not None and (Path(self.out).is_dir() or not Path(self.out).absolute().parent.is_dir()):
+            raise BadRequest(f"cannot write {self.out}", hint="name a file in a directory that is there")
 
     def show(self, lake: Any, asked: KeyDiagramRequest, form: Format) -> None:
         if self.out is None:
@@ -182,6 +206,13 @@ class DiagramPrinting(Printing):
             raise BadRequest(f"cannot draw into {self.out}", hint="name a file that ends in .svg, or another --form")
         Path(self.out).write_text(asked.ask(lake), "utf-8")
         say(f"{self.out}: drawn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftPrinting(Printing):
+    """Prints columns that changed."""
+
+    empty = "nothing drifted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,9 +229,39 @@ class Listed(Printing):
             say(f"({len(found) - self.limit:,} more; --limit 0 shows all)")
 
 
+#: Options that `fds` had for its study alone.
+_OF_A_STUDY = ("--pattern", "--target", "--unit", "--versions", "--seed", "--out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DependencyPrinting(Listed):
+    """Prints dependencies of a table."""
+
+    empty = "no dependency was found"
+    gone = (
+        Gone("--compare", "a command: lakescope fds compare TABLE CLEAN"),
+        Gone("--violations", "a command: lakescope fds violations TABLE 'zip, state -> city'"),
+        Gone("--split", "a command: lakescope fds split TABLE", flag=True),
+        Gone("--all", "a command: lakescope fds lake INDEX", flag=True),
+        Gone("--study", "a command: lakescope fds study TABLE --shares 0.05,0.1", flag=True),
+        Gone("--reference", "a command: lakescope fds reference TABLE", flag=True),
+        *(Gone(name, "an option of lakescope fds study TABLE") for name in _OF_A_STUDY),
+        Gone("--bins", "an option of lakescope fds reference TABLE"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceSetPrinting(Listed):
+    """Prints what holds after imputations."""
+
+    empty = "no dependency was found"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComparisonPrinting(Listed):
     """Prints what became of dependencies, and how many of each kind there are."""
+
+    empty = "no dependency holds in either"
 
     def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
         found = asked.ask(lake)
@@ -228,17 +289,30 @@ def _by_degree(counts: list[tuple[str, int, int]]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportPrinting(Watched):
+class ViolationPrinting(Listed):
+    """Prints rows that break a dependency."""
+
+    empty = "no row breaks it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPrinting(Listed):
+    """Prints what to split off a table."""
+
+    empty = "nothing to split off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPrinting(Printing):
     """Prints what a study found, and writes its report."""
 
     out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
+    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
-
-class StudyPrinting(ReportPrinting):
-    """Prints what missing values do."""
-
-    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
-        super().print_answer(found, asked, form)
+    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
+        with watching("studying", quiet=self.quiet) as watch:
+            found = asked.ask(lake, watch)
+        self.print_answer(found, asked, form)
         if self.out is not None:
             from lakescope.studies.missing_values import write_report
 
@@ -248,6 +322,8 @@ class StudyPrinting(ReportPrinting):
 @dataclass(frozen=True, kw_only=True)
 class HeaderPrinting(Watched):
     """Prints candidates of every column, the best schemata, or both."""
+
+    empty = "no header of the lake fits"
 
     shown: Annotated[
         Literal["all", "columns", "schemata"],
@@ -274,6 +350,13 @@ class WritingPrinting(Watched):
     def print_answer(self, found: Any, asked: Request[Any], form: Format) -> None:
         assert isinstance(asked, NameColumnsRequest)
         say(f"{asked.out}: written with the headers {', '.join(found)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderDoubtPrinting(Watched):
+    """Prints headers of the lake that are in doubt."""
+
+    empty = "every header means something and fits its values"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,8 +390,36 @@ class OpinionPrinting(Printing):
             print_record({"table": asked.query, **each}, form)
 
 
-class CounterStudyPrinting(ReportPrinting):
+#: Options that `count` had for one of its modes alone, with the command that has them now.
+_OF_ADVICE, _OF_COUNTER_STUDY = ("--sets", "--membership", "--deletions", "--fast"), ("--max", "--seeds", "--out", "-o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountPrinting(Watched):
+    """Prints counts of columns."""
+
+    empty = "no column"
+    gone = (
+        Gone("--stored", "a command: lakescope count stored TABLE", flag=True),
+        Gone("--advise", "a command: lakescope count advise --memory 16KB", flag=True),
+        Gone("--study", "a command: lakescope count study --max 1e6", flag=True),
+        *(Gone(name, "an option of lakescope count advise", flag=True) for name in _OF_ADVICE),
+        *(Gone(name, "an option of lakescope count study") for name in _OF_COUNTER_STUDY),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCountPrinting(Printing):
+    """Prints what the writers of tables have counted."""
+
+    empty = "no counts are stored"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterStudyPrinting(Watched):
     """Prints how counters compare, and writes a report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         own = found.info.get("own")
@@ -325,6 +436,8 @@ class CounterStudyPrinting(ReportPrinting):
 @dataclass(frozen=True, kw_only=True)
 class LakeDependencyPrinting(Printing):
     """Prints the best dependencies of all tables."""
+
+    empty = "no dependency was found"
 
     quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
@@ -347,27 +460,37 @@ PRINTINGS: dict[str, type[Printing]] = {
     "autojoin": AutojoinPrinting,
     "autojoin lake": LakeAutojoinPrinting,
     "fuzzyjoin": FuzzyJoinPrinting,
-    "inclusions": Explained,
+    "inclusions": InclusionPrinting,
     "keys": ReferencePrinting,
-    "keys primary": Printing,
+    "keys primary": PrimaryKeyPrinting,
     "keys diagram": DiagramPrinting,
     "history": Printing,
-    "fds": Listed,
+    "fds": DependencyPrinting,
     "fds compare": ComparisonPrinting,
-    "fds violations": Listed,
-    "fds split": Listed,
-    "fds reference": Listed,
+    "fds violations": ViolationPrinting,
+    "fds split": SplitPrinting,
+    "fds reference": ReferenceSetPrinting,
     "fds study": StudyPrinting,
     "fds lake": LakeDependencyPrinting,
-    "drift": Printing,
-    "count": Watched,
-    "count stored": Printing,
+    "drift": DriftPrinting,
+    "count": CountPrinting,
+    "count stored": StoredCountPrinting,
     "count advise": Printing,
     "count study": CounterStudyPrinting,
     "headers suggest": HeaderPrinting,
     "headers write": WritingPrinting,
-    "headers check": Watched,
+    "headers check": HeaderDoubtPrinting,
     "headers learn": LearningPrinting,
     "headers evaluate": EvaluationPrinting,
     "headers detect": OpinionPrinting,
+}
+
+#: Options that commands had which are groups now, each with the command that takes its place.
+GONE_OF_GROUPS: dict[str, tuple[Gone, ...]] = {
+    "headers": (
+        Gone("--write", "a command: lakescope headers write INDEX QUERY --out named.csv"),
+        Gone("--from", "a command: lakescope headers suggest INDEX QUERY"),
+        Gone("--check", "a command: lakescope headers check INDEX"),
+        Gone("--evaluate", "a command: lakescope headers evaluate INDEX"),
+    )
 }
