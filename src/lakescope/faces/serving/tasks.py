@@ -403,5 +403,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
-    **{each.__name__: each for each in (keys, warm)},
+    **{"keys": keys, "warm": warm},
 }
