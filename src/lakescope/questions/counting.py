@@ -19,7 +19,7 @@ _MANY_HINT = "1000000, or 1e6"
 _Values: TypeAlias = Annotated[
     float | None,
     "Largest number of values, for counters that must know it, e.g. 1e9.",
-    Range(above=0, most=1e18, hint=_MANY_HINT),
+    Range(above=0, most=1e15, hint=_MANY_HINT),
     On("cli", names=("--rows",)),
 ]
 _Error: TypeAlias = Annotated[
