@@ -39,7 +39,7 @@ from lakescope.errors import BadRequest
 from lakescope.faces.cli import main
 from lakescope.faces.cli.asking import command, flags
 from lakescope.faces.cli.output import Format
-from lakescope.faces.cli.printings import PRINTINGS
+from lakescope.faces.cli.printings import printing_of
 from lakescope.faces.mcp.asking import SUBJECT_HELP
 from lakescope.faces.mcp.server import server
 from lakescope.faces.mcp.tools import _ALONE
@@ -220,14 +220,14 @@ def words_of(option: Option, value: Any) -> list[str]:
     return [typed] if names[0].isupper() else [names[0], typed]
 
 
-PRINTED = [(command, option) for command, kind in PRINTINGS.items() for option in options_of(kind, "cli")]  # type: ignore[arg-type]
+PRINTED = [(command, option) for command in COMMANDS for option in options_of(printing_of(command), "cli")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "option"), PRINTED)
 def test_the_command_prints_as_it_is_asked_to(
     demo_index: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, option: str
 ) -> None:
-    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    kind, printing = declared(COMMANDS[name]), printing_of(name)
     found: list[tuple[Any, Format]] = []
     monkeypatch.setattr(printing, "show", lambda self, lake, asked, form: found.append((self, form)))
     monkeypatch.setattr(printing, "check", lambda self: None)  # what goes with what else is tested elsewhere
@@ -447,7 +447,7 @@ def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> No
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_have_what_is_declared_and_no_more(name: str) -> None:
-    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    kind, printing = declared(COMMANDS[name]), printing_of(name)
     declarations = {**options_of(kind, "cli"), **options_of(printing, "cli")}
     shown = {each.name: each for each in command(name).params if not getattr(each, "hidden", False)}
     assert set(shown) - {"index", "printed_as", "help"} == {

@@ -20,6 +20,7 @@ from lakescope.errors import BadRequest
 from lakescope.faces.cli.columns import of_column, with_column
 from lakescope.faces.cli.opening import is_index, open_lake
 from lakescope.faces.cli.output import Format
+from lakescope.faces.cli.printings import gone_of, printing_of
 from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
@@ -102,17 +103,6 @@ def found(name: str) -> Any:
     if any(each.startswith(f"{name} ") for each in questions.COMMANDS):
         return Family.of(name)
     return command(name) if name in questions.COMMANDS else None
-
-
-def printing_of(name: str) -> type[Printing]:
-    """How a command prints its answer: of those that are asked for most often, others are not imported."""
-    from lakescope.faces.cli.catalog_printings import CATALOG_PRINTINGS
-
-    if name in CATALOG_PRINTINGS:
-        return CATALOG_PRINTINGS[name]
-    from lakescope.faces.cli.printings import PRINTINGS
-
-    return PRINTINGS[name]
 
 
 @functools.cache
@@ -234,10 +224,8 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
 
 def _refuse_former(name: str, args: list[str]) -> None:
     """Refuse options that a command had before it had others below it, with what takes their place."""
-    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
-
     options = [each.partition("=")[0] for each in args]
-    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
+    for each in gone_of(name):
         if each.name in options:
             raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
 
