@@ -6,11 +6,13 @@ request that the declaration makes of it; nothing is searched.
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -26,13 +28,10 @@ from mcp import Client
 
 import lakescope
 from lakescope.engines.correlations.answers import Find
-from lakescope.engines.counting import answers as counting
-from lakescope.engines.dependencies import answers
 from lakescope.engines.dependencies.table import TooLarge
 from lakescope.engines.headers.answers import Schemata
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.joined import JoinedRows
-from lakescope.engines.transforms.answers import FuzzyMethod, Reference
 from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
 from lakescope.engines.transforms.plan import Plan
 from lakescope.errors import BadRequest
@@ -164,18 +163,17 @@ NOTHING: dict[str, Any] = {
     "fuzzyjoin": FuzzyJoin(("a", "a"), "left", None, 0.0, left={"a": ["x"]}, right={"a": ["y"]}),
 }
 
+
 #: Types of signatures that are imported for type checkers only.
-_ONLY_FOR_TYPES = {
-    **vars(answers),
-    **vars(counting),
-    "SparkSession": Any,
-    "Custom": Any,
-    "Results": Results,
-    "Sequence": Sequence,
-}
-_ONLY_FOR_TYPES |= {"Path": Path, "FuzzyMethod": FuzzyMethod, "Reference": Reference, "Watch": Any, "JoinedRows": Any}
-_ONLY_FOR_TYPES |= {"Plan": Plan, "FuzzyJoin": FuzzyJoin}
-_ONLY_FOR_TYPES |= {"LakeMap": LakeMap}
+def names_for_types(module: Any) -> dict[str, Any]:
+    """Names that a module imports for its annotations alone; those of Spark stay unknown, for no test needs it."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for each in (each for each in node.body if isinstance(each, ast.ImportFrom)):
+                known = None if str(each.module).startswith("pyspark") else importlib.import_module(str(each.module))
+                found |= {alias.name: getattr(known, alias.name, Any) for alias in each.names}
+    return found
 
 
 # What arrives ---------------------------------------------------------------------------------------------------------
@@ -438,7 +436,8 @@ def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> No
     parameters = [each for name, each in found.items() if name not in ("self", "spark", "watch")]
     assert {each.name for each in parameters} == set(options)
     assert len(parameters) == len(options)
-    hints = get_type_hints(method, {**vars(inspect.getmodule(method)), **_ONLY_FOR_TYPES})
+    module = inspect.getmodule(method)
+    hints = get_type_hints(method, {**vars(module), **names_for_types(module)})
     for each in parameters:
         option = options[each.name]
         assert (UNSET if each.default is inspect.Parameter.empty else each.default) == option.default, each.name
