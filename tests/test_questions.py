@@ -49,9 +49,9 @@ from lakescope.faces.web import pages
 from lakescope.faces.web.forms import OptionForm, page_address
 from lakescope.lake import Lake
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
+from lakescope.questions.batches import SparkBatch
 from lakescope.questions.model import (
     UNSET,
-    Batch,
     Face,
     Meaning,
     Option,
@@ -413,9 +413,9 @@ def test_the_batch_passes_every_option_on(
     kind = declared(name)
     found: list[Request[Any]] = []
 
-    def batch(request: Request[Any], *_: object) -> Batch:
+    def batch(request: Request[Any], *_: object) -> SparkBatch:
         found.append(request)
-        return Batch(0, None, Joinable)
+        return SparkBatch(0, None, Joinable)
 
     monkeypatch.setattr(kind, "batch", batch)
     monkeypatch.setattr("lakescope.build.batch.over_numbers", lambda *_: None)

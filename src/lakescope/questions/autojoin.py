@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from lakescope.engines.transforms.answers import FuzzyMethod, Reference, TransformJoin
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Range, Request, Seconds, Sides, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Seconds, Sides, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
     from lakescope.engines.transforms.plan import Plan
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 _HINT = "30 is a good one; in Python, None is no limit"
 _SERVED, _AGENTS = Range(above=0, most=120, hint=_HINT), Range(above=0, most=30, hint=_HINT)
@@ -138,12 +139,13 @@ class LakeAutojoinRequest(Request[Results[TransformJoin]]):
         place = lake.location(self.query) if lake._is_table(self.query) else rereadable(self.query)
         return lake._transforms.search(place, lake._table_of(self.query), self.criteria, Clock(self.budget, watch))
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """Every table by itself: executors read them, and their candidates."""
         from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
+        from lakescope.questions.batches import SparkBatch
 
         task = SearchTransforms(*lake._published_as, self.criteria, self.budget)
-        return Batch(int(lake._index.manifest.summary["tables"]), task, BatchTransform)
+        return SparkBatch(int(lake._index.manifest.summary["tables"]), task, BatchTransform)
 
 
 @question(

@@ -21,7 +21,7 @@ from lakescope.engines.dependencies.answers import (
     Violation,
 )
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lakescope.engines.dependencies.genuineness import Custom
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 _OF_A_FILE = (
     NotOn("rest", "web", "agents", why="it is for studying a table, and takes as long as it takes"),
@@ -346,10 +347,11 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
             *(self.budget, self.limit, self.out, spark, self.master),
         )
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """Every table by itself: executors read them, each once."""
         from lakescope.engines.dependencies.batch import FindDependencies
+        from lakescope.questions.batches import SparkBatch
 
         options = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error, "budget": self.budget}
         task = FindDependencies(*lake._published_as, options, self.missing)
-        return Batch(int(lake._index.manifest.summary["tables"]), task, LakeDependency)
+        return SparkBatch(int(lake._index.manifest.summary["tables"]), task, LakeDependency)

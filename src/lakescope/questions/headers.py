@@ -21,12 +21,13 @@ from lakescope.engines.headers.answers import (
     SuggestedSchema,
 )
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Parts, Range, Request, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.engines.headers.suggest import HeaderCriteria
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 _KNOWN_HINT = "2=country,name=city: a position, counted from 0, or a name, and the header"
 _CANDIDATES_HINT, _SCHEMATA_HINT = "5 candidates of each column", "10 schemata"
@@ -209,9 +210,10 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
     def answer(self, lake: Lake, watch: Watch) -> Schemata:
         return self.suggested(lake, watch, self.m)
 
-    def batch(self, lake: Lake, queries: Sequence[str] | None = None, parts: int | None = None) -> Batch:
+    def batch(self, lake: Lake, queries: Sequence[str] | None = None, parts: int | None = None) -> SparkBatch:
         """The columns of many tables, by default of all that have one whose name means nothing."""
         from lakescope.engines.headers import batch
+        from lakescope.questions.batches import Parts, SparkBatch
 
         if parts is not None and parts < 1:
             raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
@@ -221,7 +223,7 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
         count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
         asked = batch.HeaderBatch(*lake._published_as, tuple(tables), count, self.criteria(1), model)
         steps = batch.SearchPart(asked), batch.ASKED, batch.NameColumns(asked), batch.FOUND
-        return Batch(len(tables), batch.ReadTables(asked), BatchHeader, Parts(count, *steps))
+        return SparkBatch(len(tables), batch.ReadTables(asked), BatchHeader, Parts(count, *steps))
 
 
 @question(
