@@ -219,7 +219,7 @@ class Lake:
 
     @property
     def opened_as(self) -> str:
-        """The same for another process to open; a URI may hold credentials, which ``path`` does not."""
+        """Where another process opens the index; a URI may hold credentials, which ``path`` does not."""
         return self._index.location
 
     @property
@@ -655,7 +655,7 @@ class Lake:
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
-        """The same answer with the coefficients and the rows of the real joins."""
+        """An answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
         records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
@@ -909,7 +909,7 @@ class Lake:
         verify: bool = False,
         least: int = 3,
     ) -> DataFrame:
-        """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
+        """Pairs of :meth:`inclusions` as a Spark DataFrame, found by executors: for lakes of a hundred thousand columns.
 
         Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
         unless ``verify`` counts them. Executors must see the index.
