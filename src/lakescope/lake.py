@@ -909,7 +909,7 @@ class Lake:
         verify: bool = False,
         least: int = 3,
     ) -> DataFrame:
-        """Pairs of :meth:`inclusions` as a Spark DataFrame, found by executors: for lakes of a hundred thousand columns.
+        """Pairs of :meth:`inclusions` as a Spark DataFrame, found by executors: for lakes of 100,000 columns and more.
 
         Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
         unless ``verify`` counts them. Executors must see the index.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from lakescope.engines.transforms.answers import FuzzyMethod, Reference, TransformJoin
 from lakescope.errors import BadRequest
-from lakescope.questions.model import NotOn, On, Range, Request, Seconds, Sides, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Seconds, Sides, Table, Watch, located, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -31,11 +31,6 @@ _Budget: TypeAlias = Annotated[
     On("rest", "web", default=30.0, range=_SERVED, why="somebody waits"),
     On("agents", default=15.0, range=_AGENTS, why="an agent waits"),
 ]
-
-
-def _located(lake: Lake | None, query: Any) -> Any:
-    """What is read of a table: of one of the lake where it lies."""
-    return query if lake is None else lake._place(query)
 
 
 @question(
@@ -79,7 +74,7 @@ class AutojoinRequest(Request["Plan"]):
         from lakescope.engines.transforms.autojoin import autojoin
         from lakescope.engines.transforms.clock import Clock
 
-        sides = _located(lake, self.left), _located(lake, self.right)
+        sides = located(lake, self.left), located(lake, self.right)
         return autojoin(*sides, Clock(self.budget, watch), fuzzy=self.fuzzy)
 
 
@@ -194,7 +189,7 @@ class FuzzyJoinRequest(Request["FuzzyJoin"]):
         from lakescope.engines.transforms.fuzzyjoin import fuzzyjoin
 
         return fuzzyjoin(
-            *(_located(lake, self.left), _located(lake, self.right), self.on, Clock(self.budget, watch)),
+            *(located(lake, self.left), located(lake, self.right), self.on, Clock(self.budget, watch)),
             precision=self.precision,
             method=self.method,
             one_to_one=self.one_to_one,

@@ -509,3 +509,16 @@ class Request(Generic[Answer]):
             if option.required or value != option.default:
                 found[name] = list(value) if isinstance(value, tuple) else value
         return found
+
+
+# --- what answers of several questions begin with ---------------------------------------------------------------------
+
+
+def located(lake: Lake | None, query: Any) -> Any:
+    """What is read of a table: of one of the lake where it lies."""
+    return query if lake is None else lake._place(query)
+
+
+def progress_of(watch: Watch, doing: str) -> Callable[[int, int], None]:
+    """Tells a watch how many steps of how many are done."""
+    return lambda done, total: watch.tell(doing, done / max(1, total))
