@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -218,6 +219,35 @@ def _late(path: Path) -> Iterator[tuple[str, str]]:
         line = int(where.rpartition(":")[2])
         if module.startswith("lakescope") and "{" not in module and any(start < line <= end for start, end in spans):
             yield module, where
+
+
+def _loads(code: str) -> set[str]:
+    """Modules that a fresh interpreter has loaded after a piece of code."""
+    shown = f"{code}\nimport sys\nprint(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", shown], check=True, capture_output=True, text=True)
+    return set(ended.stdout.split())
+
+
+def test_declarations_of_questions_load_no_engine() -> None:
+    loaded = _loads("from lakescope.questions import QUESTIONS, declared\nfor name in QUESTIONS: declared(name)")
+    assert not {"numpy", "pyarrow", "numba", "pandas", "pyspark", "lakescope.lake"} & loaded
+    engines = [name.split(".")[2:] for name in loaded if name.startswith("lakescope.engines.")]
+    assert sorted(each for each in engines if each[1:] not in ([], ["answers"])) == []
+
+
+def test_the_facade_loads_no_question() -> None:
+    assert not {name for name in _loads("import lakescope.lake") if name.startswith("lakescope.questions.")}
+
+
+@pytest.mark.parametrize(
+    ("command", "questions", "printings"),
+    [("tables", {"catalog"}, {"catalog"}), ("join", {"joinable"}, {"joins"}), ("inclusions", {"inclusions"}, {"keys"})],
+)
+def test_a_command_loads_its_question_and_its_printing(command: str, questions: set[str], printings: set[str]) -> None:
+    loaded = _loads(f"from lakescope.faces.cli.asking import command\ncommand({command!r})")
+    rooms = ("lakescope.questions.", "lakescope.faces.cli.printings.")
+    found = [{name.removeprefix(room) for name in loaded if name.startswith(room)} for room in rooms]
+    assert found == [questions | {"model", "signing"}, printings]
 
 
 def test_values_stand_on_arrays_alone() -> None:

@@ -90,3 +90,10 @@ class Watched(Printing):
         with watching(asked.about.doing, quiet=self.quiet) as watch:
             found = asked.ask(lake, watch)
         self.print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Watched):
+    """Prints what a study found, and writes its report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None

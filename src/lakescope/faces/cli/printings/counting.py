@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from lakescope.faces.cli.output import Format, print_results, say, write
-from lakescope.faces.cli.printing import Gone, Printing, Watched
-from lakescope.questions.model import On, Request
+from lakescope.faces.cli.printing import Gone, Printing, Reported, Watched
+from lakescope.questions.model import Request
 from lakescope.results import Results
 
 #: Options that `count` had for one of its modes alone, with the command that has them now.
@@ -37,11 +36,8 @@ class AdvicePrinting(Printing):
     """Prints which counter suits."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CounterStudyPrinting(Watched):
+class CounterStudyPrinting(Reported):
     """Prints how counters compare, and writes a report."""
-
-    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
 
     def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
         own = found.info.get("own")

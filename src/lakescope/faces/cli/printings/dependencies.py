@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lakescope.faces.cli.output import Format, say
-from lakescope.faces.cli.printing import Gone, Printing
+from lakescope.faces.cli.printing import Gone, Printing, Reported, Watched
 from lakescope.questions.model import On, Range, Request
 from lakescope.results import Results
 
@@ -96,32 +96,21 @@ class SplitPrinting(Listed):
     empty = "nothing to split off"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StudyPrinting(Printing):
-    """Prints what a study found, and writes its report."""
+class StudyPrinting(Reported):
+    """Prints what a study of missing values found, and writes its report."""
 
-    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None
-    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
-
-    def show(self, lake: Any, asked: Request[Any], form: Format) -> None:
-        from lakescope.faces.cli.progress import watching
-
-        with watching("studying", quiet=self.quiet) as watch:
-            found = asked.ask(lake, watch)
-        self.print_answer(found, asked, form)
+    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+        super().print_answer(found, asked, form)
         if self.out is not None:
             from lakescope.studies.missing_values import write_report
 
             say(f"report: {write_report(self.out, found)}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class LakeDependencyPrinting(Printing):
+class LakeDependencyPrinting(Watched):
     """Prints the best dependencies of all tables."""
 
     empty = "no dependency was found"
-
-    quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
     def show(self, lake: Any, asked: LakeDependenciesRequest, form: Format) -> None:
         if not self.quiet:
