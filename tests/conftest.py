@@ -6,7 +6,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,17 +20,18 @@ pytest.register_assert_rewrite("helpers")
 #: Fixtures that any test may ask for: ``run`` runs a command.
 pytest_plugins = ["helpers.commands"]
 
-from helpers.order import LONG_FIRST, group_of  # noqa: E402 - after what concerns its import
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    item.add_marker(pytest.mark.xdist_group(group_of(item)))
+from helpers.order import GroupScheduling, in_order  # noqa: E402 - after what concerns its import
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long groups first, and a group's tests together; pytest-randomly has shuffled them."""
-    items.sort(key=lambda item: LONG_FIRST.index(group) if (group := group_of(item)) in LONG_FIRST else len(LONG_FIRST))
+    in_order(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
+    """Processes take whole groups."""
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

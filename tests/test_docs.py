@@ -123,6 +123,19 @@ def test_the_readme_names_every_command_and_page() -> None:
     assert [name for name in pages if f"(docs/{name})" not in text] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page: Path) -> None:
+    """At 100 characters, so that another sentence is another line or two; tables are as wide as they are."""
+    if "results" in page.parts:
+        return
+    wide = [
+        line
+        for line in Page.of(page).prose.splitlines()
+        if len(line) > 100 and line.lstrip()[:1] not in ("|", "<", "!")
+    ]
+    assert wide == []
+
+
 def test_changelog_names_this_version() -> None:
     versions = re.findall(r"^## (\S+?),? ", Page.of("CHANGELOG.md").text, re.MULTILINE)
     assert versions[0] == lakescope.__version__

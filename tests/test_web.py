@@ -25,6 +25,7 @@ import pytest
 import lakescope
 from helpers.histories import three_versions
 from helpers.needs import left_out
+from lakescope.code.dialects import PLAN_DIALECTS
 from lakescope.lake import Lake
 
 if TYPE_CHECKING:
@@ -512,7 +513,7 @@ def test_two_tables_side_by_side(page: Page) -> None:
     expect(plan.locator(".words")).to_contain_text("customer_id")
     expect(plan.get_by_role("region", name="Joined rows").locator("tbody tr")).to_have_count(10)
     plan.get_by_text("Code", exact=True).click()
-    expect(plan.locator(".snippet")).to_have_count(5)
+    expect(plan.locator(".snippet")).to_have_count(len(PLAN_DIALECTS))
     plan.get_by_role("button", name="Make the joined table").click()
     page.wait_for_url("**/result?job=*")
     expect(page.get_by_role("link", name="Search with this table")).to_be_visible(timeout=LONG)

@@ -414,4 +414,5 @@ def warm(lake: Lake, progress: Progress) -> Answer:
 
 _TASKS: dict[str, Callable[..., Answer]] = {
     **{name: partial(ask, question=name) for name in QUESTIONS},
+    **{"keys": keys, "warm": warm},
 }
