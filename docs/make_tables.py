@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lakescope.faces.cli.asking import flags
-from lakescope.faces.cli.printings import PRINTINGS
+from lakescope.faces.cli.printings import printing_of
 from lakescope.questions import COMMANDS, QUESTIONS, declared
 from lakescope.questions.model import FACES, UNSET, Face, Meaning, Option, options_of
 
@@ -54,14 +54,14 @@ def plainly(default: Any) -> str:
 
 def command_table(name: str) -> str:
     """Arguments and options of a command."""
-    options = {**options_of(declared(COMMANDS[name]), "cli"), **options_of(PRINTINGS[name], "cli")}
+    options = {**options_of(declared(COMMANDS[name]), "cli"), **options_of(printing_of(name), "cli")}
     rows = [["`INDEX`", "Directory of the index."]] if declared(COMMANDS[name]).about.indexed else []
     arguments = [each for each in options.values() if each.names and each.names[0].isupper()]
     for option in (*arguments, *(each for each in options.values() if each not in arguments and each.offered)):
         names = option.names or flags(option)
         spellings = [each for name in names for each in name.split("/")]
         rows.append([", ".join(f"`{each}`" for each in spellings), meaning(option)])
-    if PRINTINGS[name].formatted:
+    if printing_of(name).formatted:
         rows.append(["`--format`, `-f`", "`table`, `json` or `csv`. Default: `table`."])
     return written(["argument, option", "meaning"], rows)
 

@@ -450,8 +450,9 @@ def commands() -> dict[str, Any]:
     for name in group.list_commands(None):
         found[name] = group.get_command(None, name)
         if isinstance(found[name], Family):
-            below = found[name].commands
-            found |= {name: found[name].own or found[name], **{f"{name} {each}": below[each] for each in below}}
+            family = found[name]
+            found[name] = family.own or family
+            found |= {f"{name} {each}": family.get_command(None, each) for each in family.list_commands(None)}
     return found
 
 

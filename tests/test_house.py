@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -220,6 +221,35 @@ def _late(path: Path) -> Iterator[tuple[str, str]]:
             yield module, where
 
 
+def _loads(code: str) -> set[str]:
+    """Modules that a fresh interpreter has loaded after a piece of code."""
+    shown = f"{code}\nimport sys\nprint(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", shown], check=True, capture_output=True, text=True)
+    return set(ended.stdout.split())
+
+
+def test_declarations_of_questions_load_no_engine() -> None:
+    loaded = _loads("from lakescope.questions import QUESTIONS, declared\nfor name in QUESTIONS: declared(name)")
+    assert not {"numpy", "pyarrow", "numba", "pandas", "pyspark", "lakescope.lake"} & loaded
+    engines = [name.split(".")[2:] for name in loaded if name.startswith("lakescope.engines.")]
+    assert sorted(each for each in engines if each[1:] not in ([], ["answers"])) == []
+
+
+def test_the_facade_loads_no_question() -> None:
+    assert not {name for name in _loads("import lakescope.lake") if name.startswith("lakescope.questions.")}
+
+
+@pytest.mark.parametrize(
+    ("command", "questions", "printings"),
+    [("tables", {"catalog"}, {"catalog"}), ("join", {"joinable"}, {"joins"}), ("inclusions", {"inclusions"}, {"keys"})],
+)
+def test_a_command_loads_its_question_and_its_printing(command: str, questions: set[str], printings: set[str]) -> None:
+    loaded = _loads(f"from lakescope.faces.cli.asking import command\ncommand({command!r})")
+    rooms = ("lakescope.questions.", "lakescope.faces.cli.printings.")
+    found = [{name.removeprefix(room) for name in loaded if name.startswith(room)} for room in rooms]
+    assert found == [questions | {"model", "signing"}, printings]
+
+
 def test_values_stand_on_arrays_alone() -> None:
     # llvmlite is the half of numba that speaks to the machine.
     allowed = {"numpy", "pyarrow", "numba", "llvmlite", "xxhash", "lakescope", *sys.stdlib_module_names}
@@ -245,12 +275,6 @@ def test_no_room_touches_the_rdd() -> None:
 
 #: Words of which a comment on a tuning constant has one.
 ORIGINS = ("measured", "thesis", "paper", "specification", "any number", "set by", "set when")
-#: Names of classes that rooms on their way still have twice or more; empty in the end.
-SEVERAL_TIMES = {
-    *("Batch", "Layout", "Value", "_Server", "_Watch", "_Tables"),
-}
-#: Rooms and fields with docstrings that begin "The same"; empty in the end.
-LEANING = {"engines.headers", "faces", "lake"}
 
 
 def test_a_class_name_stands_once() -> None:
@@ -260,7 +284,7 @@ def test_a_class_name_stands_once() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    several = {name: there for name, there in places.items() if len(there) > 1 and name not in SEVERAL_TIMES}
+    several = {name: there for name, there in places.items() if len(there) > 1}
     assert several == {}
 
 
@@ -268,8 +292,6 @@ def test_a_docstring_can_be_read_alone() -> None:
     """None begins with what another one said: nobody reads a file from its beginning."""
     leaning = []
     for path in sorted(ROOT.rglob("*.py")):
-        if any(_name(path).startswith(f"lakescope.{room}") for room in LEANING):
-            continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = ast.get_docstring(node) or ""

@@ -6,11 +6,13 @@ request that the declaration makes of it; nothing is searched.
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -26,20 +28,17 @@ from mcp import Client
 
 import lakescope
 from lakescope.engines.correlations.answers import Find
-from lakescope.engines.counting import answers as counting
-from lakescope.engines.dependencies import answers
 from lakescope.engines.dependencies.table import TooLarge
 from lakescope.engines.headers.answers import Schemata
 from lakescope.engines.joins.answers import Joinable
 from lakescope.engines.joins.joined import JoinedRows
-from lakescope.engines.transforms.answers import FuzzyMethod, Reference
 from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
 from lakescope.engines.transforms.plan import Plan
 from lakescope.errors import BadRequest
 from lakescope.faces.cli import main
 from lakescope.faces.cli.asking import command, flags
 from lakescope.faces.cli.output import Format
-from lakescope.faces.cli.printings import PRINTINGS
+from lakescope.faces.cli.printings import printing_of
 from lakescope.faces.mcp.asking import SUBJECT_HELP
 from lakescope.faces.mcp.server import server
 from lakescope.faces.mcp.tools import _ALONE
@@ -50,9 +49,9 @@ from lakescope.faces.web import pages, parts
 from lakescope.faces.web.forms import OptionForm, page_address
 from lakescope.lake import Lake
 from lakescope.questions import COMMANDS, QUESTIONS, declared, summary
+from lakescope.questions.batches import SparkBatch
 from lakescope.questions.model import (
     UNSET,
-    Batch,
     Face,
     Meaning,
     Option,
@@ -164,18 +163,17 @@ NOTHING: dict[str, Any] = {
     "fuzzyjoin": FuzzyJoin(("a", "a"), "left", None, 0.0, left={"a": ["x"]}, right={"a": ["y"]}),
 }
 
+
 #: Types of signatures that are imported for type checkers only.
-_ONLY_FOR_TYPES = {
-    **vars(answers),
-    **vars(counting),
-    "SparkSession": Any,
-    "Custom": Any,
-    "Results": Results,
-    "Sequence": Sequence,
-}
-_ONLY_FOR_TYPES |= {"Path": Path, "FuzzyMethod": FuzzyMethod, "Reference": Reference, "Watch": Any, "JoinedRows": Any}
-_ONLY_FOR_TYPES |= {"Plan": Plan, "FuzzyJoin": FuzzyJoin}
-_ONLY_FOR_TYPES |= {"LakeMap": LakeMap}
+def names_for_types(module: Any) -> dict[str, Any]:
+    """Names that a module imports for its annotations alone; those of Spark stay unknown, for no test needs it."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            for each in (each for each in node.body if isinstance(each, ast.ImportFrom)):
+                known = None if str(each.module).startswith("pyspark") else importlib.import_module(str(each.module))
+                found |= {alias.name: getattr(known, alias.name, Any) for alias in each.names}
+    return found
 
 
 # What arrives ---------------------------------------------------------------------------------------------------------
@@ -220,14 +218,14 @@ def words_of(option: Option, value: Any) -> list[str]:
     return [typed] if names[0].isupper() else [names[0], typed]
 
 
-PRINTED = [(command, option) for command, kind in PRINTINGS.items() for option in options_of(kind, "cli")]  # type: ignore[arg-type]
+PRINTED = [(command, option) for command in COMMANDS for option in options_of(printing_of(command), "cli")]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "option"), PRINTED)
 def test_the_command_prints_as_it_is_asked_to(
     demo_index: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, option: str
 ) -> None:
-    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    kind, printing = declared(COMMANDS[name]), printing_of(name)
     found: list[tuple[Any, Format]] = []
     monkeypatch.setattr(printing, "show", lambda self, lake, asked, form: found.append((self, form)))
     monkeypatch.setattr(printing, "check", lambda self: None)  # what goes with what else is tested elsewhere
@@ -415,9 +413,9 @@ def test_the_batch_passes_every_option_on(
     kind = declared(name)
     found: list[Request[Any]] = []
 
-    def batch(request: Request[Any], *_: object) -> Batch:
+    def batch(request: Request[Any], *_: object) -> SparkBatch:
         found.append(request)
-        return Batch(0, None, Joinable)
+        return SparkBatch(0, None, Joinable)
 
     monkeypatch.setattr(kind, "batch", batch)
     monkeypatch.setattr("lakescope.build.batch.over_numbers", lambda *_: None)
@@ -438,7 +436,8 @@ def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> No
     parameters = [each for name, each in found.items() if name not in ("self", "spark", "watch")]
     assert {each.name for each in parameters} == set(options)
     assert len(parameters) == len(options)
-    hints = get_type_hints(method, {**vars(inspect.getmodule(method)), **_ONLY_FOR_TYPES})
+    module = inspect.getmodule(method)
+    hints = get_type_hints(method, {**vars(module), **names_for_types(module)})
     for each in parameters:
         option = options[each.name]
         assert (UNSET if each.default is inspect.Parameter.empty else each.default) == option.default, each.name
@@ -447,7 +446,7 @@ def test_methods_have_the_options_with_their_defaults_and_types(name: str) -> No
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_have_what_is_declared_and_no_more(name: str) -> None:
-    kind, printing = declared(COMMANDS[name]), PRINTINGS[name]
+    kind, printing = declared(COMMANDS[name]), printing_of(name)
     declarations = {**options_of(kind, "cli"), **options_of(printing, "cli")}
     shown = {each.name: each for each in command(name).params if not getattr(each, "hidden", False)}
     assert set(shown) - {"index", "printed_as", "help"} == {

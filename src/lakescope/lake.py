@@ -16,67 +16,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakescope.code import writer_of
-from lakescope.code.dialects import Dialect
 from lakescope.code.sides import INFINITE, KeyedSide, Side, side_of_query
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Find, Mean, Measure, Retrieval
 from lakescope.engines.correlations.correlated import CorrelationSearch, verify_by_join
-from lakescope.engines.dependencies.answers import LakeDependency, Nulls
-from lakescope.engines.headers.answers import (
-    Confirmation,
-    Evaluation,
-    HeaderDoubt,
-    HeaderEngine,
-    HeaderMethod,
-    HeaderMode,
-    Schemata,
-    Segmentation,
-)
-from lakescope.engines.history.answers import Drift, Version
 from lakescope.engines.joins.answers import Added, Described, Engine, Joinable, JoinPath, JoinRank, SharedColumns
 from lakescope.engines.joins.augment import augmented
 from lakescope.engines.joins.batch import listed_queries
 from lakescope.engines.joins.joinable import JoinSearch
 from lakescope.engines.joins.paths import split_join
 from lakescope.engines.joins.significance import SIGNIFICANCE
-from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
-from lakescope.engines.transforms.answers import TransformJoin
 from lakescope.errors import IndexDamaged, NotFound
 from lakescope.once import once
-from lakescope.questions.augment import AugmentRequest, JoinedRequest
-from lakescope.questions.autojoin import LakeAutojoinRequest
-from lakescope.questions.batches import on_spark
-from lakescope.questions.catalog import (
-    ColumnsRequest,
-    InfoRequest,
-    ProblemOrder,
-    ProblemsRequest,
-    ProfileRequest,
-    Severity,
-    TableOrder,
-    TablesRequest,
-    TimingsRequest,
-)
-from lakescope.questions.correlated import CorrelatedRequest, aggregate_of_query
-from lakescope.questions.dependencies import LakeDependenciesRequest
-from lakescope.questions.find import FindRequest, Occurrence
-from lakescope.questions.headers import (
-    CheckHeadersRequest,
-    EvaluateHeadersRequest,
-    LearnHeadersRequest,
-    NameColumnsRequest,
-    SuggestHeadersRequest,
-    known_texts,
-)
-from lakescope.questions.history import DriftRequest, HistoryRequest
-from lakescope.questions.inclusions import InclusionsRequest
-from lakescope.questions.joinable import JoinableRequest
-from lakescope.questions.keys import ForeignKeysRequest, KeyDiagramRequest, PrimaryKeysRequest
-from lakescope.questions.map import MapRequest
-from lakescope.questions.paths import JoinPathsRequest
-from lakescope.questions.rows import DescribeRequest, HeadRequest, SharedColumnsRequest
 from lakescope.results import Results
 from lakescope.results import TableProfile as TableProfile
-from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.names import meaningless as meaningless
 from lakescope.stages import COMMAND, Stage
 from lakescope.store.catalog import Catalog
@@ -93,13 +45,31 @@ if TYPE_CHECKING:
 
     from lakescope.build.progress import Listener
     from lakescope.build.update import Update
+    from lakescope.code.dialects import Dialect
+    from lakescope.engines.dependencies.answers import LakeDependency, Nulls
+    from lakescope.engines.headers.answers import (
+        Confirmation,
+        Evaluation,
+        HeaderDoubt,
+        HeaderEngine,
+        HeaderMethod,
+        HeaderMode,
+        Schemata,
+        Segmentation,
+    )
     from lakescope.engines.headers.suggest import HeaderSearch
+    from lakescope.engines.history.answers import Drift, Version
     from lakescope.engines.joins.joined import JoinedRows
+    from lakescope.engines.keys.answers import DiagramForm, Estimator, ForeignKey, Inclusion, Method, PrimaryKey
     from lakescope.engines.keys.search import KeySearch
     from lakescope.engines.shards.pool import Pool
+    from lakescope.engines.transforms.answers import TransformJoin
     from lakescope.engines.transforms.lake_wide import TransformSearch
+    from lakescope.questions.catalog import ProblemOrder, Severity, TableOrder
+    from lakescope.questions.find import Occurrence
     from lakescope.show.lake_map import LakeMap
     from lakescope.show.site import Report
+    from lakescope.sketches.aggregates import Aggregate
     from lakescope.sources.io.locations import TableLocation
     from lakescope.store.deep_check import Finding
     from lakescope.store.push import Pushed
@@ -249,7 +219,7 @@ class Lake:
 
     @property
     def opened_as(self) -> str:
-        """The same for another process to open; a URI may hold credentials, which ``path`` does not."""
+        """Where another process opens the index; a URI may hold credentials, which ``path`` does not."""
         return self._index.location
 
     @property
@@ -274,11 +244,15 @@ class Lake:
         With ``counts`` also how many tables there are of each format, folder, type of a column and size, and which
         problems.
         """
+        from lakescope.questions.catalog import InfoRequest
+
         return InfoRequest(counts=counts).ask(self)
 
     @from_one_generation
     def timings(self) -> Results[Stage]:
         """Where the time of the last build, update or compaction went: seconds of wall clock and CPU by stage."""
+        from lakescope.questions.catalog import TimingsRequest
+
         return TimingsRequest().ask(self)
 
     @from_one_generation
@@ -297,6 +271,8 @@ class Lake:
         All of them, or those with a text in the name (``like``), of a ``format``, in a ``folder``, with a column of a
         ``type``, with ``problems``. Sorted by name, or the largest first.
         """
+        from lakescope.questions.catalog import TablesRequest
+
         return TablesRequest(like=like, format=format, folder=folder, type=type, problems=problems, sort=sort).ask(self)
 
     @from_one_generation
@@ -312,12 +288,16 @@ class Lake:
 
         With ``fields`` only these: of a large lake they are read in a fraction of the time.
         """
+        from lakescope.questions.catalog import ColumnsRequest
+
         some = None if fields is None else (fields,) if isinstance(fields, str) else tuple(fields)
         return ColumnsRequest(table=table, like=like, type=type, fields=some).ask(self)
 
     @from_one_generation
     def problems(self, severity: Severity | None = None, *, sort: ProblemOrder = "table") -> pa.Table:
         """What could not be read (error), was odd (warning) or is worth knowing (info), by table or the worst first."""
+        from lakescope.questions.catalog import ProblemsRequest
+
         return ProblemsRequest(severity=severity, sort=sort).ask(self)
 
     @from_one_generation
@@ -326,6 +306,8 @@ class Lake:
 
         With ``column`` only that of this column.
         """
+        from lakescope.questions.catalog import ProfileRequest
+
         return ProfileRequest(table=table, column=column, version=version).ask(self)
 
     @from_one_generation
@@ -334,6 +316,8 @@ class Lake:
 
         Values match as a whole, also with other capitals. Of each kind the first ``k`` are told.
         """
+        from lakescope.questions.find import FindRequest
+
         return FindRequest(text=text, k=k).ask(self)
 
     @from_one_generation
@@ -342,6 +326,8 @@ class Lake:
 
         Of a column that is in another the other holds at least the share ``minimum`` of its values.
         """
+        from lakescope.questions.map import MapRequest
+
         return MapRequest(minimum=minimum).ask(self)
 
     def _table(self, name: str) -> dict[str, Any]:
@@ -377,6 +363,8 @@ class Lake:
         every plausible column is tried, and the best pair of columns of each table is told. ``rank="significance"``
         puts first what chance explains least. Columns of the query's own table count only if ``own``.
         """
+        from lakescope.questions.joinable import JoinableRequest
+
         return JoinableRequest(
             query=query, on=on, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         ).ask(self)
@@ -412,6 +400,9 @@ class Lake:
         column of the lake, which is all pairs. The options are those of :meth:`joinable`. Executors must see the index
         and the paths.
         """
+        from lakescope.questions.batches import on_spark
+        from lakescope.questions.joinable import JoinableRequest
+
         request = JoinableRequest(
             query=None, k=k, threshold=threshold, verify=verify, engine=engine, rank=rank, own=own
         )
@@ -426,6 +417,8 @@ class Lake:
 
         Every join keeps at least ``threshold`` of the distinct values; what chance explains is not followed.
         """
+        from lakescope.questions.paths import JoinPathsRequest
+
         return JoinPathsRequest(query=query, on=on, depth=depth, threshold=threshold).ask(self)
 
     @from_one_generation
@@ -449,6 +442,8 @@ class Lake:
     @from_one_generation
     def head(self, query: Any, rows: int = 20) -> pa.Table:
         """The first rows of a table of the lake, a path or a frame: cells as they are written."""
+        from lakescope.questions.rows import HeadRequest
+
         return HeadRequest(query=query, rows=rows).ask(self)
 
     @from_one_generation
@@ -457,6 +452,8 @@ class Lake:
 
         A key and a target are guessed that :meth:`correlated` takes; ``info`` tells all ``numbers`` that it takes.
         """
+        from lakescope.questions.rows import DescribeRequest
+
         return DescribeRequest(query=query).ask(self)
 
     @from_one_generation
@@ -475,6 +472,8 @@ class Lake:
 
         The table is written to ``out``, if that is named.
         """
+        from lakescope.questions.augment import JoinedRequest
+
         return JoinedRequest(
             query=query,
             on=on,
@@ -488,6 +487,8 @@ class Lake:
     @from_one_generation
     def shared_columns(self, left: Any, right: Any, k: int = 8) -> Results[SharedColumns]:
         """Pairs of columns of two tables that hold mostly the same values as they are, the ``k`` most alike first."""
+        from lakescope.questions.rows import SharedColumnsRequest
+
         return SharedColumnsRequest(left=left, right=right, k=k).ask(self)
 
     def _place(self, query: Any) -> Any:
@@ -582,6 +583,8 @@ class Lake:
         :func:`lakescope.autojoin` with the ``location`` of one does the join. Whoever watches is told what is done, and
         may end it.
         """
+        from lakescope.questions.autojoin import LakeAutojoinRequest
+
         request = LakeAutojoinRequest(query=query, k=k, candidates=candidates, budget=budget)
         return request.ask(self, watch or NOBODY)
 
@@ -594,6 +597,9 @@ class Lake:
         ``budget`` are seconds for a table; a ``note`` says what was left out when they were over, and why a table could
         not be asked about. Executors must see the index and the tables.
         """
+        from lakescope.questions.autojoin import LakeAutojoinRequest
+        from lakescope.questions.batches import on_spark
+
         request = LakeAutojoinRequest(query=None, k=k, candidates=candidates, budget=budget)
         return on_spark(spark, request.batch(self))
 
@@ -626,6 +632,8 @@ class Lake:
         and ``weight_corr`` trade correlation for joinability, by their ``mean``; ``given`` names a column of the query
         whose influence is taken out. ``verify`` does the real joins.
         """
+        from lakescope.questions.correlated import CorrelatedRequest
+
         return CorrelatedRequest(
             query=query,
             key=None if key is None else (key,) if isinstance(key, str) else tuple(key),
@@ -647,7 +655,7 @@ class Lake:
     def _verified(
         self, found: Results[Correlated], query: Any, key: list[str], target: str, query_agg: str
     ) -> Results[Correlated]:
-        """The same answer with the coefficients and the rows of the real joins."""
+        """An answer with the coefficients and the rows of the real joins."""
         mine = read_keyed(self._place(query), key, target, query_agg)
         records = [verify_by_join(mine, self._side(each.table, each.column).location, each) for each in found]
         beside = {"correlation": "verified", "joined_rows": "verified_rows"}
@@ -673,6 +681,9 @@ class Lake:
 
         The options are those of :meth:`correlated`. Executors must see the index.
         """
+        from lakescope.questions.batches import on_spark
+        from lakescope.questions.correlated import CorrelatedRequest
+
         request = CorrelatedRequest(
             query=None,
             k=k,
@@ -718,6 +729,8 @@ class Lake:
         query_agg: Aggregate | None = None,
     ) -> pa.Table:
         """The sample that a find rests on: ``x`` of the query, ``y`` of what was found, one row a key."""
+        from lakescope.questions.correlated import aggregate_of_query
+
         columns = [key] if isinstance(key, str) else list(key)
         keyed = self._keyed(query, columns, target, query_agg or aggregate_of_query(found.aggregate))
         x, y = self._correlations.sample(keyed, found)
@@ -735,6 +748,8 @@ class Lake:
         query_agg: Aggregate | None = None,
     ) -> str:
         """Ready code for the real join of a find."""
+        from lakescope.questions.correlated import aggregate_of_query
+
         aggregate = query_agg or aggregate_of_query(found.aggregate)
         sides = self._key_sides(query, key, target, aggregate, found)
         mine = KeyedSide(self._code_side(query, target), sides, aggregate)
@@ -751,6 +766,8 @@ class Lake:
         dialect: Dialect = "duckdb",
     ) -> str:
         """Ready code for what :meth:`augmented` does: ``names`` are those of the columns that were added."""
+        from lakescope.questions.correlated import aggregate_of_query
+
         sides = [self._key_sides(query, key, target, aggregate_of_query(each.aggregate), each) for each in found]
         return writer_of(dialect).augment_code(sides, [self._found_side(each) for each in found], names)
 
@@ -794,6 +811,8 @@ class Lake:
         The columns are found as by :meth:`correlated`, whose options are taken; ``finds`` are some of its answers,
         which are joined in instead of the best. Without ``out`` nothing is written.
         """
+        from lakescope.questions.augment import AugmentRequest
+
         return AugmentRequest(
             query=query,
             key=None if key is None else (key,) if isinstance(key, str) else tuple(key),
@@ -874,6 +893,8 @@ class Lake:
         of fewer than ``least`` values are in many others by chance and left out. ``limit`` is how many are told; with a
         ``table`` one of the columns must be of it.
         """
+        from lakescope.questions.inclusions import InclusionsRequest
+
         return InclusionsRequest(
             minimum=minimum, estimator=estimator, verify=verify, least=least, limit=limit, table=table
         ).ask(self)
@@ -888,11 +909,14 @@ class Lake:
         verify: bool = False,
         least: int = 3,
     ) -> DataFrame:
-        """The same as a Spark DataFrame, pairs found by the executors: for lakes of a hundred thousand columns.
+        """Pairs of :meth:`inclusions` as a Spark DataFrame, found by executors: for lakes of 100,000 columns and more.
 
         Pairs that sketches cannot tell are among them, with the evidence ``unknown`` and an interval from 0 to 1,
         unless ``verify`` counts them. Executors must see the index.
         """
+        from lakescope.questions.batches import on_spark
+        from lakescope.questions.inclusions import InclusionsRequest
+
         request = InclusionsRequest(minimum=minimum, estimator=estimator, verify=verify, least=least)
         return on_spark(spark, request.batch(self))
 
@@ -915,6 +939,8 @@ class Lake:
         ``budget`` are seconds for a table. A session is started at ``master``, or locally, unless one is given. Keys
         and constants are not among the best. Tables that could not be read are named in the notes.
         """
+        from lakescope.questions.dependencies import LakeDependenciesRequest
+
         request = LakeDependenciesRequest(
             nulls=nulls,
             max_lhs=max_lhs,
@@ -944,6 +970,9 @@ class Lake:
         read has one row with the flag ``unread``, one too large for a worker ``large``: ask for that one alone, with
         ``lakescope.dependencies(location, spark=spark)``. Executors must see the index and the tables.
         """
+        from lakescope.questions.batches import on_spark
+        from lakescope.questions.dependencies import LakeDependenciesRequest
+
         request = LakeDependenciesRequest(
             nulls=nulls, max_lhs=max_lhs, error=error, missing=tuple(missing), budget=budget
         )
@@ -966,6 +995,8 @@ class Lake:
         refused instead, and why. ``minimum`` is the share of a column's values that must be keys; ``method`` who
         decides: ours, or the papers' by names (``chen``) and by features (``rostin``).
         """
+        from lakescope.questions.keys import ForeignKeysRequest
+
         return ForeignKeysRequest(
             method=method, estimator=estimator, verify=verify, minimum=minimum, withheld=withheld, table=table
         ).ask(self)
@@ -980,6 +1011,8 @@ class Lake:
         minimum: float = 0.95,
     ) -> Results[PrimaryKey]:
         """The key of every table that has one: what others refer to, else what looks most like one."""
+        from lakescope.questions.keys import PrimaryKeysRequest
+
         return PrimaryKeysRequest(method=method, estimator=estimator, verify=verify, minimum=minimum).ask(self)
 
     @from_one_generation
@@ -993,6 +1026,8 @@ class Lake:
         minimum: float = 0.95,
     ) -> str:
         """Tables, keys and references as a picture (``svg``), as ``mermaid`` text, or as ``sql`` that declares them."""
+        from lakescope.questions.keys import KeyDiagramRequest
+
         return KeyDiagramRequest(form=form, method=method, estimator=estimator, verify=verify, minimum=minimum).ask(
             self
         )
@@ -1027,6 +1062,8 @@ class Lake:
         ``segmentation`` and ``confirmation`` say how. ``method="thesis"`` goes by shared values alone: ``engine``,
         ``weighted`` and ``unfiltered`` are its options.
         """
+        from lakescope.questions.headers import SuggestHeadersRequest, known_texts
+
         return SuggestHeadersRequest(
             query=query,
             known=known_texts(known),
@@ -1067,6 +1104,9 @@ class Lake:
         part is asked about blocks of tables by tasks of their own; answers are those of :meth:`suggest_headers`, whose
         options are taken. Executors must see the index and the paths.
         """
+        from lakescope.questions.batches import on_spark
+        from lakescope.questions.headers import SuggestHeadersRequest
+
         request = SuggestHeadersRequest(
             query=None,
             mode=mode,
@@ -1106,6 +1146,8 @@ class Lake:
         A column for which there is none keeps its name. Returns the names that were written. The other options are
         those of :meth:`suggest_headers`.
         """
+        from lakescope.questions.headers import NameColumnsRequest, known_texts
+
         return NameColumnsRequest(
             query=query,
             out=os.fspath(out),
@@ -1127,6 +1169,8 @@ class Lake:
     @from_one_generation
     def check_headers(self, *, watch: Watch = NOBODY) -> Results[HeaderDoubt]:
         """Columns of the lake whose header is missing, means nothing, is a value, or contradicts its values."""
+        from lakescope.questions.headers import CheckHeadersRequest
+
         return CheckHeadersRequest().ask(self, watch)
 
     @from_one_generation
@@ -1134,6 +1178,8 @@ class Lake:
         self, split: float = 0.05, *, seed: int = 0, k: int = 5, m: int = 10, watch: Watch = NOBODY
     ) -> Results[Evaluation]:
         """Hide a share of the tables and rediscover their headers: how well each mode does on this lake."""
+        from lakescope.questions.headers import EvaluateHeadersRequest
+
         return EvaluateHeadersRequest(split=split, seed=seed, k=k, m=m).ask(self, watch)
 
     @from_one_generation
@@ -1142,6 +1188,8 @@ class Lake:
 
         It is done by itself when headers are first suggested, takes seconds, and is kept beside the index.
         """
+        from lakescope.questions.headers import LearnHeadersRequest
+
         return LearnHeadersRequest().ask(self, watch)
 
     @from_one_generation
@@ -1214,6 +1262,8 @@ class Lake:
     @from_one_generation
     def history(self, table: str) -> Results[Version]:
         """The versions of a table that the index saw, the present one last: when, how large, which columns."""
+        from lakescope.questions.history import HistoryRequest
+
         return HistoryRequest(table=table).ask(self)
 
     @from_one_generation
@@ -1231,6 +1281,8 @@ class Lake:
         ``since`` is a time or the number of a version to compare with. Told are types, missing cells, keys, and
         distributions that are at least ``minimum`` apart and further than chance explains; 0 tells of every column.
         """
+        from lakescope.questions.history import DriftRequest
+
         when = None if since is None else str(since)
         return DriftRequest(table=table, since=when, minimum=minimum).ask(self)
 

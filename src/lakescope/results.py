@@ -9,7 +9,19 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, make_dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 from lakescope.errors import NotFound
 from lakescope.show.text import aligned, cell_text, visible
@@ -36,6 +48,14 @@ class ShownRecords:
 
 
 SHOWN_RECORDS = ShownRecords()
+
+
+class Find(NamedTuple):
+    """A column that was found to correlate: its table, the key that it is joined by, and its name."""
+
+    table: str
+    key: str
+    column: str
 
 
 class Results(Sequence[Record], Generic[Record]):

@@ -9,9 +9,9 @@ from lakescope.code.frames import FrameWriter
 from lakescope.code.reading import Reader, TextLayout
 from lakescope.code.sides import Side
 from lakescope.code.sql import identifier
-from lakescope.code.writer import ALPHABETS, MARKERS, CodeKey, Grouped, Near, definitions, is_path
+from lakescope.code.writer import ALPHABETS, MARKERS, CodeKey, Grouped, Near, called, definitions, is_path
 from lakescope.engines.transforms import steps
-from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, Step
 
 if TYPE_CHECKING:
     from lakescope.engines.transforms.plan import Plan
@@ -233,26 +233,16 @@ class Pandas(FrameWriter):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.SplitPiece(separator, index):
-                return f"split({text}, {separator!r}, {index})"
-            case steps.Run(kind, index):
-                return f"run({text}, {RUNS[kind]!r}, {index})"
             case steps.Slice(start, stop):
                 return f"{text}.str[{start or ''}:{'' if stop is None else stop}]"
-            case steps.Case("capital"):
-                return f"capital({text})"
-            case steps.Case(kind):
-                return f"changed({text}, {'LARGE, SMALL' if kind == 'lower' else 'SMALL, LARGE'})"
-            case steps.Digits(width):
-                return f"digits({text}, {width})"
             case steps.Month(form):
                 return f"changed({text}, LARGE, SMALL).map({MONTH_FORMS[form]!r}).astype('string')"
             case steps.Initials():
                 return f"{text}.str.replace({INITIALS!r}, r'\\1', regex=True).str.replace(' ', '', regex=False)"
             case steps.Drop():
                 return f"{text}.str.translate(str.maketrans('', '', PUNCTUATION))"
-            case steps.Unaccent():
-                return f"changed({text}, ACCENTED, BARE)"
+            case _:
+                return called(step, text)
 
     # --- learned joins
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lakescope.code.reading import Reader, TextLayout
-from lakescope.code.writer import ALPHABETS, Near, PlanWriter, definitions, python_program
+from lakescope.code.writer import ALPHABETS, Near, PlanWriter, called, definitions, python_program
 from lakescope.engines.transforms import steps
 from lakescope.engines.transforms.program import BETWEEN
-from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, RUNS, Step
+from lakescope.engines.transforms.steps import INITIALS, MONTH_FORMS, Step
 
 if TYPE_CHECKING:
     from lakescope.engines.transforms.plan import Plan
@@ -104,26 +104,16 @@ class Python(PlanWriter):
 
     def step(self, step: Step, text: str) -> str:
         match step:
-            case steps.SplitPiece(separator, index):
-                return f"split({text}, {separator!r}, {index})"
-            case steps.Run(kind, index):
-                return f"run({text}, {RUNS[kind]!r}, {index})"
             case steps.Slice(start, stop):
                 return f"({text})[{start or ''}:{'' if stop is None else stop}]"
-            case steps.Case("capital"):
-                return f"capital({text})"
-            case steps.Case(kind):
-                return f"changed({text}, {'LARGE, SMALL' if kind == 'lower' else 'SMALL, LARGE'})"
-            case steps.Digits(width):
-                return f"digits({text}, {width})"
             case steps.Month(form):
                 return f"{MONTH_FORMS[form]!r}.get(changed({text}, LARGE, SMALL), '')"
             case steps.Initials():
                 return f"re.sub({INITIALS!r}, r'\\1', {text}).replace(' ', '')"
             case steps.Drop():
                 return f"{text}.translate(str.maketrans('', '', PUNCTUATION))"
-            case steps.Unaccent():
-                return f"changed({text}, ACCENTED, BARE)"
+            case _:
+                return called(step, text)
 
     # --- learned joins
 

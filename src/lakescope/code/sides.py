@@ -12,7 +12,6 @@ import numpy as np
 from lakescope.errors import LakescopeError
 from lakescope.sketches.aggregates import Aggregate
 from lakescope.sources.databases.postgres_uri import Address, table_name
-from lakescope.sources.discover import discover
 from lakescope.sources.io.files import display, local_path
 from lakescope.sources.io.locations import MARK, catalogue_uri, readings
 from lakescope.values.canonical import Kind
@@ -137,6 +136,8 @@ def _signed(side: Side) -> bool:
 def side_of(query: object, column: str) -> Side:
     """A query from outside the lake: a path, or a frame that goes by the name of ``query``."""
     if isinstance(query, str) or hasattr(query, "__fspath__"):
+        from lakescope.sources.discover import discover
+
         for place, part in readings(str(query)):
             found, _ = discover([place])
             if found:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lakescope.code.reading import Reader, TableReading
 from lakescope.code.sides import KeyedSide, KeyForm, Side
+from lakescope.engines.transforms import steps
 from lakescope.engines.transforms.program import BETWEEN, Constant, Expression, Piece
-from lakescope.engines.transforms.steps import Digits, Step
+from lakescope.engines.transforms.steps import RUNS, Digits, Step
 from lakescope.errors import BadRequest
 from lakescope.sketches.aggregates import UNORDERED
 from lakescope.values.alphabet import ACCENTED, BARE, LARGE, PUNCTUATION, SMALL, SPACES
@@ -94,6 +95,24 @@ class TableJoin:
 
 #: A column that is joined in: the join, the table it comes from, and its name.
 AddedColumn = tuple[TableJoin, Grouped, str]
+
+
+def called(step: Step, text: str) -> str:
+    """A step as a call of one of the functions that code of Python and of pandas is printed with."""
+    match step:
+        case steps.SplitPiece(separator, index):
+            return f"split({text}, {separator!r}, {index})"
+        case steps.Run(kind, index):
+            return f"run({text}, {RUNS[kind]!r}, {index})"
+        case steps.Case("capital"):
+            return f"capital({text})"
+        case steps.Case(kind):
+            return f"changed({text}, {'LARGE, SMALL' if kind == 'lower' else 'SMALL, LARGE'})"
+        case steps.Digits(width):
+            return f"digits({text}, {width})"
+        case steps.Unaccent():
+            return f"changed({text}, ACCENTED, BARE)"
+    raise TypeError(f"no function does {step}")
 
 
 class PlanWriter(TableReading):

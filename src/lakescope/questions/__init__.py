@@ -6,15 +6,14 @@ more than a line about each.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lakescope.questions.model import Request
+if TYPE_CHECKING:
+    from lakescope.questions.model import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a question is declared, the command that asks it, and one line about it."""
 
     module: str

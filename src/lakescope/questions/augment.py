@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from lakescope.engines.correlations.answers import Correlated
 from lakescope.engines.joins.answers import Added
@@ -27,7 +27,12 @@ _CHOSEN, _LOOKED_FOR = 20, 100
 _KEYS = 3
 #: Rows that a join may have on a server; for more there is the code.
 _SERVED_ROWS = 500_000
-_KEPT = "the table becomes a file of the visitor's"
+#: Where a table that is made is written to.
+_Out: TypeAlias = Annotated[
+    str | None,
+    On("cli", names=("--out", "-o")),
+    NotOn("rest", "web", why="the table becomes a file of the visitor's"),
+]
 
 
 @question(
@@ -68,10 +73,7 @@ class AugmentRequest(CorrelationOptions, Request[Results[Added]]):
         NotOn("cli", why="lines of a table have no short name; Python takes them"),
     ] = None
     out: Annotated[
-        str | None,
-        "Where to write the table: .parquet, .csv or .arrow; without it only what each column adds is told.",
-        On("cli", names=("--out", "-o")),
-        NotOn("rest", "web", why=_KEPT),
+        _Out, "Where to write the table: .parquet, .csv or .arrow; without it only what each column adds is told."
     ] = None
 
     def check(self) -> None:
@@ -144,12 +146,7 @@ class JoinedRequest(Request["JoinedRows"]):
         Range(1, hint="1000000 as a rule"),
         On("rest", "web", fixed=_SERVED_ROWS, why="a server has room for so many; for more there is the code"),
     ] = 1_000_000
-    out: Annotated[
-        str | None,
-        "Where to write the table: .parquet, .csv or .arrow.",
-        On("cli", names=("--out", "-o")),
-        NotOn("rest", "web", why=_KEPT),
-    ] = None
+    out: Annotated[_Out, "Where to write the table: .parquet, .csv or .arrow."] = None
 
     def check(self) -> None:
         if self.out is not None:

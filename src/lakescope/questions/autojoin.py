@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from lakescope.engines.transforms.answers import FuzzyMethod, Reference, TransformJoin
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Range, Request, Seconds, Sides, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Seconds, Sides, Table, Watch, located, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lakescope.engines.transforms.fuzzyjoin import FuzzyJoin
     from lakescope.engines.transforms.plan import Plan
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 _HINT = "30 is a good one; in Python, None is no limit"
 _SERVED, _AGENTS = Range(above=0, most=120, hint=_HINT), Range(above=0, most=30, hint=_HINT)
@@ -30,11 +31,6 @@ _Budget: TypeAlias = Annotated[
     On("rest", "web", default=30.0, range=_SERVED, why="somebody waits"),
     On("agents", default=15.0, range=_AGENTS, why="an agent waits"),
 ]
-
-
-def _located(lake: Lake | None, query: Any) -> Any:
-    """What is read of a table: of one of the lake where it lies."""
-    return query if lake is None else lake._place(query)
 
 
 @question(
@@ -78,7 +74,7 @@ class AutojoinRequest(Request["Plan"]):
         from lakescope.engines.transforms.autojoin import autojoin
         from lakescope.engines.transforms.clock import Clock
 
-        sides = _located(lake, self.left), _located(lake, self.right)
+        sides = located(lake, self.left), located(lake, self.right)
         return autojoin(*sides, Clock(self.budget, watch), fuzzy=self.fuzzy)
 
 
@@ -138,12 +134,13 @@ class LakeAutojoinRequest(Request[Results[TransformJoin]]):
         place = lake.location(self.query) if lake._is_table(self.query) else rereadable(self.query)
         return lake._transforms.search(place, lake._table_of(self.query), self.criteria, Clock(self.budget, watch))
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """Every table by itself: executors read them, and their candidates."""
         from lakescope.engines.transforms.lake_wide import BatchTransform, SearchTransforms
+        from lakescope.questions.batches import SparkBatch
 
         task = SearchTransforms(*lake._published_as, self.criteria, self.budget)
-        return Batch(int(lake._index.manifest.summary["tables"]), task, BatchTransform)
+        return SparkBatch(int(lake._index.manifest.summary["tables"]), task, BatchTransform)
 
 
 @question(
@@ -192,7 +189,7 @@ class FuzzyJoinRequest(Request["FuzzyJoin"]):
         from lakescope.engines.transforms.fuzzyjoin import fuzzyjoin
 
         return fuzzyjoin(
-            *(_located(lake, self.left), _located(lake, self.right), self.on, Clock(self.budget, watch)),
+            *(located(lake, self.left), located(lake, self.right), self.on, Clock(self.budget, watch)),
             precision=self.precision,
             method=self.method,
             one_to_one=self.one_to_one,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from lakescope.engines.correlations.answers import Correlated, CorrelationRank, Mean, Measure, Retrieval
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import Column, Columns, Lane, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 from lakescope.sketches.aggregates import Aggregate
 
 if TYPE_CHECKING:
     from lakescope.engines.correlations.correlated import CorrelationCriteria
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 #: Columns that a key may have.
 _MOST_COLUMNS = 2
@@ -190,9 +191,10 @@ class CorrelatedRequest(CorrelationOptions, Request[Results[Correlated]]):
         key, target = list(self.key or ()), str(self.target)
         return lake._verified(found, self.query, key, target, self.aggregate_of_query)
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """One question for each column of numbers of the lake by each of its keys."""
         from lakescope.engines.correlations.batch import BatchCorrelation, SearchCorrelations
+        from lakescope.questions.batches import SparkBatch
 
         task = SearchCorrelations(*lake._published_as, self.criteria(self.k), self.own)
-        return Batch(lake._correlations.sketches.pairs, task, BatchCorrelation)
+        return SparkBatch(lake._correlations.sketches.pairs, task, BatchCorrelation)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from lakescope.engines.counting.answers import Count, CounterAdvice, CounterChoice, StoredCount, Trial, counters_of
-from lakescope.questions.model import NotOn, On, Range, Request, Size, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Size, Table, Watch, located, progress_of, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -32,22 +32,15 @@ _Columns: TypeAlias = Annotated[
 _BOUNDED = "other counters take as much memory as a table has values"
 
 
-def _located(query: Any, lake: Lake | None) -> Any:
-    """What is read: of a table of the lake where it lies."""
-    return query if lake is None else lake._place(query)
+#: Declares a question about one table, which need not be in a lake.
+_of_a_table = partial(question, group="table", indexed=False)
 
 
-def _progress(watch: Watch, doing: str) -> Callable[[int, int], None]:
-    return lambda done, total: watch.tell(doing, done / max(1, total))
-
-
-@question(
+@_of_a_table(
     "count",
     record=Count,
     records="counts",
     lane="long",
-    group="table",
-    indexed=False,
     column="columns",
     paged=True,
     doing="counting",
@@ -93,25 +86,23 @@ class CountRequest(Request[Results[Count]]):
         from lakescope.engines.counting.count import count
 
         return count(
-            _located(self.query, lake),
+            located(lake, self.query),
             self.columns,
             counters=counters_of(self.counters),
             error=self.error,
             memory=self.memory,
             n_max=self.n_max,
             exact=self.exact,
-            progress=_progress(watch, "counting"),
+            progress=progress_of(watch, "counting"),
         )
 
 
-@question(
+@_of_a_table(
     "stored_counts",
     path="count/stored",
     record=StoredCount,
     records="counts",
     lane="long",
-    group="table",
-    indexed=False,
     column="columns",
     paged=True,
     doing="reading statistics",
@@ -134,17 +125,15 @@ class StoredCountsRequest(Request[Results[StoredCount]]):
         from lakescope.engines.counting.stored import stored_counts
 
         columns = None if self.columns is None else list(self.columns)
-        return stored_counts(str(_located(self.query, lake)), columns)
+        return stored_counts(str(located(lake, self.query)), columns)
 
 
-@question(
+@_of_a_table(
     "counter_advice",
     path="count/advise",
     record=CounterAdvice,
     records="counters",
     lane="quick",
-    group="table",
-    indexed=False,
     doing="comparing counters",
     examples=("lakescope count advise --memory 16KB --rows 1e9",),
     example={"counter": "hll++", "fits": True, "error": 0.008, "bytes": 12288},
@@ -186,13 +175,11 @@ class CounterAdviceRequest(Request[Results[CounterAdvice]]):
         return Results(CounterAdvice, records)
 
 
-@question(
+@_of_a_table(
     "counter_study",
     record=Trial,
     records="trials",
     lane="long",
-    group="table",
-    indexed=False,
     doing="studying counters",
     examples=("lakescope count study --max 1e6 --out report/",),
     absent=(
@@ -224,10 +211,10 @@ class CounterStudyRequest(Request[Results[Trial]]):
         from lakescope.studies.counters import study
 
         names = list(BY_NAME) if self.counters is None else counters_of(self.counters)
-        progress = _progress(watch, "studying")
+        progress = progress_of(watch, "studying")
         trials = study(self.largest, counters=names, error=self.error, seeds=self.seeds, progress=progress)
         if self.query is not None:
             sketches = [name for name in names if name != "exact"]
-            progress = _progress(watch, "counting")
+            progress = progress_of(watch, "counting")
             trials.info["own"] = count(self.query, counters=sketches, error=self.error, exact=True, progress=progress)
         return trials

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -21,7 +22,7 @@ from lakescope.engines.dependencies.answers import (
     Violation,
 )
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Table, Watch, located, progress_of, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
 
     from lakescope.engines.dependencies.genuineness import Custom
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 _OF_A_FILE = (
     NotOn("rest", "web", "agents", why="it is for studying a table, and takes as long as it takes"),
     NotOn("python", why="the module that is named after it is asked directly"),
 )
+#: Declares a question that only who has the table asks.
+_of_a_file = partial(question, lane="long", group="table", indexed=False, absent=_OF_A_FILE)
 _SERVED_SECONDS, _AGENTS_SECONDS = 20.0, 15.0
 
 # Options that several of these questions have.
@@ -72,10 +76,6 @@ class DependencyOptions:
     missing: _Missing = ()
     budget: _Budget = 60.0
 
-    def located(self, lake: Lake | None) -> Any:
-        """What is read: of a table of the lake where it lies."""
-        return self.query if lake is None else lake._place(self.query)
-
 
 @question(
     "dependencies",
@@ -113,9 +113,9 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
     ] = None
 
     def answer(self, lake: Lake | None, watch: Watch) -> Results[Dependency]:
-        located = replace(self, query=self.located(lake))
+        placed = replace(self, query=located(lake, self.query))
         # Whoever asks through a lake is a visitor or an agent: no Spark is started for them.
-        return located.find(None, self.model, spark=self.master is not None, spill=lake is None)
+        return placed.find(None, self.model, spark=self.master is not None, spill=lake is None)
 
     def find(
         self, session: SparkSession | None, model: Model | Custom, *, spark: bool, spill: bool = True
@@ -142,16 +142,12 @@ class DependenciesRequest(DependencyOptions, Request[Results[Dependency]]):
             return dependencies_on(opened, *found, **shared)
 
 
-@question(
+@_of_a_file(
     "compared_dependencies",
     record=Compared,
     records="dependencies",
-    lane="long",
-    group="table",
-    indexed=False,
     doing="comparing dependencies",
     examples=("lakescope fds compare dirty.csv clean.csv",),
-    absent=_OF_A_FILE,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
@@ -166,16 +162,12 @@ class ComparedRequest(DependencyOptions, Request[Results[Compared]]):
         return compare(self.query, self.clean, self.nulls, most, missing=self.missing, budget=self.budget)
 
 
-@question(
+@_of_a_file(
     "violations",
     record=Violation,
     records="violations",
-    lane="long",
-    group="table",
-    indexed=False,
     doing="looking for rows that break it",
     examples=("lakescope fds violations table.csv 'zip, state -> city'",),
-    absent=_OF_A_FILE,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ViolationsRequest(Request[Results[Violation]]):
@@ -192,16 +184,12 @@ class ViolationsRequest(Request[Results[Violation]]):
         return violations(self.query, *parse(self.dependency), self.nulls, self.missing)
 
 
-@question(
+@_of_a_file(
     "splits",
     record=Split,
     records="splits",
-    lane="long",
-    group="table",
-    indexed=False,
     doing="looking for what to split off",
     examples=("lakescope fds split table.csv",),
-    absent=_OF_A_FILE,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SplitsRequest(DependencyOptions, Request[Results[Split]]):
@@ -217,16 +205,12 @@ class SplitsRequest(DependencyOptions, Request[Results[Split]]):
         return splits(self.query, self.nulls, self.max_lhs, **options, name=name or "this_table")  # type: ignore[arg-type]
 
 
-@question(
+@_of_a_file(
     "reference_dependencies",
     record=Imputed,
     records="dependencies",
-    lane="long",
-    group="table",
-    indexed=False,
     doing="filling in missing values",
     examples=("lakescope fds reference table.csv --bins 10",),
-    absent=_OF_A_FILE,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReferenceRequest(Request[Results[Imputed]]):
@@ -246,16 +230,12 @@ class ReferenceRequest(Request[Results[Imputed]]):
         return reference(self.query, max_lhs=self.max_lhs, **options)  # type: ignore[arg-type]
 
 
-@question(
+@_of_a_file(
     "missing_value_study",
     record=Effect,
     records="effects",
-    lane="long",
-    group="table",
-    indexed=False,
     doing="taking values out",
     examples=("lakescope fds study table.csv --shares 0.05,0.1,0.2,0.4 --pattern pareto --out report/",),
-    absent=_OF_A_FILE,
 )
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StudyRequest(Request[Results[Effect]]):
@@ -284,10 +264,7 @@ class StudyRequest(Request[Results[Effect]]):
             raise BadRequest(f"shares must be numbers, not {', '.join(self.shares)}", hint="0.05,0.1,0.2") from None
         options: dict[str, Any] = {"unit": self.unit, "target": self.target, "versions": self.versions}
         options |= {"max_lhs": self.max_lhs or None, "missing": self.missing, "seed": self.seed}
-
-        def progress(done: int, total: int) -> None:
-            watch.tell("taking values out", done / max(1, total))
-
+        progress = progress_of(watch, "taking values out")
         return study(self.query, shares, self.pattern, **options, progress=progress)
 
 
@@ -346,10 +323,11 @@ class LakeDependenciesRequest(Request[Results[LakeDependency]]):
             *(self.budget, self.limit, self.out, spark, self.master),
         )
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """Every table by itself: executors read them, each once."""
         from lakescope.engines.dependencies.batch import FindDependencies
+        from lakescope.questions.batches import SparkBatch
 
         options = {"nulls": self.nulls, "max_lhs": self.max_lhs, "error": self.error, "budget": self.budget}
         task = FindDependencies(*lake._published_as, options, self.missing)
-        return Batch(int(lake._index.manifest.summary["tables"]), task, LakeDependency)
+        return SparkBatch(int(lake._index.manifest.summary["tables"]), task, LakeDependency)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from lakescope.engines.headers.answers import (
     BatchHeader,
@@ -21,13 +21,15 @@ from lakescope.engines.headers.answers import (
     SuggestedSchema,
 )
 from lakescope.errors import BadRequest
-from lakescope.questions.model import Batch, NotOn, On, Parts, Range, Request, Table, Watch, question
+from lakescope.questions.model import NotOn, On, Range, Request, Table, Watch, located, progress_of, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.engines.headers.suggest import HeaderCriteria
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
+_LEARNING = "learning what speaks for a header"
 _KNOWN_HINT = "2=country,name=city: a position, counted from 0, or a name, and the header"
 _CANDIDATES_HINT, _SCHEMATA_HINT = "5 candidates of each column", "10 schemata"
 
@@ -75,11 +77,7 @@ def _pair(text: str) -> tuple[int | str, str]:
 
 def learn(lake: Lake, watch: Watch) -> int:
     """Learn from the tables of a lake what speaks for a header, unless it is known; from how many it was learnt."""
-
-    def progress(done: int, total: int) -> None:
-        watch.tell("learning what speaks for a header", done / max(1, total))
-
-    with lake._headers.telling(progress):
+    with lake._headers.telling(progress_of(watch, _LEARNING)):
         return lake._headers.model.tables
 
 
@@ -209,9 +207,10 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
     def answer(self, lake: Lake, watch: Watch) -> Schemata:
         return self.suggested(lake, watch, self.m)
 
-    def batch(self, lake: Lake, queries: Sequence[str] | None = None, parts: int | None = None) -> Batch:
+    def batch(self, lake: Lake, queries: Sequence[str] | None = None, parts: int | None = None) -> SparkBatch:
         """The columns of many tables, by default of all that have one whose name means nothing."""
         from lakescope.engines.headers import batch
+        from lakescope.questions.batches import Parts, SparkBatch
 
         if parts is not None and parts < 1:
             raise BadRequest(f"parts must be at least 1, not {parts}", hint="leave it out to have it chosen")
@@ -221,7 +220,7 @@ class SuggestHeadersRequest(HeaderOptions, Request[Schemata]):
         count = min(parts or batch.parts_of(len(search.columns)), max(1, len(search.columns.tables)))
         asked = batch.HeaderBatch(*lake._published_as, tuple(tables), count, self.criteria(1), model)
         steps = batch.SearchPart(asked), batch.ASKED, batch.NameColumns(asked), batch.FOUND
-        return Batch(len(tables), batch.ReadTables(asked), BatchHeader, Parts(count, *steps))
+        return SparkBatch(len(tables), batch.ReadTables(asked), BatchHeader, Parts(count, *steps))
 
 
 @question(
@@ -287,9 +286,7 @@ class CheckHeadersRequest(Request[Results[HeaderDoubt]]):
         from lakescope.engines.headers.check import check_headers
 
         learn(lake, watch)
-        return check_headers(
-            lake._index, lake._headers, lambda done, total: watch.tell("looking at headers", done / total)
-        )
+        return check_headers(lake._index, lake._headers, progress_of(watch, "looking at headers"))
 
 
 @question(
@@ -298,7 +295,7 @@ class CheckHeadersRequest(Request[Results[HeaderDoubt]]):
     records="tables",
     lane="long",
     group="lake",
-    doing="learning what speaks for a header",
+    doing=_LEARNING,
     examples=("lakescope headers learn lake.idx",),
     absent=(NotOn("rest", "web", "agents", why="it is done by itself when headers are asked for"),),
 )
@@ -333,11 +330,10 @@ class EvaluateHeadersRequest(Request[Results[Evaluation]]):
         from lakescope.engines.headers.suggest import HeaderCriteria
         from lakescope.studies.headers import evaluate
 
-        def progress(done: int, total: int) -> None:
-            watch.tell("learning what speaks for a header", done / max(1, total))
-
         criteria = HeaderCriteria(k=self.k, m=self.m)
-        return evaluate(lake._index, lake._joins.inverted, self.split, self.seed, criteria, progress)
+        return evaluate(
+            lake._index, lake._joins.inverted, self.split, self.seed, criteria, progress_of(watch, _LEARNING)
+        )
 
 
 @question(
@@ -362,8 +358,7 @@ class DetectHeaderRequest(Request[Results[HeaderOpinion]]):
     def answer(self, lake: Lake | None, watch: Watch) -> Results[HeaderOpinion]:
         from lakescope.engines.headers.detect import opinion_of
 
-        place: Any = self.query if lake is None else lake._place(self.query)
-        opinion = opinion_of(str(place))
+        opinion = opinion_of(str(located(lake, self.query)))
         if opinion is None:
             raise BadRequest("this is no text table: its format names its columns", hint="ask about a CSV file")
         return Results(HeaderOpinion, [opinion])

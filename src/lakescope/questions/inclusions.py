@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from lakescope.engines.keys.answers import Estimator, Inclusion
-from lakescope.questions.model import Batch, LakeTable, NotOn, On, Range, Request, Watch, question
+from lakescope.questions.model import LakeTable, NotOn, On, Range, Request, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
 
 #: Pairs that are kept for faces which hand them out in pages.
 MOST_PAIRS = 5_000
@@ -95,13 +96,14 @@ class InclusionsRequest(Request[Results[Inclusion]]):
             table=self.table,
         )
 
-    def batch(self, lake: Lake) -> Batch:
+    def batch(self, lake: Lake) -> SparkBatch:
         """All pairs of the lake: a task for every part of its columns."""
         from lakescope.build.batch import MOST_TASKS
         from lakescope.engines.keys.batch import SearchInclusions
+        from lakescope.questions.batches import SparkBatch
 
         summary = lake._index.manifest.summary
         parts = max(1, min(MOST_TASKS, int(summary["columns"])))
         path, generation = lake._published_as
         task = SearchInclusions(path, generation, parts, self.minimum, self.estimator, self.verify, self.least)
-        return Batch(parts, task, Inclusion)
+        return SparkBatch(parts, task, Inclusion)

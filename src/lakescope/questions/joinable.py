@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from lakescope.engines.joins.answers import Engine, Joinable, JoinRank
-from lakescope.questions.model import Batch, Column, NotOn, On, Range, Request, Table, Watch, question
+from lakescope.questions.model import Column, NotOn, On, Range, Request, Table, Watch, question
 from lakescope.results import Results
 
 if TYPE_CHECKING:
     from lakescope.engines.joins.joinable import JoinCriteria
     from lakescope.lake import Lake
+    from lakescope.questions.batches import SparkBatch
     from lakescope.tables.query import QueryColumn
 
 #: How many are found unless more are asked for.
@@ -101,9 +102,10 @@ class JoinableRequest(Request[Results[Joinable]]):
             return joins.search(columns[0], self.criteria, excluded(columns[0]))
         return joins.search_tables([(column, excluded(column)) for column in columns], self.criteria)
 
-    def batch(self, lake: Lake, queries: Sequence[str | tuple[str, str | None]] | None) -> Batch:
+    def batch(self, lake: Lake, queries: Sequence[str | tuple[str, str | None]] | None) -> SparkBatch:
         """One question for each of many columns: those that are named, or all plausible ones of the lake."""
         from lakescope.engines.joins.batch import BatchJoin, SearchColumns, batch_questions
+        from lakescope.questions.batches import SparkBatch
 
         asked = tuple(batch_questions(lake._joins, lake.tables()["table"].to_pylist(), queries))
-        return Batch(len(asked), SearchColumns(*lake._published_as, asked, self.criteria, self.own), BatchJoin)
+        return SparkBatch(len(asked), SearchColumns(*lake._published_as, asked, self.criteria, self.own), BatchJoin)

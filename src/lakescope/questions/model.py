@@ -34,9 +34,8 @@ from typing import (
     get_type_hints,
 )
 
-from lakescope.engines.correlations.answers import Find
 from lakescope.errors import BadRequest
-from lakescope.results import Results
+from lakescope.results import Find, Results
 from lakescope.watch import NOBODY as NOBODY
 from lakescope.watch import Watch as Watch
 
@@ -276,7 +275,7 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Declared:
     """What an annotation says, before a face is chosen."""
 
@@ -373,7 +372,7 @@ def _bare(hint: Any) -> tuple[Any, bool]:
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Question:
     """What is to say about a question besides its options.
 
@@ -444,33 +443,6 @@ def question(name: str, **about: Any) -> Callable[[_Kind], _Kind]:
     return declare
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """How a batch is put to parts of a lake: a task for each part and block of questions, and one that merges.
-
-    ``asked`` is the schema of the rows that the batch's own task makes, ``found`` that of what parts say.
-    """
-
-    count: int
-    search: Any
-    asked: Any
-    merge: Any
-    found: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A question asked many times on Spark: a task over the numbers below ``count``, and the kind of its records.
-
-    With ``parts`` the task only reads what is asked about, and each part of the lake is asked by itself.
-    """
-
-    count: int
-    task: Any
-    record: type
-    parts: Parts | None = None
-
-
 class Request(Generic[Answer]):
     """A question with its options, checked: frozen dataclasses below it declare what can be asked."""
 
@@ -537,3 +509,16 @@ class Request(Generic[Answer]):
             if option.required or value != option.default:
                 found[name] = list(value) if isinstance(value, tuple) else value
         return found
+
+
+# --- what answers of several questions begin with ---------------------------------------------------------------------
+
+
+def located(lake: Lake | None, query: Any) -> Any:
+    """What is read of a table: of one of the lake where it lies."""
+    return query if lake is None else lake._place(query)
+
+
+def progress_of(watch: Watch, doing: str) -> Callable[[int, int], None]:
+    """Tells a watch how many steps of how many are done."""
+    return lambda done, total: watch.tell(doing, done / max(1, total))

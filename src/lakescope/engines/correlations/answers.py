@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
+from lakescope.results import Find as Find
 from lakescope.sketches.aggregates import Aggregate
 
 #: Coefficients of correlation.
@@ -74,11 +75,3 @@ class Correlated:
     verified_rows: int | None
     key_columns: tuple[str, ...]
     reasons: tuple[str, ...]
-
-
-class Find(NamedTuple):
-    """A column that was found to correlate: its table, the key that it is joined by, and its name."""
-
-    table: str
-    key: str
-    column: str

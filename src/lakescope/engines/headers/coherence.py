@@ -79,7 +79,7 @@ class SchemaStatistics:
             raise BadRequest(f"cannot read {path}: {error.strerror}", hint="name a file of JSON lines") from error
 
     def without(self, schema: Iterable[str]) -> SchemaStatistics:
-        """The same with one schema of weight 1 less: what is left when the table in question is one of them."""
+        """These counts with one schema of weight 1 less: what is left when the table in question is one of them."""
         found = copy(self)
         found._less = frozenset(self.number(header) for header in schema) - {-1}
         found.total = self.total - bool(found._less)

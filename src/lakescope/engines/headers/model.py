@@ -228,7 +228,7 @@ class Judge:
     def with_neighbours(
         self, table: NamelessTable, judged: Sequence[Judged], known: Mapping[int, int] | None = None
     ) -> list[Judged]:
-        """The same candidates with what the other columns add, by the probabilities of the round before.
+        """Candidates of columns with what the other columns add, by the probabilities of the round before.
 
         ``schema`` is how much the most similar schema that holds a header has of the other columns; ``schemata`` how
         much commoner a header is among similar schemata; ``before`` and ``behind`` how often it stands next to what

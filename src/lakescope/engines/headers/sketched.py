@@ -39,7 +39,7 @@ class SketchSearch:
         return self._columns[number]
 
     def similar(self, table: NamelessTable, corpus: HeaderCorpus, threshold: float | None = 0.0) -> Similar:
-        """The same as the exact engine finds, of tables that reach the threshold (None: of all)."""
+        """Columns as the exact engine finds them, of tables that reach the threshold (None: of all)."""
         sketches = [column.sketch or HyperLogLogPlusPlus() for column in table.columns]
         sizes = [_count(sketch) for sketch in sketches]
         whole = _union(sketches)

@@ -15,7 +15,7 @@ import typer
 
 from lakescope._version import __version__
 from lakescope.errors import LakescopeError
-from lakescope.faces.cli.asking import Commands
+from lakescope.faces.cli.asking import DOING, Commands
 from lakescope.faces.cli.compiling import tell_of_compiling
 from lakescope.faces.cli.opening import open_lake
 from lakescope.faces.cli.output import Format, ReportFormat, print_record, say, write
@@ -73,7 +73,7 @@ def _options(
 _state: dict[str, Any] = {"debug": False, "profile": False, "command": None}
 
 
-@app.command(
+@DOING.command(
     "index",
     epilog="Examples: lakescope index data/ --out lake.idx"
     " | lakescope index 'data/**/*.csv' s3://bucket/more --out lake.idx"
@@ -114,7 +114,7 @@ def index_command(
     _print_summary(out, form)
 
 
-@app.command(epilog="Examples: lakescope update lake.idx | lakescope update lake.idx --retry")
+@DOING.command(epilog="Examples: lakescope update lake.idx | lakescope update lake.idx --retry")
 def update(
     index: _IndexArgument,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what could not be read, changed or not.")] = False,
@@ -129,7 +129,7 @@ def update(
     updating.updated(lambda progress: lake.update(retry=retry, master=master, progress=progress), form, quiet=quiet)
 
 
-@app.command(epilog="Example: lakescope add lake.idx more/ s3://bucket/new")
+@DOING.command(epilog="Example: lakescope add lake.idx more/ s3://bucket/new")
 def add(
     index: _IndexArgument,
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Directories, files, globs or URIs.")],
@@ -144,7 +144,7 @@ def add(
     updating.updated(lambda progress: lake.add(*paths, master=master, progress=progress), form, quiet=quiet)
 
 
-@app.command(epilog="Example: lakescope remove lake.idx sales/2021.csv")
+@DOING.command(epilog="Example: lakescope remove lake.idx sales/2021.csv")
 def remove(
     index: _IndexArgument,
     tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help="Names of tables of the lake.")],
@@ -157,7 +157,7 @@ def remove(
     updating.updated(lambda _: lake.remove(*tables), form, quiet=True)
 
 
-@app.command(epilog="Examples: lakescope compact lake.idx | lakescope compact lake.idx --keep-history 50")
+@DOING.command(epilog="Examples: lakescope compact lake.idx | lakescope compact lake.idx --keep-history 50")
 def compact(
     index: _IndexArgument,
     keep_history: Annotated[int, typer.Option(min=0, help="Earlier versions of a table to keep the profiles of.")] = 10,
@@ -173,7 +173,7 @@ def compact(
         print_record(lake.info(), form)
 
 
-@app.command(epilog="Example: lakescope push lake.idx s3://bucket/lake.idx")
+@DOING.command(epilog="Example: lakescope push lake.idx s3://bucket/lake.idx")
 def push(
     index: _IndexArgument,
     target: Annotated[str, typer.Argument(metavar="URI", help="Where to: s3://bucket/lake.idx, gs://..., az://...")],
@@ -186,7 +186,7 @@ def push(
     updating.push(open_lake(index), target, form, quiet=quiet)
 
 
-@app.command(epilog="Example: lakescope watch lake.idx --every 60")
+@DOING.command(epilog="Example: lakescope watch lake.idx --every 60")
 def watch(
     index: _IndexArgument,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 30.0,
@@ -226,7 +226,7 @@ def _print_summary(path: str, form: Format) -> None:
     write(f"see them all: lakescope problems {path}")
 
 
-@app.command(epilog="Examples: lakescope verify lake.idx | lakescope verify lake.idx --deep")
+@DOING.command(epilog="Examples: lakescope verify lake.idx | lakescope verify lake.idx --deep")
 def verify(
     index: _IndexArgument,
     deep: Annotated[bool, typer.Option("--deep", help="Also follow every reference between its files.")] = False,
@@ -248,7 +248,7 @@ def verify(
         print_record(record, form)
 
 
-@app.command(epilog="Examples: lakescope repair lake.idx --dry-run | lakescope repair lake.idx")
+@DOING.command(epilog="Examples: lakescope repair lake.idx --dry-run | lakescope repair lake.idx")
 def repair(
     index: _IndexArgument,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
@@ -260,7 +260,7 @@ def repair(
     upkeep.print_repairs(index, form, dry_run=dry_run)
 
 
-@app.command(
+@DOING.command(
     epilog="Examples: lakescope report lake.idx --out site/ | lakescope report lake.idx --out wiki/ --format md"
 )
 def report(
@@ -277,7 +277,7 @@ def report(
     print_report(open_lake(index), out, form, quiet=quiet)
 
 
-@app.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
+@DOING.command(epilog="Examples: lakescope mcp lake.idx | lakescope mcp lake.idx --allow-files data/")
 def mcp(
     index: _IndexArgument,
     allow_files: Annotated[
@@ -291,7 +291,7 @@ def mcp(
     serve_agents(open_lake(index), allow_files)
 
 
-@app.command(
+@DOING.command(
     epilog="Examples: lakescope serve lake.idx | lakescope serve lake.idx --port 0 --open"
     " | lakescope serve lake.idx --host 0.0.0.0 --token-file secret.txt"
 )
@@ -321,7 +321,7 @@ def serve(
     serving.serve(open_lake(index, processes), options)
 
 
-@app.command(epilog="Example: lakescope demo --scale 10")
+@DOING.command(epilog="Example: lakescope demo --scale 10")
 def demo(
     folder: Annotated[str, typer.Argument(help="Where to put the demo lake and its index.")] = "lakescope-demo",
     scale: Annotated[float, typer.Option(min=0.1, help="Multiply the rows of the larger tables.")] = 1.0,

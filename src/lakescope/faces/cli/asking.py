@@ -20,6 +20,7 @@ from lakescope.errors import BadRequest
 from lakescope.faces.cli.columns import of_column, with_column
 from lakescope.faces.cli.opening import is_index, open_lake
 from lakescope.faces.cli.output import Format
+from lakescope.faces.cli.printings import gone_of, printing_of
 from lakescope.faces.cli.sizes import bytes_of
 from lakescope.questions.model import Meaning, Option, Request, options_of
 from lakescope.questions.signing import parameter, signed
@@ -35,58 +36,90 @@ _FORMAT = parameter(
 )
 
 
-class Commands(typer.core.TyperGroup):
-    """The commands, of which those that ask a question are made when they are looked up."""
+#: Commands that ask no question but do something: index, update, serve ...
+DOING = typer.Typer()
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(dict.fromkeys([*super().list_commands(ctx), *(name.split()[0] for name in questions.COMMANDS)]))
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or found(cmd_name)
+class _Lines(typer.core.TyperGroup):
+    """Commands that are made when they are looked up; a list of them needs no more than a line about each."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands: of those that ask a question the line that is known without making them."""
-        rows = [(name, self._line(ctx, name, formatter.width)) for name in self.list_commands(ctx)]
+        """List the commands, each with a line about it."""
         with formatter.section("Commands"):
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, self.line(name)) for name in self.list_commands(ctx)])
 
-    def _line(self, ctx: Any, name: str, width: int) -> str:
+    def line(self, name: str) -> str:
+        """What is said about a command in a list."""
+        raise NotImplementedError
+
+
+class Commands(_Lines):
+    """The commands of Lakescope."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(dict.fromkeys([*_doing(), *(name.split()[0] for name in questions.COMMANDS)]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _doer(cmd_name) if cmd_name in _doing() else found(cmd_name)
+
+    def line(self, name: str) -> str:
         if name in questions.COMMANDS:
             return questions.summary(questions.COMMANDS[name])
         if name in questions.GROUPS:
             return questions.GROUPS[name]
-        known: Any = super().get_command(ctx, name)
-        return str(known.get_short_help_str(width))
+        return cleandoc(_doing()[name].callback.__doc__ or "").partition("\n\n")[0]
 
 
-class Family(typer.core.TyperGroup):
+def _doing() -> dict[str, Any]:
+    """What is known about the commands that do something, by their names."""
+    return {each.name or each.callback.__name__: each for each in DOING.registered_commands if each.callback}
+
+
+@functools.cache
+def _doer(name: str) -> Any:
+    """The command that does something."""
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.registered_commands.append(_doing()[name])
+    return typer.main.get_command(alone)
+
+
+class Family(_Lines):
     """A command with others below it: its own question is asked, if it has one, unless one of them is named."""
-
-    own: Any
 
     @classmethod
     def of(cls, name: str) -> Family:
         """The family of commands whose names begin with a word."""
-        below = [each for each in questions.COMMANDS if each.startswith(f"{name} ")]
-        made = cls(
+        first = next(each for each in questions.COMMANDS if each.startswith(f"{name} "))
+        return cls(
             name=name,
-            commands={each.split()[1]: command(each) for each in below},
             context_settings={"ignore_unknown_options": True},
             help=questions.GROUPS.get(name),
-            epilog=f"Example: {_examples(below[0])[0]}",
+            epilog=f"Example: {_examples(first)[0]}",
             add_help_option=name in questions.GROUPS,
             no_args_is_help=name in questions.GROUPS,
             rich_markup_mode=None,
         )
-        made.own = command(name) if name in questions.COMMANDS else None
-        return made
+
+    @property
+    def own(self) -> Any:
+        """The command that is meant where none of the others is named."""
+        return command(str(self.name)) if self.name in questions.COMMANDS else None
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [each.split()[1] for each in questions.COMMANDS if each.startswith(f"{self.name} ")]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return command(f"{self.name} {cmd_name}") if cmd_name in self.list_commands(ctx) else None
+
+    def line(self, name: str) -> str:
+        return questions.summary(questions.COMMANDS[f"{self.name} {name}"])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        if args and args[0] in self.commands:
+        if args and args[0] in self.list_commands(ctx):
             return super().resolve_command(ctx, args)
         _refuse_former(str(self.name), args)
         if self.own is None:
-            below = ", ".join(each for each in questions.COMMANDS if each.startswith(f"{self.name} "))
+            below = ", ".join(f"{self.name} {each}" for each in self.list_commands(ctx))
             raise BadRequest(f"{self.name} has no command {args[0]!r}", hint=f"there are {below}")
         return None, self.own, args
 
@@ -102,17 +135,6 @@ def found(name: str) -> Any:
     if any(each.startswith(f"{name} ") for each in questions.COMMANDS):
         return Family.of(name)
     return command(name) if name in questions.COMMANDS else None
-
-
-def printing_of(name: str) -> type[Printing]:
-    """How a command prints its answer: of those that are asked for most often, others are not imported."""
-    from lakescope.faces.cli.catalog_printings import CATALOG_PRINTINGS
-
-    if name in CATALOG_PRINTINGS:
-        return CATALOG_PRINTINGS[name]
-    from lakescope.faces.cli.printings import PRINTINGS
-
-    return PRINTINGS[name]
 
 
 @functools.cache
@@ -234,10 +256,8 @@ def _refuse_gone(printing: type[Printing], given: dict[str, Any]) -> None:
 
 def _refuse_former(name: str, args: list[str]) -> None:
     """Refuse options that a command had before it had others below it, with what takes their place."""
-    from lakescope.faces.cli.printings import GONE_OF_GROUPS, PRINTINGS
-
     options = [each.partition("=")[0] for each in args]
-    for each in PRINTINGS[name].gone if name in PRINTINGS else GONE_OF_GROUPS[name]:
+    for each in gone_of(name):
         if each.name in options:
             raise BadRequest(f"{each.name} is now {each.instead}", hint=f"see lakescope {name} --help")
 

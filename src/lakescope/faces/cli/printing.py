@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar
 
-from lakescope.code.dialects import Dialect
-from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_results, say
-from lakescope.faces.cli.progress import watching
-from lakescope.questions.model import On, Range, Request
+from lakescope.questions.model import On, Request
 from lakescope.results import Results
-
-Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,46 +79,21 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coded(Printing):
-    """Prints an answer, or ready code for one of its records."""
-
-    code: Annotated[Dialect | None, "Print ready code for one of the answer instead: the best, or --hit."] = None
-    hit: Annotated[
-        int, "Which one of the answer, as they are listed, is meant.", Range(1, hint="the best one is 1")
-    ] = 1
-
-    def check(self) -> None:
-        if self.hit != 1 and not self.chooses:
-            raise BadRequest("--hit does nothing here: it chooses one of the answer", hint=self.choosing)
-        if self.code is not None and getattr(self, "explain", False):
-            raise BadRequest("--explain does not go with --code", hint="leave one of them out")
-
-    #: What the options are called that a hit is chosen for.
-    choosing: ClassVar[str] = "name --code, too"
-
-    @property
-    def chooses(self) -> bool:
-        """Whether something is done with one record."""
-        return self.code is not None
-
-    def chosen(self, found: Sequence[Record], nothing: str) -> Record:
-        """The record that was chosen, counted from 1 as they are printed."""
-        if not found:
-            raise NotFound(nothing, hint="ask without --code to see why")
-        if self.hit > len(found):
-            raise NotFound(
-                f"there is no hit {self.hit}: {len(found)} were found", hint="ask without --code to see them"
-            )
-        return found[self.hit - 1]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Watched(Printing):
     """Prints an answer that takes a while, with progress until it is there."""
 
     quiet: Annotated[bool, "No progress.", On("cli", names=("--quiet", "-q"))] = False
 
     def show(self, lake: Any, asked: Any, form: Format) -> None:
+        from lakescope.faces.cli.progress import watching
+
         with watching(asked.about.doing, quiet=self.quiet) as watch:
             found = asked.ask(lake, watch)
         self.print_answer(found, asked, form)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported(Watched):
+    """Prints what a study found, and writes its report."""
+
+    out: Annotated[str | None, "Folder for the report.", On("cli", names=("--out", "-o"))] = None

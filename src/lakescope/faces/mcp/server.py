@@ -40,7 +40,7 @@ missing. Shares and counts are exact where `exact` is true or no interval is giv
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-class _Server(MCPServer[Any]):
+class _ToolServer(MCPServer[Any]):
     """A server that tells what is wrong with arguments as everything else: what, and what to do."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -77,7 +77,9 @@ def _wrong(tool: str, error: ValidationError, takes: list[str]) -> str:
 def server(lake: Lake, allowed: Path | None = None) -> MCPServer[Any]:
     """A server of the questions of a lake; files below ``allowed`` may be asked about, none if it is None."""
     tools = LakeTools(lake, allowed)
-    made: MCPServer[Any] = _Server("lakescope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    made: MCPServer[Any] = _ToolServer(
+        "lakescope", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
 
     def ask(*given: Any, **page: Any) -> Answer:
         return _answered(tools.ask, *given, **page)

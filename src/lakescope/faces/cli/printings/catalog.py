@@ -141,19 +141,3 @@ class SharedPrinting(Printing):
     """Prints columns of two tables with the same values."""
 
     empty = "no columns hold mostly the same values"
-
-
-#: How each of these commands prints, by its name.
-CATALOG_PRINTINGS: dict[str, type[Printing]] = {
-    "info": InfoPrinting,
-    "timings": TimingPrinting,
-    "tables": TablePrinting,
-    "columns": ColumnPrinting,
-    "profile": ProfilePrinting,
-    "problems": ProblemPrinting,
-    "find": FindPrinting,
-    "map": MapPrinting,
-    "head": HeadPrinting,
-    "describe": DescribePrinting,
-    "shared": SharedPrinting,
-}

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lakescope.code.dialects import PlanDialect
 from lakescope.errors import BadRequest, NotFound
 from lakescope.faces.cli.output import Format, print_record, print_records, say, write
 from lakescope.faces.cli.printing import Explained, Gone, Printing, Watched
-from lakescope.faces.cli.progress import watching
-from lakescope.questions.augment import AugmentRequest, JoinedRequest
-from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest, LakeAutojoinRequest
 from lakescope.questions.model import On, Request, options_of
 from lakescope.results import Results
 from lakescope.show.text import aligned, shorten
 from lakescope.tables.writing import check_folder, check_output, write_table
 
+if TYPE_CHECKING:
+    from lakescope.questions.augment import JoinedRequest
+    from lakescope.questions.autojoin import AutojoinRequest, FuzzyJoinRequest, LakeAutojoinRequest
+
 #: Rows of the joined table, of evidence and of what is left that are shown, and characters of their cells.
 _SHOWN, _CELL = 5, 28
 
 
-@dataclass(frozen=True, kw_only=True)
 class AugmentPrinting(Printing):
     """Prints what each column adds that was joined in."""
 
     empty = "no column correlates: nothing was added"
 
-    def print_answer(self, found: Results[Any], asked: Request[Any], form: Format) -> None:
+    def print_answer(self, found: Results[Any], asked: Any, form: Format) -> None:
         super().print_answer(found, asked, form)
-        assert isinstance(asked, AugmentRequest)
         if found and asked.out is not None:
             say(f"{asked.out}: {len(found)} columns added")
 
 
-@dataclass(frozen=True, kw_only=True)
 class JoinedPrinting(Printing):
     """Prints the first rows of a join."""
 
@@ -111,9 +109,11 @@ class AutojoinPrinting(MadePrinting):
 
     def _plan(self, asked: AutojoinRequest) -> Any:
         if self.plan is None:
+            from lakescope.faces.cli.progress import watching
+
             with watching("learning", quiet=self.quiet, stoppable=True) as watch:
                 return asked.ask(None, watch)
-        if asked.budget != options_of(AutojoinRequest, "cli")["budget"].default:
+        if asked.budget != options_of(type(asked), "cli")["budget"].default:
             raise BadRequest("--budget does nothing here", hint="a saved plan is used as it is: nothing is learnt")
         from lakescope.engines.transforms.plan import Plan
 
@@ -173,6 +173,8 @@ class LakeAutojoinPrinting(Explained, Watched):
     empty = "no table of the index would join after a transformation"
 
     def show(self, lake: Any, asked: LakeAutojoinRequest, form: Format) -> None:
+        from lakescope.faces.cli.progress import watching
+
         with watching("learning", quiet=self.quiet, stoppable=True) as watch:
             found = asked.ask(lake, watch)
         self.print_answer(found, asked, form)
@@ -184,11 +186,12 @@ class LakeAutojoinPrinting(Explained, Watched):
                 say(f"{table}: {why}")
 
 
-@dataclass(frozen=True, kw_only=True)
 class FuzzyJoinPrinting(MadePrinting):
     """Joins two columns that are nearly equal, and prints how."""
 
     def show(self, lake: Any, asked: FuzzyJoinRequest, form: Format) -> None:
+        from lakescope.faces.cli.progress import watching
+
         with watching("joining", quiet=self.quiet, stoppable=True) as watch:
             joined = asked.ask(None, watch)
         if form is Format.table:
