@@ -45,7 +45,7 @@ def environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+def common_folder(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """A folder for what is made once and only read, by whichever process of the test run needs it first."""
     own = tmp_path_factory.getbasetemp()
     folder = (own if worker_id == "master" else own.parent) / "shared"
@@ -65,23 +65,23 @@ def made_once(path: Path, make: Callable[[], object]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(shared: Path) -> Iterator[SparkSession]:
+def spark(common_folder: Path) -> Iterator[SparkSession]:
     """A local session, once the kernels of a build are compiled, which one process does for all."""
     from lakescope.build.session import spark_session
     from lakescope.build.warmup import warm
 
     with spark_session(master="local[2]") as session:
-        made_once(shared / "kernels", warm)
+        made_once(common_folder / "kernels", warm)
         yield session
 
 
 @pytest.fixture(scope="session")
-def demo_lake(shared: Path) -> Path:
+def demo_lake(common_folder: Path) -> Path:
     """The demo lake's files: to be read."""
     from lakescope.demo import write_demo_lake
 
-    (shared / "demo").mkdir(exist_ok=True)
-    return made_once(shared / "demo" / "lake", lambda: write_demo_lake(shared / "demo" / "lake"))
+    (common_folder / "demo").mkdir(exist_ok=True)
+    return made_once(common_folder / "demo" / "lake", lambda: write_demo_lake(common_folder / "demo" / "lake"))
 
 
 @pytest.fixture(scope="session")

@@ -136,11 +136,11 @@ def test_dependencies_and_transformations(updated: Lake, session: Any) -> None:
 
 def test_a_batch_of_transformations_says_what_it_leaves_out(updated: Lake) -> None:
     """The task as an executor runs it, without Spark: a table that cannot be read has a record that says so."""
-    from lakescope.engines.transforms.discover import TransformRequest
+    from lakescope.engines.transforms.discover import TransformCriteria
     from lakescope.engines.transforms.lake_wide import SearchTransforms
 
     names = updated.tables()["table"].to_pylist()
-    task = SearchTransforms(updated.opened_as, updated.info()["generation"], TransformRequest(), None)
+    task = SearchTransforms(updated.opened_as, updated.info()["generation"], TransformCriteria(), None)
 
     def ask(table: str) -> list[dict[str, Any]]:
         numbers = pa.record_batch([pa.array([names.index(table)])], ["id"])

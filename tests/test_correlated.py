@@ -246,7 +246,7 @@ def test_pictures_code_and_augmented_tables(demo_index: Lake, demo_lake: Path, t
     found = demo_index.correlated(query, "date", "rides")
     best = next(each for each in found if each.table == "retail/ice_cream_sales.csv")
     picture = demo_index.scatter(query, "date", "rides", best)
-    assert picture.count("<circle") == best.sample
+    assert picture.count('h0"><title>') == best.sample
     code = demo_index.correlation_code(query, "date", best, "duckdb", target="rides")
     row = duckdb.connect().execute(code).fetchone()
     assert row is not None
@@ -436,4 +436,4 @@ def test_names_with_separators_are_names(tmp_path: Path, spark: SparkSession) ->
         found = lake.correlated(query, "k, e\x1fy", "v, 1", verify=True)
         assert (found[0].table, found[0].key_columns) == ("b.csv", ("k, e\x1fy",))
         assert found[0].verified == pytest.approx(-1, abs=1e-5)
-        assert lake.scatter(query, "k, e\x1fy", "v, 1", found[0]).count("<circle") == 400
+        assert lake.scatter(query, "k, e\x1fy", "v, 1", found[0]).count('h0"><title>') == 400

@@ -9,7 +9,7 @@ from pathlib import Path
 #: Run apart: other tests call kernels with whatever they like.
 SCRIPT = """
 import sys
-from lakescope.pipeline import kernels as build_kernels
+from lakescope.build import kernels as build_kernels
 from lakescope.build.scan import TableScan
 from lakescope.build.warmup import warm
 from lakescope.profile import kernels as profile_kernels
@@ -17,7 +17,8 @@ from lakescope.profile.column import ColumnState
 from lakescope.build.correlations import BuiltSketch
 from lakescope.sketches import correlation_kernels, gram_kernels
 from lakescope.sketches import kernels as sketch_kernels
-from lakescope.sources import csv_kernel, header_kernel, plan
+from lakescope.sources import plan
+from lakescope.sources.formats import csv_kernel, header_kernel
 from lakescope.sources.discover import discover
 from lakescope.values import kernels as value_kernels
 

@@ -20,6 +20,7 @@ from lakescope.errors import IndexDamaged
 from lakescope.faces.cli.app import app
 from lakescope.faces.serving import service as service_module
 from lakescope.faces.serving.service import Service
+from lakescope.questions.catalog import TablesRequest
 from lakescope.questions.joinable import JoinableRequest
 from lakescope.store import mapped
 from lakescope.store.manifest import Manifest
@@ -33,7 +34,7 @@ def service(tmp_path: Path) -> Service:
 
 def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) -> None:
     before = service.joins("", JoinableRequest(query="t1.csv", on="key"))
-    names = {each["table"] for each in service.tables()[0]}
+    names = {each["table"] for each in service.known(TablesRequest())}
     assert not service.look()
     (tmp_path / "lake/copy.csv").write_bytes((tmp_path / "lake/t1.csv").read_bytes())
     lakescope.open(service.lake.path).update()
@@ -42,7 +43,7 @@ def test_what_is_published_is_answered_from(service: Service, tmp_path: Path) ->
     with service._lane() as lane:
         assert service.look()
         assert lane.info()["generation"] == old.info()["generation"], "who is being answered goes on"
-    assert {each["table"] for each in service.tables()[0]} == {*names, "copy.csv"}
+    assert {each["table"] for each in service.known(TablesRequest())} == {*names, "copy.csv"}
     assert service.joins("", JoinableRequest(query="t1.csv", on="key"))["records"][0]["table"] == "copy.csv"
     assert not service.look()
     service.close()
@@ -56,7 +57,7 @@ def test_an_index_that_was_damaged_and_repaired_is_followed(
     lakescope.open(service.lake.path).update()
     monkeypatch.setattr(mapped, "SMALL", 0)
     assert service.look()
-    assert "new.csv" in {each["table"] for each in service.tables()[0]}
+    assert "new.csv" in {each["table"] for each in service.known(TablesRequest())}
     service.joins("", JoinableRequest(query="t1.csv", on="key"))
     index = Path(service.lake.path)
     newest = [file for file in Manifest.load(index).files if file.kind == "sets"][-1]
@@ -66,9 +67,9 @@ def test_an_index_that_was_damaged_and_repaired_is_followed(
     lakescope.repair(index)
     found = service.joins("", JoinableRequest(query="t2.csv", on="key"))["records"]
     assert "new.csv" not in {each["table"] for each in found}
-    assert "new.csv" in {each["table"] for each in service.tables()[0]}
-    assert service.look(), "the question opened it anew, the catalog is still the old one"
-    assert "new.csv" not in {each["table"] for each in service.tables()[0]}
+    assert "new.csv" not in {each["table"] for each in service.known(TablesRequest())}, "the catalog went along"
+    assert service.look(), "the question opened it anew: jobs and workers do not know yet"
+    assert "new.csv" not in {each["table"] for each in service.known(TablesRequest())}
     service.close()
 
 

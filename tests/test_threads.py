@@ -95,6 +95,8 @@ class Scene:
             ],
             "problems": [lambda lake: lake.problems().to_pylist()],
             "info": [lambda lake: {name: lake.info()[name] for name in ("tables", "columns", "rows")}],
+            "find": [lambda lake: lake.find("key").to_dicts()],
+            "map": [lambda lake: lake.map().to_dict()],
             "timings": [lambda lake: type(lake.timings()).__name__],
             "profile": [lambda lake: lake.profile(stays).to_dict()],
             "joinable": [
